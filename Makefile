@@ -1,0 +1,45 @@
+# Everything sets itself up: a virtual environment in .venv, then the named job.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-all lint types layers format bench docs clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev --editable .
+	touch $(STAMP)
+
+demo: $(STAMP)  ## a real layer's product: planned, run, verified, timed
+	$(BIN)/python examples/llm_layer.py
+
+test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
+	$(BIN)/python -m pytest
+
+test-all: $(STAMP) lint types layers  ## the sweeps too
+	$(BIN)/python -m pytest -m "sweep or not sweep"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+layers: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## figures as JSON on standard output
+	$(BIN)/python benchmarks/spine.py
+
+docs: $(STAMP)  ## refresh what is generated under docs/
+	$(BIN)/python -m tools.docs
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,187 @@
+"""The record of a chip.
+
+Every field is a fact with a unit in its name; an unknown fact is None and is never guessed. Where
+each value comes from is in `Chip.sources`, field by field.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, Self, get_args, get_type_hints
+
+from cubecore.errors import did_you_mean, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value as the catalogue states it: what, from where, how sure, and a remark."""
+
+    field: str
+    value: Any
+    source: str
+    reliability: str
+    note: str = ""
+
+
+def known(doc: str) -> Any:
+    """Declare a field that may be unknown; `doc` says what it is and its unit."""
+    return field(default=None, metadata={"doc": doc})
+
+
+def cost(doc: str) -> Any:
+    """Declare a cost constant that may be unknown; timing needs it, sizes and rules do not."""
+    return field(default=None, metadata={"doc": doc, "cost": True})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chip:
+    """One SoC. Field documentation is in each field's metadata and in the chip manual."""
+
+    name: str
+    arch: str = field(metadata={"doc": "NpuArch, the version of the AI Core's architecture"})
+    products: tuple[str, ...] = field(
+        default=(), metadata={"doc": "family and product names that may mean this SoC"}
+    )
+    sources: Mapping[str, Fact] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False, compare=False
+    )
+
+    aic_count: int = field(metadata={"doc": "AI Cores with a Cube unit that a kernel may use"})
+    aiv_count: int | None = known("Vector cores that a kernel may use")
+    frequency_hz: int | None = known("clock of the Cube and Vector units")
+    l2_bytes: int | None = known("L2 cache shared by all cores")
+    gm_bytes: int | None = known("device memory")
+
+    l0a_bytes: int = field(metadata={"doc": "L0A buffer of one core"})
+    l0b_bytes: int = field(metadata={"doc": "L0B buffer of one core"})
+    l0c_bytes: int = field(metadata={"doc": "L0C buffer of one core"})
+    l1_bytes: int = field(metadata={"doc": "L1 buffer of one core, physical"})
+    l1_user_bytes: int = field(metadata={"doc": "L1 that a kernel may use"})
+    ub_bytes: int = field(metadata={"doc": "Unified Buffer of one vector core, physical"})
+    ub_user_bytes: int = field(metadata={"doc": "Unified Buffer that a kernel may use"})
+    bt_bytes: int | None = known("BiasTable buffer; None where the chip has none or it is unknown")
+    fb_bytes: int | None = known("Fixpipe buffer; None where the chip has none or it is unknown")
+
+    cube_m: int | None = known("rows of the Cube per cycle")
+    cube_n: int | None = known("columns of the Cube per cycle")
+    cube_k: Mapping[str, int] | None = known("K elements of the Cube per cycle, by element type")
+
+    ddr_bytes_per_cycle: int | None = known("device memory to one AI Core, as configured")
+    l2_read_bytes_per_cycle: int | None = known("L2 to one AI Core, as configured")
+    l2_write_bytes_per_cycle: int | None = known("one AI Core to L2, as configured")
+    l1_to_l0a_bytes_per_cycle: int | None = cost("L1 to L0A")
+    l1_to_l0b_bytes_per_cycle: int | None = cost("L1 to L0B")
+    l1_to_bt_bytes_per_cycle: int | None = cost("L1 to BiasTable")
+    l1_to_ub_bytes_per_cycle: int | None = known("L1 to UB, as configured")
+    l0c_to_ub_bytes_per_cycle: int | None = known("L0C to UB, as configured")
+    ub_to_l2_bytes_per_cycle: int | None = known("UB to L2, as configured")
+    ub_to_ddr_bytes_per_cycle: int | None = known("UB to device memory, as configured")
+    ub_to_l1_bytes_per_cycle: int | None = known("UB to L1, as configured")
+    aiv_ddr_bytes_per_cycle: int | None = known("device memory to one vector core, as configured")
+    aiv_l2_bytes_per_cycle: int | None = known("L2 to one vector core, as configured")
+    aiv_ub_to_l2_bytes_per_cycle: int | None = known("vector core's UB to L2, as configured")
+    aiv_ub_to_ddr_bytes_per_cycle: int | None = known("vector core's UB to memory, as configured")
+
+    hbm_bytes_per_second: int | None = cost("sustained reads of device memory by all cores")
+    hbm_row_bytes: int | None = cost("bytes that each row of a transfer adds at device memory")
+    hbm_slack_cycles: int | None = cost("past idle time that device memory may still serve in")
+    hbm_latency_cycles: int | None = cost("first byte from device memory")
+    l2_latency_cycles: int | None = cost("first byte from L2")
+    gm_to_l1_bytes_per_cycle: float | None = cost("L2 to L1 of one core within a row")
+    gm_to_l1_transfer_cycles: int | None = cost("each transfer of MTE2")
+    gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
+    gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 16 KiB")
+    gm_to_l1_misaligned_block_cycles: Mapping[str, float] | None = cost(
+        "each 32 B of a row whose start is aligned to only this many bytes"
+    )
+    gm_latency_overlap: float | None = cost("share of a load's latency hidden from the next load")
+    gm_to_ub_bytes_per_cycle: float | None = cost("L2 to UB of one vector core")
+    gm_to_ub_transfer_cycles: int | None = cost("each transfer into UB")
+    ub_to_gm_bytes_per_cycle: float | None = cost("UB of one vector core to L2")
+    l1_to_l0_head_cycles: int | None = cost("each L1 to L0 move that finds MTE1 idle")
+    l1_to_l0_queued_cycles: int | None = cost("each L1 to L0 move right behind another")
+    l1_to_bt_head_cycles: int | None = cost("each L1 to BiasTable move")
+    mad_head_cycles: int | None = cost("each Mmad for which the Cube had to wait")
+    mad_queued_cycles: int | None = cost("each Mmad right behind another")
+    l0c_to_gm_bytes_per_cycle: float | None = cost("fixpipe to global memory")
+    l0c_to_gm_row_cycles: float | None = cost("each row that fixpipe writes")
+    l0c_to_gm_head_cycles: int | None = cost("each fixpipe")
+    vector_head_cycles: int | None = cost("each vector instruction")
+    vector_repeat_cycles: int | None = cost("each repeat without bank conflict")
+    scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
+    scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")
+    pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")
+    start_cycles: int | None = cost("from kernel start to the first MTE2 of the Matmul API")
+    launch_cycles: int | None = cost("launch of a kernel, outside the cores")
+
+    @property
+    def mix_aiv_per_aic(self) -> int:
+        """Vector cores beside each AI Core in a mix launch (0 where the chip has none)."""
+        return (self.aiv_count or 0) // self.aic_count
+
+    @property
+    def unknown_costs(self) -> tuple[str, ...]:
+        """Cost constants that no source gives for this chip."""
+        return tuple(
+            f.name for f in fields(self) if f.metadata.get("cost") and getattr(self, f.name) is None
+        )
+
+    def require(self, name: str, purpose: str) -> Any:
+        """Return the fact `name`; refuse with the field and the purpose when it is unknown."""
+        value = getattr(self, name)
+        if value is None:
+            raise refuse(
+                f"{self.name}.{name}",
+                f"be known for {purpose}",
+                "no published value",
+                f"give one with --set {name}=VALUE",
+            )
+        return value
+
+    def microseconds(self, cycles: float) -> float | None:
+        """Return `cycles` of this chip's clock in microseconds; None without a known clock."""
+        return None if self.frequency_hz is None else cycles * 1e6 / self.frequency_hz
+
+    def what_if(self, changes: Mapping[str, str]) -> Self:
+        """Return this chip with fields replaced by the texts of ``--set FIELD=VALUE``.
+
+        Raises:
+            RequestError: a field that chips do not have, or a text that is not its type.
+        """
+        values: dict[str, Any] = {}
+        for name, text in changes.items():
+            values[name] = _parse(name, text)
+        facts = {n: Fact(n, v, "--set", "WHAT-IF") for n, v in values.items()}
+        return replace(self, **values, sources=MappingProxyType({**self.sources, **facts}))
+
+
+_HINTS = get_type_hints(Chip)
+FACT_FIELDS: dict[str, str] = {
+    f.name: f.metadata["doc"]
+    for f in fields(Chip)
+    if f.metadata.get("doc") and f.name not in {"arch", "products"}
+}
+"""Every field that a catalogue file may state, with what it means."""
+
+
+def number_type(name: str) -> type:
+    """Return ``int``, ``float`` or ``Mapping``: what the field `name` holds when it is known."""
+    hint = _HINTS[name]
+    options = [option for option in get_args(hint) if option is not type(None)] or [hint]
+    first = options[0]
+    return Mapping if getattr(first, "__origin__", None) is not None else first
+
+
+def _parse(name: str, text: str) -> int | float:
+    if name not in FACT_FIELDS:
+        raise refuse("--set", "name a field of the chip", name, did_you_mean(name, FACT_FIELDS))
+    kind = number_type(name)
+    if kind is Mapping:
+        raise refuse(f"--set {name}", "name a field with one number", "a table by name")
+    try:
+        value = kind(text)
+    except ValueError:
+        raise refuse(f"--set {name}", f"be a {kind.__name__}", repr(text)) from None
+    if not 0 < value < float("inf"):
+        raise refuse(f"--set {name}", "be greater than 0 and finite", text)
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,116 @@
+"""Element types as records: width, C0, vendor names, and NumPy's type where one exists."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.units import DATA_BLOCK_BYTES
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One element type.
+
+    `kind` is ``float``, ``int``, ``uint`` or ``scale``. `aliases` are the vendor's spellings.
+    `library` names the module that defines the NumPy type (``numpy`` or ``ml_dtypes``); it is empty
+    where no library has the format.
+    """
+
+    name: str
+    bits: int
+    kind: str
+    library: str
+    aliases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+    @property
+    def c0(self) -> int:
+        """Elements in 32 bytes: the inner extent of a fractal (seeds 000 and 002)."""
+        return DATA_BLOCK_BYTES * 8 // self.bits
+
+    @property
+    def nz_fractals(self) -> int:
+        """fractal_num of seed 000: C0 blocks that an NZ operand's K axis is a multiple of."""
+        return 2 if self.name == "float32" else 1
+
+    def bytes_of(self, elements: Any) -> Any:
+        """Return the bytes of `elements` packed elements (an integer or an integer array)."""
+        return elements * self.bits // 8
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of one element; refuses types narrower than a byte."""
+        if self.bits < 8:
+            raise refuse(self.name, "be at least 8 bits wide to be addressed alone", self.bits)
+        return self.bits // 8
+
+    @cached_property
+    def numpy(self) -> "np.dtype[Any]":
+        """NumPy's type; refuses the formats that no library has."""
+        import numpy as np
+
+        if self.library == "numpy":
+            return np.dtype(self.name)
+        if self.library == "ml_dtypes":
+            import ml_dtypes
+
+            return np.dtype(getattr(ml_dtypes, self.name))
+        raise refuse(self.name, "be a type that NumPy or ml_dtypes can hold", "neither")
+
+
+_TYPES = (
+    ElementType("float16", 16, "float", "numpy", ("half", "fp16", "DT_FLOAT16")),
+    ElementType("bfloat16", 16, "float", "ml_dtypes", ("bfloat16_t", "bf16", "DT_BF16")),
+    ElementType("float32", 32, "float", "numpy", ("float", "fp32", "DT_FLOAT")),
+    ElementType("float8_e4m3fn", 8, "float", "ml_dtypes", ("fp8_e4m3fn_t", "DT_FLOAT8_E4M3FN")),
+    ElementType("float8_e5m2", 8, "float", "ml_dtypes", ("fp8_e5m2_t", "DT_FLOAT8_E5M2")),
+    ElementType("hifloat8", 8, "float", "", ("hifloat8_t", "DT_HIFLOAT8")),
+    ElementType("float4_e2m1fn", 4, "float", "ml_dtypes", ("fp4x2_e2m1_t", "DT_FLOAT4_E2M1")),
+    ElementType("float4_e1m2", 4, "float", "", ("fp4x2_e1m2_t", "DT_FLOAT4_E1M2")),
+    ElementType("float8_e8m0fnu", 8, "scale", "ml_dtypes", ("fp8_e8m0_t", "DT_FLOAT8_E8M0")),
+    ElementType("int4", 4, "int", "ml_dtypes", ("int4b_t", "DT_INT4")),
+    ElementType("int8", 8, "int", "numpy", ("int8_t", "DT_INT8")),
+    ElementType("uint8", 8, "uint", "numpy", ("uint8_t", "DT_UINT8")),
+    ElementType("int16", 16, "int", "numpy", ("int16_t", "DT_INT16")),
+    ElementType("uint16", 16, "uint", "numpy", ("uint16_t", "DT_UINT16")),
+    ElementType("int32", 32, "int", "numpy", ("int32_t", "DT_INT32")),
+    ElementType("uint32", 32, "uint", "numpy", ("uint32_t", "DT_UINT32")),
+    ElementType("int64", 64, "int", "numpy", ("int64_t", "DT_INT64")),
+    ElementType("uint64", 64, "uint", "numpy", ("uint64_t", "DT_UINT64")),
+)
+
+ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in _TYPES}
+"""Every element type by its name."""
+
+_BY_ANY_NAME = ELEMENT_TYPES | {alias: t for t in _TYPES for alias in t.aliases}
+
+FLOAT16 = ELEMENT_TYPES["float16"]
+BFLOAT16 = ELEMENT_TYPES["bfloat16"]
+FLOAT32 = ELEMENT_TYPES["float32"]
+INT8 = ELEMENT_TYPES["int8"]
+INT16 = ELEMENT_TYPES["int16"]
+INT32 = ELEMENT_TYPES["int32"]
+
+
+def element_type(name: str, subject: str = "dtype") -> ElementType:
+    """Return the type called `name` in our spelling or the vendor's.
+
+    Raises:
+        RequestError: no type has that name; `subject` is what the sentence is about.
+    """
+    found = _BY_ANY_NAME.get(name)
+    if found is None:
+        raise refuse(
+            subject,
+            "be an element type (" + ", ".join(ELEMENT_TYPES) + ")",
+            repr(name),
+            did_you_mean(name, _BY_ANY_NAME),
+        )
+    return found

@@ -1,0 +1,76 @@
+"""Errors that carry their data; the text is made from it.
+
+A message is one sentence: ``<subject> must <requirement>, got <value>[; <remedy>]``. The subject is
+what the user typed.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One requirement that one value does not meet."""
+
+    subject: str
+    requirement: str
+    value: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        text = f"{self.subject} must {self.requirement}, got {self.value}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def to_json(self) -> dict[str, str]:
+        """Return the parts and the sentence."""
+        return {
+            "subject": self.subject,
+            "requirement": self.requirement,
+            "value": self.value,
+            "remedy": self.remedy,
+            "message": str(self),
+        }
+
+
+class CubecoreError(Exception):
+    """Anything cubecore refuses; `violations` holds every reason, in the order found."""
+
+    def __init__(self, violations: "Iterable[Violation]") -> None:
+        self.violations = tuple(violations)
+        super().__init__("\n".join(str(violation) for violation in self.violations))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that the command line prints under ``error``."""
+        return {
+            "kind": type(self).__name__,
+            "message": str(self),
+            "violations": [violation.to_json() for violation in self.violations],
+        }
+
+
+class RequestError(CubecoreError):
+    """The request itself cannot be carried out as it stands (exit code 2)."""
+
+
+class NoLegalTilingError(CubecoreError):
+    """A well-formed problem for which no tiling satisfies every rule (exit code 1)."""
+
+
+class DeadlockError(CubecoreError):
+    """Every core or pipe waits for another; the violation names the cycle (exit code 1)."""
+
+
+def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> RequestError:
+    """Return the `RequestError` of one violation, ready to raise."""
+    return RequestError([Violation(subject, requirement, str(value), remedy)])
+
+
+def did_you_mean(name: str, known: "Iterable[str]") -> str:
+    """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string."""
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""

@@ -1,0 +1,30 @@
+"""Integer helpers and the spelling of quantities.
+
+`ceil_div` and `align_up` work on Python integers and on NumPy integer arrays alike, so a rule and
+its vectorised use are one expression.
+"""
+
+from typing import Any
+
+DATA_BLOCK_BYTES = 32
+"""The unit of vector and local-memory transfers (seed 003: DataBlock)."""
+FRACTAL_BYTES = 512
+"""One fractal of L0A, L0B or L1: 16 rows of 32 bytes (seed 002)."""
+FRACTAL_ROWS = 16
+"""Rows of every fractal, and columns of an L0C fractal (seed 002)."""
+KIB = 1024
+
+
+def ceil_div(value: Any, divisor: Any) -> Any:
+    """Return `value` / `divisor` rounded up; integers or integer arrays, `divisor` > 0."""
+    return -(-value // divisor)
+
+
+def align_up(value: Any, multiple: Any) -> Any:
+    """Return the least multiple of `multiple` that is at least `value`."""
+    return ceil_div(value, multiple) * multiple
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 core`` or ``2 cores``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
