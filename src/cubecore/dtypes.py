@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ElementType:
-    """One element type.
+    """One element type; each exists once, so that types compare by identity.
 
     `kind` is ``float``, ``int``, ``uint`` or ``scale``. `aliases` are the vendor's spellings.
-    `library` names the module that defines the NumPy type (``numpy`` or ``ml_dtypes``); it is empty
-    where no library has the format.
+    `library` names the module that defines the NumPy type (``numpy`` or ``ml_dtypes``), is ``raw``
+    for a group of bytes that is only ever moved, and is empty where no library has the format.
     """
 
     name: str
@@ -58,6 +58,8 @@ class ElementType:
 
         if self.library == "numpy":
             return np.dtype(self.name)
+        if self.library == "raw":
+            return np.dtype(f"V{self.size_bytes}")
         if self.library == "ml_dtypes":
             import ml_dtypes
 
@@ -91,6 +93,10 @@ ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in _TYPES}
 
 _BY_ANY_NAME = ELEMENT_TYPES | {alias: t for t in _TYPES for alias in t.aliases}
 
+DATA_BLOCK = ElementType("datablock", 256, "raw", "raw")
+"""32 bytes that move together."""
+FRACTAL = ElementType("fractal", 4096, "raw", "raw")
+"""512 bytes that move together."""
 FLOAT16 = ELEMENT_TYPES["float16"]
 BFLOAT16 = ELEMENT_TYPES["bfloat16"]
 FLOAT32 = ELEMENT_TYPES["float32"]

@@ -1,0 +1,17 @@
+"""Every instruction, declared once; importing this package declares them all."""
+
+from cubecore.isa import cube, fixpipe, moves, sync, system
+from cubecore.isa.spec import instruction_named, instructions
+from cubecore.isa.vector import binary, mask
+
+__all__ = [
+    "binary",
+    "cube",
+    "fixpipe",
+    "instruction_named",
+    "instructions",
+    "mask",
+    "moves",
+    "sync",
+    "system",
+]

@@ -1,0 +1,1 @@
+"""The Vector unit's instructions."""

@@ -1,0 +1,62 @@
+"""Which element types the Cube of an architecture multiplies (seed 002, tables 4 to 7)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One row: A x B accumulates in `c`; `bias` is what BiasTable may hold, empty for none."""
+
+    a: str
+    b: str
+    c: str
+    bias: str
+    source: str
+
+
+_A2 = (
+    Combination("int8", "int8", "int32", "int32", "seed 002, tables 4 and 5"),
+    Combination("float16", "float16", "float32", "float32", "seed 002, tables 4 and 5"),
+    Combination("float32", "float32", "float32", "float32", "seed 002, tables 4 and 5"),
+    Combination("bfloat16", "bfloat16", "float32", "float32", "seed 002, tables 4 and 5"),
+    Combination("int4", "int4", "int32", "", "seed 002, table 4"),
+)
+_EARLIER = (
+    Combination("int8", "int8", "int32", "int32", "seed 004, table 2"),
+    Combination("float16", "float16", "float32", "float32", "seed 004, table 2"),
+)
+_EIGHT_BIT = ("float8_e4m3fn", "float8_e5m2")
+_950 = (
+    *(row for row in _A2 if row.a != "int4"),
+    *(
+        Combination(a, b, "float32", "float32", "facts/hardware.md 2.1")
+        for a in _EIGHT_BIT
+        for b in _EIGHT_BIT
+    ),
+    Combination("hifloat8", "hifloat8", "float32", "float32", "facts/hardware.md 2.1"),
+    Combination("float4_e2m1fn", "float4_e2m1fn", "float32", "float32", "facts/hardware.md 2.1"),
+    Combination("float4_e1m2", "float4_e1m2", "float32", "float32", "facts/hardware.md 2.1"),
+)
+
+CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {
+    "2201": _A2,
+    "3510": _950,
+    "3113": (Combination("float16", "float16", "float16", "float16", "seed 002, table 6"),),
+    "3003": (
+        Combination("int8", "int8", "int32", "int32", "seed 002, table 7"),
+        Combination("float16", "float16", "float16", "float16", "seed 002, table 7"),
+    ),
+}
+"""Rows by architecture; an architecture that is not here has `EARLIER_COMBINATIONS`."""
+
+EARLIER_COMBINATIONS = _EARLIER
+
+
+def combinations(arch: str) -> tuple[Combination, ...]:
+    """Return the rows of an architecture."""
+    return CUBE_COMBINATIONS.get(arch, EARLIER_COMBINATIONS)
+
+
+def combination(arch: str, a: str, b: str) -> Combination | None:
+    """Return the row for A of type `a` and B of type `b`, or None if the Cube has no such product."""
+    return next((row for row in combinations(arch) if (row.a, row.b) == (a, b)), None)

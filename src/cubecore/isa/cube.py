@@ -1,0 +1,214 @@
+"""The Cube: BiasTable loads and `mad`, arch 2201."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from cubecore import layouts
+from cubecore.chips import costs
+from cubecore.chips.model import Chip
+from cubecore.chips.products import combination, combinations
+from cubecore.dtypes import FLOAT32, ElementType
+from cubecore.errors import Violation
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import (
+    Array,
+    Cost,
+    Instruction,
+    Mem,
+    Operand,
+    Pipe,
+    instruction,
+    param,
+    read,
+    types,
+    update,
+    write,
+)
+from cubecore.layouts import Offsets
+from cubecore.numerics import accumulate_product
+from cubecore.units import DATA_BLOCK_BYTES
+
+
+@instruction(
+    "copy_cbuf_to_bt",
+    Pipe.MTE1,
+    names={"c_api": "asc_copy_l12bt", "cpp": "DataCopy(C2)"},
+    source="asc-devkit, asc_copy_l12bt (2201); spec/isa_semantics.md 3.5",
+    uncertain=(
+        "with conv_control the run's length and gap at the source count float16 blocks: inferred",
+    ),
+)
+class CopyCbufToBt(Instruction):
+    """Copy bias values from L1 to BiasTable, converting float16 to float32 on request.
+
+    Values, not bytes: an uninitialised value travels. With conv_control each 32 B block of the
+    source fills 64 B of BiasTable.
+    """
+
+    propagates = True
+    dst = write(Mem.BT, "run value", "dst_type")
+    src = read(Mem.L1, "run value", "src_type")
+    src_type: ElementType = types("type in L1", "float32", "int32", "float16")
+    n_burst: int = param(1, 4095, "runs", default=1)
+    len_burst: int = param(1, 65535, "length of a run, 32 B blocks of the source")
+    source_gap: int = param(0, 65535, "gap between runs in L1, 32 B blocks", default=0)
+    dst_gap: int = param(0, 65535, "gap between runs in BiasTable, 32 B blocks", default=0)
+    conv_control: bool = param(0, 1, "convert float16 to float32", default=False)
+
+    @property
+    def dst_type(self) -> ElementType:
+        """The type in BiasTable."""
+        return FLOAT32 if self.conv_control else self.src_type
+
+    def offsets_src(self) -> Offsets:
+        """Shape [n_burst, values of a run]."""
+        return self._runs(self.src_type.c0, self.len_burst + self.source_gap)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        blocks = self.len_burst * (2 if self.conv_control else 1)
+        return self._runs(self.dst_type.c0, blocks + self.dst_gap)
+
+    def _runs(self, c0: int, pitch_blocks: int) -> Offsets:
+        starts = np.arange(self.n_burst, dtype=np.intp) * (pitch_blocks * c0)
+        return starts[:, None] + np.arange(self.len_burst * self.src_type.c0, dtype=np.intp)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:  # noqa: ARG002
+        """Widening float16 is exact."""
+        return {"dst": inputs["src"].astype(self.dst_type.numpy)}
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+        """Only float16 is converted, and float16 is always converted."""
+        if self.conv_control != (self.src_type.name == "float16"):
+            return [
+                Violation(
+                    f"{self.name}.conv_control",
+                    "be set for float16 and only for it",
+                    f"{self.conv_control} for {self.src_type}",
+                )
+            ]
+        return []
+
+    def cost(self, chip: Chip) -> Cost:
+        """Bytes over the L1 to BiasTable link."""
+        size = self.n_burst * self.len_burst * DATA_BLOCK_BYTES
+        return Cost(math.ceil(costs.l1_to_bt_cycles(chip, size)))
+
+
+@instruction(
+    "mad",
+    Pipe.M,
+    names={"c_api": "asc_mmad", "cpp": "Mmad"},
+    source="seed 002, tables 2 to 5 and constraints",
+    uncertain=(
+        "the order in which float products are summed is not documented",
+        "NaN and infinity in A or B follow IEEE arithmetic: inferred",
+        "an int32 sum outside its range saturates: documented for the product, inferred with bias",
+    ),
+)
+class Mad(Instruction):
+    """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
+
+    c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's old
+    value, or the bias of column n from BiasTable (c_matrix_source). m, k or n equal to 0: nothing
+    happens. Padding of the last fractals of a and b never reaches the result, and lanes of c beyond
+    m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive elements,
+    not as ZZ.
+    """
+
+    c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024)
+    a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
+    b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
+    bias = read(Mem.BT, "n", "c_type", align_bytes=128)
+    a_type: ElementType = types("left matrix", "float16", "int8")
+    b_type: ElementType = types("right matrix", "float16", "int8")
+    c_type: ElementType = types("result matrix", "float32", "int32")
+    m: int = param(0, 4095, "rows of a and c")
+    k: int = param(0, 4095, "columns of a, rows of b")
+    n: int = param(0, 4095, "columns of b and c")
+    c_matrix_init_val: bool = param(0, 1, "start from 0", default=True)
+    c_matrix_source: bool = param(0, 1, "start from BiasTable, not from L0C", default=False)
+
+    @property
+    def starts_from_bias(self) -> bool:
+        """Whether the bias operand is read."""
+        return self.c_matrix_source and not self.c_matrix_init_val
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether the old value of c is read."""
+        return not self.c_matrix_init_val and not self.c_matrix_source
+
+    def operands(self) -> tuple[Operand, ...]:
+        """c is only written unless it accumulates; bias takes part only where the start is bias."""
+        return _mad_operands(self.accumulates, self.starts_from_bias)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing happens."""
+        return 0 in (self.m, self.k, self.n)
+
+    def offsets_a(self) -> Offsets:
+        """Shape [m, k]."""
+        if self.m == 1:
+            return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
+        return self._offsets(layouts.ZZ, self.m, self.k, layouts.l0a_fractal(self.a_type.c0))
+
+    def offsets_b(self) -> Offsets:
+        """Shape [k, n]."""
+        return self._offsets(layouts.ZN, self.k, self.n, layouts.l0b_fractal(self.b_type.c0))
+
+    def offsets_c(self) -> Offsets:
+        """Shape [m, n]."""
+        return self._offsets(layouts.NZ, self.m, self.n, layouts.L0C_FRACTAL)
+
+    def offsets_bias(self) -> Offsets:
+        """Shape [n]."""
+        return np.arange(0 if self.empty else self.n, dtype=np.intp)
+
+    def _offsets(
+        self, layout: layouts.Layout, rows: int, cols: int, fractal: tuple[int, int]
+    ) -> Offsets:
+        if self.empty:
+            return np.zeros((0, 0), dtype=np.intp)
+        return layouts.offsets(layout, rows, cols, fractal)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:  # noqa: ARG002
+        """See `cubecore.numerics.accumulate_product`."""
+        if self.empty:
+            return {"c": np.zeros((0, 0), self.c_type.numpy)}
+        if self.accumulates:
+            start = inputs["c"]
+        elif self.starts_from_bias:
+            start = np.broadcast_to(inputs["bias"], (self.m, self.n))
+        else:
+            start = np.zeros((1, 1), self.c_type.numpy)
+        return {"c": accumulate_product(start, inputs["a"], inputs["b"], self.c_type)}
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """The three types are one row of the chip's table."""
+        row = combination(chip.arch, self.a_type.name, self.b_type.name)
+        if row is None or row.c != self.c_type.name:
+            allowed = ", ".join(f"{r.a} x {r.b} -> {r.c}" for r in combinations(chip.arch))
+            got = f"{self.a_type} x {self.b_type} -> {self.c_type}"
+            return [Violation("mad", f"multiply one of {allowed} on {chip.name}", got)]
+        return []
+
+    def cost(self, chip: Chip) -> Cost:
+        """Whole fractals, and a head that is longer when the Cube had to wait."""
+        if self.empty:
+            return Cost(0)
+        cycles = costs.mad_cycles(chip, self.a_type, self.m, self.n, self.k)
+        queued = chip.require("mad_queued_cycles", "timing")
+        head = chip.require("mad_head_cycles", "timing")
+        return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+
+
+_C, _A, _B, _BIAS = Mad.declared
+_C_WRITTEN = write(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024, name="c")
+
+
+def _mad_operands(accumulates: bool, starts_from_bias: bool) -> tuple[Operand, ...]:
+    return (_C if accumulates else _C_WRITTEN, _A, _B, *((_BIAS,) if starts_from_bias else ()))

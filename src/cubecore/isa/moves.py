@@ -1,0 +1,364 @@
+"""Data moves between global memory and the local memories, arch 2201."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cubecore.chips import costs
+from cubecore.chips.model import Chip
+from cubecore.dtypes import DATA_BLOCK, FRACTAL, ElementType
+from cubecore.errors import Violation
+from cubecore.isa.spec import (
+    Cost,
+    GlobalTraffic,
+    Instruction,
+    Mem,
+    Pipe,
+    instruction,
+    param,
+    read,
+    types,
+    write,
+)
+from cubecore.layouts import Offsets
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, align_up
+
+_ND2NZ_TYPES = (
+    *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bursts(Instruction):
+    """n_burst runs of len_burst blocks; gaps lie from one run's tail to the next one's head."""
+
+    block: ElementType = types("the unit of the copy", "datablock", default=DATA_BLOCK)
+    n_burst: int = param(1, 4095, "runs")
+    len_burst: int = param(1, 65535, "length of a run, 32 B blocks")
+    src_gap: int = param(0, 65535, "gap between runs at the source, 32 B blocks", default=0)
+    dst_gap: int = param(0, 65535, "gap between runs at the destination, 32 B blocks", default=0)
+
+    def offsets_src(self) -> Offsets:
+        return self._runs(self.src_gap)
+
+    def offsets_dst(self) -> Offsets:
+        return self._runs(self.dst_gap)
+
+    def _runs(self, gap: int) -> Offsets:
+        starts = np.arange(self.n_burst, dtype=np.intp) * (self.len_burst + gap)
+        return starts[:, None] + np.arange(self.len_burst, dtype=np.intp)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.row_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one run."""
+        return self.len_burst * DATA_BLOCK_BYTES
+
+    @property
+    def traffic(self) -> GlobalTraffic:
+        """What the copy reads from global memory."""
+        return GlobalTraffic(self.size_bytes, self.row_bytes, writes=False)
+
+
+@instruction(
+    "copy_gm_to_cbuf",
+    Pipe.MTE2,
+    names={"c_api": "asc_copy_gm2l1", "cpp": "DataCopy", "tik": "data_move"},
+    source="asc-devkit, asc_copy_gm2l1 (2201); spec/isa_semantics.md 3.2",
+    copies=True,
+)
+class CopyGmToCbuf(_Bursts):
+    """Copy runs of 32-byte blocks from global memory to L1. Bytes arrive unchanged."""
+
+    dst = write(Mem.L1, "run block", "block")
+    src = read(Mem.GM, "run block", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """One strided transfer of MTE2."""
+        pitch = (self.len_burst + self.src_gap) * DATA_BLOCK_BYTES
+        cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
+        return Cost(math.ceil(cycles), traffic=self.traffic)
+
+
+@instruction(
+    "copy_gm_to_cbuf_multi_nd2nz",
+    Pipe.MTE2,
+    names={"c_api": "asc_copy_gm2l1_nd2nz", "cpp": "DataCopy(Nd2NzParams)"},
+    source="asc-devkit, asc_copy_gm2l1_nd2nz (2201); spec/isa_semantics.md 3.2",
+    copies=True,
+)
+class CopyGmToCbufMultiNd2Nz(Instruction):
+    """Copy row-major matrices from global memory to L1 in NZ.
+
+    Each row is cut into pieces of C0 elements; the last piece is filled with zeros. nd_num, n_value
+    or d_value equal to 0: nothing happens. Rows that the last fractal has beyond n_value keep what
+    L1 held.
+    """
+
+    dst = write(Mem.L1, "matrix row column", layout="NZ")
+    src = read(Mem.GM, "matrix row column", layout="ND")
+    dtype: ElementType = types("element type", *_ND2NZ_TYPES)
+    nd_num: int = param(0, 4095, "matrices", default=1)
+    n_value: int = param(0, 16384, "rows of a matrix")
+    d_value: int = param(0, 65535, "columns of a matrix")
+    src_nd_matrix_stride: int = param(0, 65535, "elements between matrices", default=0)
+    src_d_value: int = param(1, 65535, "elements between rows")
+    dst_nz_c0_stride: int = param(1, 16384, "32 B between the pieces of one row")
+    dst_nz_n_stride: int = param(1, 16384, "32 B between rows", default=1)
+    dst_nz_matrix_stride: int = param(1, 65535, "elements between NZ matrices", default=1)
+
+    def _axes(self) -> tuple[Offsets, Offsets, Offsets]:
+        matrix = np.arange(self.nd_num, dtype=np.intp)[:, None, None]
+        row = np.arange(self.n_value, dtype=np.intp)[:, None]
+        column = np.arange(align_up(self.d_value, self.dtype.c0), dtype=np.intp)
+        return matrix, row, column
+
+    def offsets_src(self) -> Offsets:
+        """Shape [nd_num, n_value, d_value rounded up to C0]; the fill is negative."""
+        matrix, row, column = self._axes()
+        taken = matrix * self.src_nd_matrix_stride + row * self.src_d_value + column
+        return np.where(column < self.d_value, taken, -1)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        matrix, row, column = self._axes()
+        c0 = self.dtype.c0
+        piece = (column // c0) * self.dst_nz_c0_stride + row * self.dst_nz_n_stride
+        return matrix * self.dst_nz_matrix_stride + piece * c0 + column % c0
+
+    def cost(self, chip: Chip) -> Cost:
+        """One strided transfer of nd_num * n_value rows."""
+        rows, row_bytes = self.nd_num * self.n_value, self.dtype.bytes_of(self.d_value)
+        if not rows or not row_bytes:
+            return Cost(0)
+        pitch = self.dtype.bytes_of(self.src_d_value)
+        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
+        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False)
+        return Cost(math.ceil(cycles), traffic=traffic)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Load2d(Instruction):
+    """Move 512-byte fractals from L1 to L0: repeat of them, one after another."""
+
+    block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
+    repeat: int = param(1, 255, "fractals")
+    start_index: int = param(0, 65535, "first fractal, counted from the source address", default=0)
+    src_stride: int = param(0, 65535, "fractals from one source to the next", default=1)
+    dst_gap: int = param(0, 65535, "fractals left free between two destinations", default=0)
+    decrement: bool = param(0, 1, "walk the source downwards", default=False)
+
+    def offsets_src(self) -> Offsets:
+        step = -self.src_stride if self.decrement else self.src_stride
+        return self.start_index + np.arange(self.repeat, dtype=np.intp) * step
+
+    def offsets_dst(self) -> Offsets:
+        return np.arange(self.repeat, dtype=np.intp) * (1 + self.dst_gap)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+        """A walk downwards must not pass the source address."""
+        return _walks_below_zero(self, self.start_index)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.repeat * FRACTAL_BYTES
+
+
+def _walks_below_zero(template: "_Load2d | _LoadTranspose", start: int) -> list[Violation]:
+    lowest = start - (template.repeat - 1) * template.src_stride
+    if template.decrement and lowest < 0:
+        return [Violation(f"{template.name}.src_stride", "stay at or above the source", str(lowest))]
+    return []
+
+
+def _l0_cost(chip: Chip, cycles: float) -> Cost:
+    queued = chip.require("l1_to_l0_queued_cycles", "timing")
+    head = chip.require("l1_to_l0_head_cycles", "timing")
+    return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+
+
+@instruction(
+    "load_cbuf_to_ca",
+    Pipe.MTE1,
+    names={"c_api": "asc_copy_l12l0a", "cpp": "LoadData(LoadData2DParams)"},
+    source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
+    copies=True,
+)
+class LoadCbufToCa(_Load2d):
+    """Move fractals from L1 to L0A, each unchanged."""
+
+    dst = write(Mem.L0A, "fractal", "block")
+    src = read(Mem.L1, "fractal", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Bytes over the L1 to L0A link."""
+        return _l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
+
+
+@instruction(
+    "load_cbuf_to_cb",
+    Pipe.MTE1,
+    names={"c_api": "asc_copy_l12l0b", "cpp": "LoadData(LoadData2DParams, B2)"},
+    source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
+    copies=True,
+)
+class LoadCbufToCb(_Load2d):
+    """Move fractals from L1 to L0B, each unchanged."""
+
+    dst = write(Mem.L0B, "fractal", "block")
+    src = read(Mem.L1, "fractal", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Bytes over the L1 to L0B link."""
+        return _l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
+
+
+_TRANSPOSE_TYPES = (
+    *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LoadTranspose(Instruction):
+    """Transpose squares on the way from L1 to L0.
+
+    A square is 16 x 16 of 16-bit (one fractal), 32 x 32 of 8-bit (two fractals, one above the
+    other) or 16 x 16 of 32-bit elements (two fractals side by side). Transposed, it is cut into
+    fractals again. repeat equal to 0: nothing happens.
+    """
+
+    dtype: ElementType = types("element type", *_TRANSPOSE_TYPES)
+    index_id: int = param(0, 65535, "first square, counted from the source address", default=0)
+    repeat: int = param(0, 255, "squares")
+    src_stride: int = param(0, 65535, "squares from one source to the next", default=1)
+    dst_gap: int = param(
+        0, 65535, "fractals from the end of a square's first fractal to the next square's", default=0
+    )
+    decrement: bool = param(0, 1, "walk the source downwards", default=False)
+    dst_frac_gap: int = param(
+        0, 65535, "fractals left free between the two of one square (8 and 32 bits)", default=0
+    )
+
+    @property
+    def edge(self) -> int:
+        """Rows and columns of a square."""
+        return 32 if self.dtype.bits == 8 else 16
+
+    def _squares(self) -> tuple[Offsets, Offsets, Offsets]:
+        square = np.arange(self.repeat, dtype=np.intp)[:, None, None]
+        row = np.arange(self.edge, dtype=np.intp)[:, None]
+        return square, row, np.arange(self.edge, dtype=np.intp)
+
+    def offsets_src(self) -> Offsets:
+        """Shape [repeat, edge, edge], already transposed: last axis runs down the source's rows."""
+        square, column, row = self._squares()
+        step = -self.src_stride if self.decrement else self.src_stride
+        number = self.index_id + square * step
+        c0 = self.dtype.c0
+        return number * self.edge**2 + (column // c0) * (16 * c0) + row * c0 + column % c0
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        square, row, column = self._squares()
+        c0 = self.dtype.c0
+        second = row // 16 + column // c0
+        number = square * (1 + self.dst_gap) + second * (1 + self.dst_frac_gap)
+        return number * (16 * c0) + (row % 16) * c0 + column % c0
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+        """A walk downwards must not pass the source address."""
+        return _walks_below_zero(self, self.index_id)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.repeat * self.edge**2 * self.dtype.size_bytes
+
+
+_TRANSPOSE_UNCERTAIN = (
+    "32-bit squares: which of the two source fractals holds the left half is inferred",
+    "address decrement walks squares downwards from index_id: inferred from the parameter's text",
+)
+
+
+@instruction(
+    "load_cbuf_to_ca_transpose",
+    Pipe.MTE1,
+    names={"c_api": "asc_copy_l12l0a_trans", "cpp": "LoadDataWithTranspose"},
+    source="asc-devkit, asc_copy_l12l0a_trans (2201); spec/isa_semantics.md 3.3",
+    uncertain=_TRANSPOSE_UNCERTAIN,
+    copies=True,
+)
+class LoadCbufToCaTranspose(_LoadTranspose):
+    """Transpose squares on the way from L1 to L0A."""
+
+    dst = write(Mem.L0A, "square column row")
+    src = read(Mem.L1, "square column row")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Bytes over the L1 to L0A link."""
+        return _l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
+
+
+@instruction(
+    "load_cbuf_to_cb_transpose",
+    Pipe.MTE1,
+    names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
+    source="asc-devkit, asc_copy_l12l0b_trans (2201); spec/isa_semantics.md 3.3",
+    uncertain=_TRANSPOSE_UNCERTAIN,
+    copies=True,
+)
+class LoadCbufToCbTranspose(_LoadTranspose):
+    """Transpose squares on the way from L1 to L0B."""
+
+    dst = write(Mem.L0B, "square column row")
+    src = read(Mem.L1, "square column row")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Bytes over the L1 to L0B link."""
+        return _l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
+
+
+@instruction(
+    "copy_gm_to_ubuf",
+    Pipe.MTE2,
+    names={"c_api": "asc_copy_gm2ub", "cpp": "DataCopy(VECIN)", "tik": "data_move"},
+    source="asc-devkit, asc_copy_gm2ub (2201); spec/isa_semantics.md 2.6",
+    copies=True,
+)
+class CopyGmToUbuf(_Bursts):
+    """Copy runs of 32-byte blocks from global memory to the Unified Buffer."""
+
+    dst = write(Mem.UB, "run block", "block")
+    src = read(Mem.GM, "run block", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """One transfer of a vector core's MTE2."""
+        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes)
+        return Cost(math.ceil(cycles), traffic=self.traffic)
+
+
+@instruction(
+    "copy_ubuf_to_gm",
+    Pipe.MTE3,
+    names={"c_api": "asc_copy_ub2gm", "cpp": "DataCopy(VECOUT)", "tik": "data_move"},
+    source="asc-devkit, asc_copy_ub2gm (2201); spec/isa_semantics.md 2.6",
+    copies=True,
+)
+class CopyUbufToGm(_Bursts):
+    """Copy runs of 32-byte blocks from the Unified Buffer to global memory."""
+
+    dst = write(Mem.GM, "run block", "block")
+    src = read(Mem.UB, "run block", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """One transfer of a vector core's MTE3."""
+        cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
+        traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True)
+        return Cost(math.ceil(cycles), traffic=traffic)

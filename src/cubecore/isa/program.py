@@ -1,0 +1,218 @@
+"""A core's program as a tree: instructions, loops, branches, scalars.
+
+Leaves hold templates (all parameters but addresses) and symbolic addresses; cores that run the same
+tree differ only in the values of its slots. A program is a value: building one executes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.expr import Condition, Expr, Var
+from cubecore.isa.spec import Instruction, Mem
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in the author's source an instruction was written."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        """Return file:line (function)."""
+        return f"{self.file}:{self.line} ({self.function})"
+
+
+@dataclass(frozen=True, eq=False)
+class Issue:
+    """One instruction: a template, an address for each operand, and what is only known later.
+
+    `addresses` are in bytes, in the order of the template's operands. `late` are parameters whose
+    values depend on variables; they replace the template's own when the instruction is issued.
+    """
+
+    template: Instruction
+    addresses: tuple[Expr, ...]
+    location: Location
+    late: tuple[tuple[str, Expr], ...] = ()
+
+    def bound(self, values: tuple[int, ...]) -> Instruction:
+        """Return the template with the late parameters filled in, each distinct one made once."""
+        return _bind(self.template, tuple(n for n, _ in self.late), values) if values else (
+            self.template
+        )
+
+
+@lru_cache(maxsize=65536)
+def _bind(template: Instruction, names: tuple[str, ...], values: tuple[int, ...]) -> Instruction:
+    return replace(template, **dict(zip(names, values, strict=True)))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The body for index = 0 .. trips - 1."""
+
+    index: Var
+    trips: Expr
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """One of two bodies."""
+
+    condition: Condition
+    then: tuple["Node", ...]
+    otherwise: tuple["Node", ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    """A scalar takes a value."""
+
+    target: Var
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class LoadScalar:
+    """A scalar takes the integer that memory holds at an address.
+
+    The core must have flushed what it issued before; a float element gives its bits.
+    """
+
+    target: Var
+    mem: Mem
+    element: ElementType
+    address: Expr
+    location: Location
+
+
+Node = Issue | Loop | Branch | Assign | LoadScalar
+
+
+class Sink(Protocol):
+    """What runs a program: one handler for each leaf, and memory to read scalars from."""
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes the leaf's late values and then its addresses."""
+        ...
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Return the integer at `address`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A tree and its slots: the variables that each core gives its own values."""
+
+    body: tuple[Node, ...]
+    slots: tuple[Var, ...] = ()
+    name: str = "program"
+
+    @cached_property
+    def issues(self) -> tuple[Issue, ...]:
+        """The leaves, in program order."""
+        return tuple(_leaves(self.body))
+
+    @cached_property
+    def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
+        lines, constants = _source(self)
+        namespace: dict[str, Any] = {"K": constants}
+        # Generated from integer expressions only: a walk then costs what Python's own loops cost.
+        exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
+        run: Callable[[Sequence[Any], Sequence[int], Sink], None] = namespace["run"]
+        return run
+
+    def run(self, sink: Sink, slots: Mapping[Var, int]) -> None:
+        """Walk the tree in program order, calling the sink for each instruction.
+
+        Loops are never unrolled into lists: what a walk needs does not grow with its length.
+        """
+        handlers = [sink.handler(issue) for issue in self.issues]
+        self._run(handlers, [slots[var] for var in self.slots], sink)
+
+    def listing(self, slots: Mapping[Var, int]) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+        """Yield (template, addresses) flat, for short programs: a view, not the program."""
+        collected: list[tuple[Instruction, tuple[int, ...]]] = []
+        self.run(_Collector(collected), slots)
+        yield from collected
+
+
+class _Collector:
+    """A sink that keeps every instruction."""
+
+    def __init__(self, into: list[tuple[Instruction, tuple[int, ...]]]) -> None:
+        self._into = into
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        late = len(issue.late)
+
+        def keep(*values: int) -> None:
+            self._into.append((issue.bound(values[:late]), values[late:]))
+
+        return keep
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        raise TypeError(f"a listing has no memory for {load.target.name} at {address}")
+
+
+def _leaves(body: Sequence[Node]) -> Iterator[Issue]:
+    for node in body:
+        if isinstance(node, Issue):
+            yield node
+        elif isinstance(node, Loop):
+            yield from _leaves(node.body)
+        elif isinstance(node, Branch):
+            yield from _leaves(node.then)
+            yield from _leaves(node.otherwise)
+
+
+def _source(program: Program) -> tuple[list[str], list[Any]]:
+    """Return the program as Python: one function that calls a handler for each instruction."""
+    constants: list[Any] = []
+    numbers = {id(issue): number for number, issue in enumerate(program.issues)}
+    lines = ["def run(handlers, slots, sink):"]
+    names = ",".join(var.source() for var in program.slots)
+    if names:
+        lines.append(f"  {names}, = slots")
+    lines.extend(f"  h{number}=handlers[{number}]" for number in range(len(program.issues)))
+    _emit(program.body, "  ", lines, constants, numbers)
+    lines.append("  return None")
+    return lines, constants
+
+
+def _emit(
+    body: Sequence[Node],
+    indent: str,
+    lines: list[str],
+    constants: list[Any],
+    numbers: Mapping[int, int],
+) -> None:
+    if not body:
+        lines.append(f"{indent}pass")
+    for node in body:
+        if isinstance(node, Issue):
+            arguments = [e.source() for _, e in node.late] + [e.source() for e in node.addresses]
+            lines.append(f"{indent}h{numbers[id(node)]}({','.join(arguments)})")
+        elif isinstance(node, Loop):
+            lines.append(f"{indent}for {node.index.source()} in range({node.trips.source()}):")
+            _emit(node.body, indent + " ", lines, constants, numbers)
+        elif isinstance(node, Branch):
+            lines.append(f"{indent}if {node.condition.source()}:")
+            _emit(node.then, indent + " ", lines, constants, numbers)
+            if node.otherwise:
+                lines.append(f"{indent}else:")
+                _emit(node.otherwise, indent + " ", lines, constants, numbers)
+        elif isinstance(node, Assign):
+            lines.append(f"{indent}{node.target.source()}={node.value.source()}")
+        else:
+            constants.append(node)
+            at = node.address.source()
+            place = len(constants) - 1
+            lines.append(f"{indent}{node.target.source()}=sink.load_scalar(K[{place}],{at})")

@@ -1,0 +1,281 @@
+"""What an instruction is: a declaration that every layer reads.
+
+An instruction is a frozen dataclass of its parameters other than addresses (a *template*) with
+operands declared as class attributes. Its meaning has two parts: for each operand the offsets of the
+elements that it touches (`offsets`), and either a pure function of arrays (`compute`) or a copy
+(`moves`). Bounds, alignment, initialisation, races and byte counts are derived from the offsets.
+Nothing here knows of engines or of time beyond the declared cost.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import Violation, refuse
+from cubecore.isa.registers import Registers
+from cubecore.layouts import Offsets
+
+Array = NDArray[Any]
+
+
+class Pipe(Enum):
+    """The queues of a core; S is the scalar unit, which issues to the others."""
+
+    S = "S"
+    V = "V"
+    M = "M"
+    MTE1 = "MTE1"
+    MTE2 = "MTE2"
+    MTE3 = "MTE3"
+    FIX = "FIX"
+    ALL = "ALL"
+
+
+class Mem(Enum):
+    """The memories of a core, and global memory, with the general alignment of seed 003, table 1."""
+
+    GM = ("GM", 1)
+    UB = ("UB", 32)
+    L1 = ("L1", 32)
+    L0A = ("L0A", 512)
+    L0B = ("L0B", 512)
+    L0C = ("L0C", 64)
+    BT = ("BiasTable", 64)
+    FB = ("Fixpipe", 64)
+
+    def __init__(self, label: str, align_bytes: int) -> None:
+        self.label = label
+        self.align_bytes = align_bytes
+
+
+class Access(Enum):
+    """What an instruction does with an operand."""
+
+    READ = "read"
+    WRITE = "write"
+    UPDATE = "update"
+
+    @property
+    def reads(self) -> bool:
+        """Whether old values matter."""
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        """Whether new values are stored."""
+        return self is not Access.READ
+
+
+@dataclass(slots=True)
+class Operand:
+    """One operand: memory, access, type, axes and layout, alignment.
+
+    `element` names the template's field that holds the element type. `align_bytes` overrides the
+    memory's general alignment (seed 003: what an instruction states goes first).
+    """
+
+    mem: Mem
+    access: Access
+    element: str
+    axes: str = ""
+    layout: str = ""
+    align_bytes: int = 0
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the attribute's name."""
+        self.name = name
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that the operand's address must be a multiple of."""
+        return self.align_bytes or self.mem.align_bytes
+
+
+def read(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is read."""
+    return Operand(mem, Access.READ, element, axes, **kwargs)
+
+
+def write(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is written."""
+    return Operand(mem, Access.WRITE, element, axes, **kwargs)
+
+
+def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is read and written."""
+    return Operand(mem, Access.UPDATE, element, axes, **kwargs)
+
+
+def param(low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1) -> Any:
+    """Declare an integer or boolean parameter with its documented range."""
+    metadata = {"low": low, "high": high, "multiple": multiple, "doc": doc}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+def types(doc: str, *allowed: str, default: ElementType | None = None) -> Any:
+    """Declare an element-type parameter with the types that the instruction takes."""
+    metadata = {"types": allowed, "doc": doc}
+    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+
+
+def choice(doc: str, *options: str, default: str) -> Any:
+    """Declare a parameter that is one of a few words."""
+    return field(default=default, metadata={"options": options, "doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalTraffic:
+    """What a transfer asks of the shared memory system."""
+
+    size_bytes: int
+    row_bytes: int
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Whole cycles on the instruction's pipe.
+
+    `busy` when it follows another without a gap, `idle_head` more when the pipe had to wait for it;
+    `traffic` goes to L2 and device memory.
+    """
+
+    busy: int
+    idle_head: int = 0
+    traffic: GlobalTraffic | None = None
+
+
+class Instruction:
+    """Base of all templates; subclasses are declared with `@instruction`."""
+
+    name: ClassVar[str]
+    pipe: ClassVar[Pipe]
+    names: ClassVar[Mapping[str, str]]
+    source: ClassVar[str]
+    uncertain: ClassVar[tuple[str, ...]]
+    archs: ClassVar[tuple[str, ...]]
+    declared: ClassVar[tuple[Operand, ...]] = ()
+    copies: ClassVar[bool] = False
+    propagates: ClassVar[bool] = False
+    """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Return the operands that this template uses, in the order of its addresses."""
+        return self.declared
+
+    def offsets(self, operand: str) -> Offsets:
+        """Return element offsets from the operand's address; negative marks a zero-filled element."""
+        method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
+        return method()
+
+    def active(self) -> NDArray[np.bool_] | None:
+        """Return which elements the mask lets through, shaped as the offsets; None means all."""
+        return None
+
+    def resolved(self, registers: Registers) -> Self:  # noqa: ARG002 - vector instructions use it
+        """Return the template with what it takes from the registers filled in."""
+        return self
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Return the written operands' new values; a copy moves its source instead."""
+        raise NotImplementedError(f"{self.name} declares no computation")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Return the registers after this instruction."""
+        return registers
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002 - most have none
+        """Return what this template breaks beyond the ranges of its parameters."""
+        return []
+
+    def cost(self, chip: Chip) -> Cost:  # noqa: ARG002 - the default costs nothing
+        """Return the cycles on the pipe."""
+        return Cost(0)
+
+    def element(self, operand: Operand) -> ElementType:
+        """Return the operand's element type."""
+        found: ElementType = getattr(self, operand.element)
+        return found
+
+    def violations(self, chip: Chip) -> list[Violation]:
+        """Return every broken range, type and precondition, in declaration order."""
+        found = [v for f in fields(self) for v in _field_violations(self, f)]  # type: ignore[arg-type]
+        if chip.arch not in self.archs:
+            found.append(
+                Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
+            )
+        return found or self.preconditions(chip)
+
+
+def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]:
+    value, meta = getattr(template, f.name), f.metadata
+    subject = f"{template.name}.{f.name}"
+    if "types" in meta and value.name not in meta["types"]:
+        return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
+    if "options" in meta and value not in meta["options"]:
+        return [Violation(subject, f"be one of {', '.join(meta['options'])}", repr(value))]
+    if "low" in meta:
+        if not meta["low"] <= value <= meta["high"]:
+            return [Violation(subject, f"be in [{meta['low']}, {meta['high']}]", str(value))]
+        if value % meta["multiple"]:
+            return [Violation(subject, f"be a multiple of {meta['multiple']}", str(value))]
+    return []
+
+
+_REGISTRY: dict[str, type[Instruction]] = {}
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def instruction(
+    name: str,
+    pipe: Pipe,
+    *,
+    source: str,
+    names: Mapping[str, str] | None = None,
+    uncertain: tuple[str, ...] = (),
+    archs: tuple[str, ...] = ("2201",),
+    copies: bool = False,
+) -> Callable[[type[Any]], type[Any]]:
+    """Declare an instruction: freeze the class, collect its operands, enter it in the registry.
+
+    `names` gives its name in other dialects; `uncertain` lists inferred semantics, which the manual
+    repeats; `copies` says that it moves bytes, so that uninitialised bytes travel instead of being
+    a finding.
+    """
+
+    def declare(cls: type[Any]) -> type[Any]:
+        frozen = dataclass(frozen=True, kw_only=True)(cls)
+        frozen.name, frozen.pipe, frozen.source = name, pipe, source
+        frozen.names = MappingProxyType(dict(names or {}))
+        frozen.uncertain, frozen.archs, frozen.copies = uncertain, archs, copies
+        frozen.declared = tuple(v for c in reversed(cls.__mro__) for v in vars(c).values()
+                                if isinstance(v, Operand))
+        frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
+        if name in _REGISTRY:
+            raise ValueError(f"instruction {name} is declared twice")
+        _REGISTRY[name] = frozen
+        return frozen
+
+    return declare
+
+
+def instructions() -> Mapping[str, type[Instruction]]:
+    """Return every declared instruction by name; importing cubecore.isa declares them all."""
+    return MappingProxyType(_REGISTRY)
+
+
+def instruction_named(name: str) -> type[Instruction]:
+    """Return the instruction called `name` in the hardware's or any dialect's spelling."""
+    for cls in _REGISTRY.values():
+        if name == cls.name or name in cls.names.values():
+            return cls
+    raise refuse("instruction", "be one that is declared", repr(name))

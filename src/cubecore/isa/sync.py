@@ -1,0 +1,109 @@
+"""Flags between the pipes of a core, barriers, and flags between cores, arch 2201."""
+
+from typing import ClassVar
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.spec import Instruction, Pipe, choice, instruction, param
+
+_PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
+EVENT_IDS = 8
+"""Event ids of each pair of pipes (spec/isa_semantics.md 5)."""
+CROSS_CORE_FLAGS = 16
+"""Flag ids between cores."""
+CROSS_CORE_LIMIT = 15
+"""Largest value of a flag's counter between cores."""
+
+
+class Sync(Instruction):
+    """Base of what orders other instructions; it touches no memory."""
+
+    waits: ClassVar[bool] = False
+
+
+@instruction(
+    "set_flag",
+    Pipe.S,
+    names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
+    source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
+)
+class SetFlag(Sync):
+    """Raise the flag (src, dst, event_id) once src's earlier instructions have completed."""
+
+    src: str = choice("pipe that raises it", *_PIPES, default="S")
+    dst: str = choice("pipe that waits for it", *_PIPES, default="S")
+    event_id: int = param(0, EVENT_IDS - 1, "event")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+        """A pipe does not signal itself."""
+        return _distinct(self.name, self.src, self.dst)
+
+
+@instruction(
+    "wait_flag",
+    Pipe.S,
+    names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
+    source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
+)
+class WaitFlag(Sync):
+    """Hold dst's later instructions until the flag (src, dst, event_id) is up, and clear it."""
+
+    waits = True
+    src: str = choice("pipe that raises it", *_PIPES, default="S")
+    dst: str = choice("pipe that waits for it", *_PIPES, default="S")
+    event_id: int = param(0, EVENT_IDS - 1, "event")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+        """A pipe does not signal itself."""
+        return _distinct(self.name, self.src, self.dst)
+
+
+def _distinct(name: str, src: str, dst: str) -> list[Violation]:
+    return [Violation(name, "name two different pipes", f"{src} twice")] if src == dst else []
+
+
+@instruction(
+    "pipe_barrier",
+    Pipe.S,
+    names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
+    source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
+)
+class PipeBarrier(Sync):
+    """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
+
+    on: str = choice(
+        "pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value
+    )
+
+
+@instruction(
+    "ffts_cross_core_sync",
+    Pipe.S,
+    names={"c_api": "asc_sync_block_arrive", "cpp": "CrossCoreSetFlag"},
+    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive; spec/isa_semantics.md 5",
+    uncertain=("the pipe's earlier instructions complete before the signal: inferred",),
+)
+class FftsCrossCoreSync(Sync):
+    """Signal other cores on a flag once `pipe`'s earlier instructions have completed.
+
+    mode 0: when every core of the same kind has signalled, each one's counter goes up. mode 1: the
+    same among the two vector cores of one AI Core. mode 2: an AIC raises the counters of both its
+    AIVs; its AIVs together raise the AIC's. A counter may stand at 15 at most.
+    """
+
+    on: str = choice("pipe", *_PIPES, default="S")
+    mode: int = param(0, 2, "who is signalled")
+    flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
+
+
+@instruction(
+    "wait_flag_dev",
+    Pipe.S,
+    names={"c_api": "asc_sync_block_wait", "cpp": "CrossCoreWaitFlag"},
+    source="asc-devkit, asc_sync_{inter,subblock,block}_wait; spec/isa_semantics.md 5",
+)
+class WaitFlagDev(Sync):
+    """Hold the whole core until the flag's counter is above 0, and take one from it."""
+
+    waits = True
+    flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")

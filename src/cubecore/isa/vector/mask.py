@@ -1,0 +1,83 @@
+"""The vector mask: which lanes an instruction computes (seed 003, mask)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Instruction, Pipe, instruction, param
+
+REPEAT_BYTES = 256
+"""Bytes that one repeat takes from each operand: 8 blocks of 32 (seed 003)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """What a vector instruction takes from the mask registers when it starts."""
+
+    high: int
+    low: int
+    counts: bool
+
+    def repeats(self, stated: int, lanes: int) -> int:
+        """Return the repeats: as stated, or in counter mode as many as the count needs."""
+        return -(-self.low // lanes) if self.counts else stated
+
+    def active(self, repeats: int, lanes: int) -> NDArray[np.bool_]:
+        """Return which lanes compute, shape [repeats, lanes]."""
+        if self.counts:
+            return (np.arange(repeats * lanes) < self.low).reshape(repeats, lanes)
+        words = np.array([self.low, self.high], dtype="<u8").view(np.uint8)
+        bits = np.unpackbits(words, bitorder="little")[:lanes].astype(bool)
+        return np.broadcast_to(bits, (repeats, lanes))
+
+
+def lanes_of(registers: Registers) -> Lanes:
+    """Return the registers' mask as one record."""
+    return Lanes(registers.mask_high, registers.mask_low, registers.mask_counts)
+
+
+@instruction(
+    "set_vector_mask",
+    Pipe.S,
+    names={"c_api": "asc_set_vector_mask", "cpp": "SetVectorMask"},
+    source="seed 003, mask; spec/isa_semantics.md 2.2",
+)
+class SetVectorMask(Instruction):
+    """Set the 128 mask bits, high word first; in counter mode the low word is the element count."""
+
+    mask_high: int = param(0, 2**64 - 1, "lanes 64 to 127")
+    mask_low: int = param(0, 2**64 - 1, "lanes 0 to 63, or the count")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep both words."""
+        return replace(registers, mask_high=self.mask_high, mask_low=self.mask_low)
+
+
+@instruction(
+    "set_mask_norm",
+    Pipe.S,
+    names={"c_api": "asc_set_mask_norm", "cpp": "SetMaskNorm"},
+    source="spec/isa_semantics.md 2.2",
+)
+class SetMaskNorm(Instruction):
+    """Let the mask bits gate the lanes of every repeat."""
+
+    def apply(self, registers: Registers) -> Registers:
+        """Leave counter mode."""
+        return replace(registers, mask_counts=False)
+
+
+@instruction(
+    "set_mask_count",
+    Pipe.S,
+    names={"c_api": "asc_set_mask_count", "cpp": "SetMaskCount"},
+    source="spec/isa_semantics.md 2.2",
+)
+class SetMaskCount(Instruction):
+    """Let the mask's low word count the elements; the repeat argument is then ignored."""
+
+    def apply(self, registers: Registers) -> Registers:
+        """Enter counter mode."""
+        return replace(registers, mask_counts=True)

@@ -1,0 +1,93 @@
+"""Where the element of a matrix lies: ND, NZ, ZZ and ZN as index maps.
+
+A layout cuts a matrix into fractals; a letter says how things follow each other, Z row by row, N
+column by column: first letter the elements inside a fractal, second letter the fractals (the field
+writes the two the other way round for NZ, and so do we: NZ is small z, big N; ZN is small n, big Z;
+ZZ is both row by row). Offsets count elements from the first one.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+
+Offsets = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An order of fractals and of the elements inside each."""
+
+    name: str
+    fractals_by_row: bool
+    elements_by_row: bool
+
+
+ZZ = Layout("ZZ", fractals_by_row=True, elements_by_row=True)
+"""L0A: fractals row by row, elements row by row (seed 002, matrix A)."""
+ZN = Layout("ZN", fractals_by_row=True, elements_by_row=False)
+"""L0B: fractals row by row, elements column by column (seed 002, matrix B)."""
+NZ = Layout("NZ", fractals_by_row=False, elements_by_row=True)
+"""L0C and L1: fractals column by column, elements row by row (seed 002, matrix C)."""
+
+
+def padded_elements(rows: int, cols: int, fractal: tuple[int, int]) -> int:
+    """Return the elements that a rows x cols matrix occupies, its last fractals whole."""
+    return int(align_up(rows, fractal[0]) * align_up(cols, fractal[1]))
+
+
+@lru_cache(maxsize=512)
+def offsets(
+    layout: Layout, rows: int, cols: int, fractal: tuple[int, int], column_rows: int = 0
+) -> Offsets:
+    """Return the offset of every element, shape [rows, cols], read-only.
+
+    `fractal` is (rows, columns) of one fractal. `column_rows`, for NZ only, is the number of rows
+    from one column of fractals to the next (a multiple of nothing in particular: a fixpipe may
+    stride by any); 0 means the rows of this matrix rounded up to the fractal.
+    """
+    high, wide = fractal
+    i = np.arange(rows, dtype=np.intp)[:, None]
+    j = np.arange(cols, dtype=np.intp)[None, :]
+    inside = (i % high) * wide + j % wide if layout.elements_by_row else (j % wide) * high + i % high
+    if layout.fractals_by_row:
+        number = (i // high) * ceil_div(cols, wide) + j // wide
+        result = number * (high * wide) + inside
+    else:
+        tall = column_rows or align_up(rows, high)
+        result = (j // wide) * (tall * wide) + (i // high) * (high * wide) + inside
+    result.flags.writeable = False
+    return result
+
+
+def pack(matrix: NDArray[Any], layout: Layout, fractal: tuple[int, int]) -> NDArray[Any]:
+    """Return `matrix` laid out in `layout`, padding zero, shape [padded_elements]."""
+    rows, cols = matrix.shape
+    flat = np.zeros(padded_elements(rows, cols, fractal), matrix.dtype)
+    flat[offsets(layout, rows, cols, fractal)] = matrix
+    return flat
+
+
+def unpack(
+    flat: NDArray[Any], layout: Layout, shape: tuple[int, int], fractal: tuple[int, int]
+) -> NDArray[Any]:
+    """Return the matrix of `shape` that `flat` holds in `layout`: the inverse of `pack`."""
+    return flat[offsets(layout, *shape, fractal)]
+
+
+def l0a_fractal(c0: int) -> tuple[int, int]:
+    """Return the fractal of L0A and of NZ operands in L1: 16 rows of C0."""
+    return (FRACTAL_ROWS, c0)
+
+
+def l0b_fractal(c0: int) -> tuple[int, int]:
+    """Return the fractal of L0B: C0 rows (K) of 16 columns (N)."""
+    return (c0, FRACTAL_ROWS)
+
+
+L0C_FRACTAL = (FRACTAL_ROWS, FRACTAL_ROWS)
+"""The fractal of L0C: 16 x 16 whatever the element (seed 002)."""

@@ -1,0 +1,69 @@
+"""Rounding and saturation: the only place where precision is lost.
+
+Everything is a pure function of arrays. Integer results that do not fit are clamped (`saturate`) or
+wrapped (`wrap`); floats round to nearest even.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType
+
+Array = NDArray[Any]
+
+
+def saturate(values: Array, target: ElementType) -> Array:
+    """Return integer-valued `values` clamped to the range of the integer type `target`."""
+    info = np.iinfo(target.numpy)
+    return np.clip(values, info.min, info.max).astype(target.numpy)
+
+
+def wrap(values: Array, target: ElementType) -> Array:
+    """Return integer `values` modulo 2**bits, as two's complement of the integer type `target`."""
+    return values.astype(np.int64).astype(target.numpy)
+
+
+def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
+    """Return `values` rounded to nearest even in the float type `target`.
+
+    NaN: 0 if `finite`, else NaN. Infinity and overflow: the largest finite value of the same sign
+    if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.asarray(values).astype(target.numpy)
+    if not finite:
+        return rounded
+    largest = largest_finite(target)
+    wide = np.asarray(values)
+    rounded = np.where(np.isnan(wide), np.zeros((), target.numpy), rounded)
+    over = np.isinf(rounded.astype(np.float64))
+    return np.where(over, np.copysign(largest, wide).astype(target.numpy), rounded).astype(
+        target.numpy
+    )
+
+
+def largest_finite(target: ElementType) -> float:
+    """Return the largest finite value of the float type `target`."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(target.numpy).max)
+
+
+def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Array:
+    """Return start + a @ b as one `mad` leaves it in L0C.
+
+    a is [m, k], b is [k, n], `start` [m, n] holds values of the type `c`. int32: the exact sum,
+    clamped. float32: the product is summed in float64 and rounded to float32 once with the start
+    added. The hardware's own order of summation is not documented; this is a policy
+    (`ACCUMULATION_POLICY`), not a fact.
+    """
+    total = a.astype(np.float64) @ b.astype(np.float64) + start.astype(np.float64)
+    if c.kind == "int":
+        return saturate(total, c)
+    return round_float(total, c, finite=False)
+
+
+ACCUMULATION_POLICY = "float64 within one mad, rounded to float32 in L0C after each"
+"""How the reference engine sums float products; integer sums are exact and saturate."""
