@@ -1,5 +1,10 @@
-"""The catalogue: TOML files by full SoC name, each over its architecture's shared file."""
+"""The catalogue: TOML files by full SoC name, each over its architecture's shared file.
 
+``arch_<NpuArch>.toml`` states what all its SoCs share, and in ``[families.<name>]`` what some of
+them share; the SoC's own file states the rest. The more special statement holds.
+"""
+
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -7,7 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from cubecore.chips.model import FACT_FIELDS, Chip, Fact, number_type
+from cubecore.chips.model import FACT_FIELDS, REQUIRED_FACTS, Chip, Fact, number_type
 from cubecore.errors import did_you_mean, refuse
 
 _DATA = files("cubecore.chips") / "data"
@@ -42,63 +47,100 @@ def chip(name: str) -> Chip:
 
 @cache
 def expand_family(name: str) -> tuple[str, ...]:
-    """Return the SoC names that a family or product name may mean; empty if none does."""
+    """Return the SoC names that a family or product name may mean; empty if none does.
+
+    Case, spaces, punctuation and the words "product" and "series" do not count.
+    """
     wanted = _fold(name)
-    return tuple(
-        soc for soc in chip_names() if wanted in {_fold(family) for family in _products(soc)}
-    )
+    return tuple(soc for soc in chip_names() if wanted in _names_of(soc))
+
+
+def _names_of(soc: str) -> set[str]:
+    own = _fold(soc)
+    return {own, own.removeprefix("ascend"), *map(_fold, _products(soc))}
 
 
 def _fold(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalnum())
+    words = re.findall("[a-z0-9]+", name.lower())
+    return "".join(word for word in words if word not in {"product", "products", "series"})
 
 
+@cache
 def _read(stem: str) -> dict[str, Any]:
     return tomllib.loads((_DATA / f"{stem}.toml").read_text("utf-8"))
 
 
-def _products(soc: str) -> list[str]:
+def _tables(soc: str) -> tuple[Mapping[str, Any], ...]:
+    """Return what describes `soc`: its architecture, its family if it has one, its own file."""
     own = _read(soc)
-    shared: list[str] = _read(_ARCH_PREFIX + own["arch"]).get("products", [])
-    return [*shared, *own.get("products", [])]
+    arch = own.get("arch", "none")
+    where = f"{_ARCH_PREFIX}{arch}.toml"
+    if not (_DATA / where).is_file():
+        raise refuse(f"{soc}.toml: arch", f"have a file {_ARCH_PREFIX}<arch>.toml", arch)
+    shared = _read(_ARCH_PREFIX + arch)
+    if "family" not in own:
+        return shared, own
+    families = shared.get("families", {})
+    if own["family"] not in families:
+        options = ", ".join(families) or "none"
+        raise refuse(f"{soc}.toml: family", f"be one of {where}: {options}", own["family"])
+    return shared, families[own["family"]], own
+
+
+def _products(soc: str) -> list[str]:
+    return [product for table in _tables(soc) for product in table.get("products", [])]
 
 
 def _load(name: str) -> Chip:
-    own = _read(name)
-    shared = _read(_ARCH_PREFIX + own["arch"])
-    sources = shared.get("sources", {}) | own.get("sources", {})
-    facts: dict[str, Fact] = {}
-    for table in (shared.get("facts", {}), own.get("facts", {})):
-        for key, entry in table.items():
-            facts[key] = _fact(name, key, entry, sources)
-    values = {key: fact.value for key, fact in facts.items()}
+    tables = _tables(name)
+    sources = {key: text for table in tables for key, text in table.get("sources", {}).items()}
+    entries = {key: entry for table in tables for key, entry in table.get("facts", {}).items()}
+    facts = {key: _fact(name, key, entry, sources) for key, entry in entries.items()}
+    missing = [field for field in REQUIRED_FACTS if field not in facts]
+    if missing:
+        raise refuse(f"{name}.toml", "state every size that rules need", f"no {', '.join(missing)}")
     result = Chip(
         name=name,
-        arch=own["arch"],
+        arch=_read(name)["arch"],
         products=tuple(_products(name)),
         sources=MappingProxyType(facts),
-        **values,
+        **{key: fact.value for key, fact in facts.items()},
     )
     _prove(result)
     return result
 
 
-def _fact(chip_name: str, key: str, entry: Mapping[str, Any], sources: Mapping[str, Any]) -> Fact:
+def _fact(chip_name: str, key: str, entry: object, sources: Mapping[str, Any]) -> Fact:
     where = f"{chip_name}.toml: {key}"
     if key not in FACT_FIELDS:
         raise refuse(where, "be a field of a chip", key, did_you_mean(key, FACT_FIELDS))
+    if not isinstance(entry, Mapping):
+        raise refuse(where, "be a table with value and source", entry)
     source = sources.get(entry.get("source", ""))
     if source is None:
         raise refuse(where, "name one of the file's sources", entry.get("source", "none"))
-    value = entry["value"]
+    return Fact(
+        key,
+        _value(where, key, entry.get("value")),
+        source["text"],
+        source["reliability"],
+        entry.get("note", ""),
+    )
+
+
+def _value(where: str, key: str, value: Any) -> Any:
     kind = number_type(key)
     if kind is Mapping:
-        value = MappingProxyType(dict(value))
-    elif kind is float:
-        value = float(value)
-    elif not isinstance(value, int):
-        raise refuse(where, "be an integer", value)
-    return Fact(key, value, source["text"], source["reliability"], entry.get("note", ""))
+        if not isinstance(value, dict) or not all(map(_is_number, value.values())):
+            raise refuse(where, "be a table of numbers", value)
+        return MappingProxyType(dict(value))
+    if not _is_number(value) or (kind is int and not isinstance(value, int)):
+        raise refuse(where, "be a whole number" if kind is int else "be a number", value)
+    return kind(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _prove(c: Chip) -> None:
@@ -106,11 +148,15 @@ def _prove(c: Chip) -> None:
     for small, large in (("l1_user_bytes", "l1_bytes"), ("ub_user_bytes", "ub_bytes")):
         if getattr(c, small) > getattr(c, large):
             raise refuse(
-                f"{c.name}.{small}", f"be at most {large} = {getattr(c, large)} B", getattr(c, small)
+                f"{c.name}.{small}",
+                f"be at most {large} = {getattr(c, large)} B",
+                getattr(c, small),
             )
     for key in FACT_FIELDS:
         value = getattr(c, key)
-        numbers = value.values() if isinstance(value, Mapping) else () if value is None else (value,)
+        numbers = (
+            value.values() if isinstance(value, Mapping) else () if value is None else (value,)
+        )
         for number in numbers:
             if number < 0 or (number == 0 and key not in {"aiv_count", "gm_latency_overlap"}):
                 raise refuse(f"{c.name}.{key}", "be greater than 0", number)

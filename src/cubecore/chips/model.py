@@ -5,7 +5,7 @@ each value comes from is in `Chip.sources`, field by field.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Self, get_args, get_type_hints
 
@@ -162,6 +162,10 @@ FACT_FIELDS: dict[str, str] = {
     if f.metadata.get("doc") and f.name not in {"arch", "products"}
 }
 """Every field that a catalogue file may state, with what it means."""
+REQUIRED_FACTS: tuple[str, ...] = tuple(
+    f.name for f in fields(Chip) if f.name in FACT_FIELDS and f.default is MISSING
+)
+"""The fields that a catalogue file must state: what no rule can do without."""
 
 
 def number_type(name: str) -> type:
@@ -181,7 +185,8 @@ def _parse(name: str, text: str) -> int | float:
     try:
         value = kind(text)
     except ValueError:
-        raise refuse(f"--set {name}", f"be a {kind.__name__}", repr(text)) from None
+        kind_name = "a whole number" if kind is int else "a number"
+        raise refuse(f"--set {name}", f"be {kind_name}", repr(text)) from None
     if not 0 < value < float("inf"):
         raise refuse(f"--set {name}", "be greater than 0 and finite", text)
     return value  # type: ignore[no-any-return]

@@ -1,0 +1,189 @@
+"""Costs against the fact sheet's worked examples, and what holds for all of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cubecore.chips import chip, chip_names, costs
+from cubecore.dtypes import ELEMENT_TYPES, element_type
+from cubecore.errors import RequestError
+
+A2 = chip("Ascend910B1")
+A5 = chip("Ascend950PR_9589")
+HALF = ELEMENT_TYPES["float16"]
+CHIPS = [chip(name) for name in chip_names()]
+chips = st.sampled_from(CHIPS)
+sizes = st.integers(1, 1 << 20)
+extents = st.integers(1, 1 << 13)
+
+
+@pytest.mark.parametrize(
+    ("c", "dtype", "shape", "cycles"),
+    [
+        (A2, "half", (128, 256, 64), 512),
+        (A2, "half", (64, 64, 64), 64),
+        (A2, "half", (128, 128, 64), 256),
+        (A2, "half", (128, 64, 128), 256),
+        (A2, "half", (40, 50, 60), 48),
+        (A2, "int8", (6, 7, 8), 1),
+        (A2, "int8", (128, 256, 64), 256),
+        (A2, "int4", (128, 256, 64), 128),
+        (A2, "float", (64, 64, 64), 256),
+        (A5, "half", (64, 64, 64), 64),
+        (A5, "half", (256, 256, 64), 1024),
+        (A5, "float4_e2m1fn", (256, 256, 256), 1024),
+        (A5, "float8_e4m3fn", (256, 256, 128), 1024),
+        (A5, "float", (64, 64, 64), 1024),
+    ],
+)
+def test_mad_of_the_worked_examples(c, dtype, shape, cycles):
+    assert costs.mad_cycles(c, element_type(dtype), *shape) == cycles
+
+
+@pytest.mark.parametrize(
+    ("c", "shape", "to_a", "to_b"),
+    [
+        (A2, (64, 64, 64), 32, 64),
+        (A2, (128, 256, 64), 64, 256),
+        (A5, (64, 64, 64), 32, 32),
+        (A5, (256, 256, 64), 128, 128),
+    ],
+)
+def test_l1_to_l0_of_the_worked_examples(c, shape, to_a, to_b):
+    m, n, k = shape
+    assert costs.l1_to_l0a_cycles(c, m * k * 2) == to_a
+    assert costs.l1_to_l0b_cycles(c, k * n * 2) == to_b
+
+
+def test_vector_add_of_the_bank_benchmark():
+    assert costs.vector_cycles(A2, 64) == pytest.approx(88.4, abs=0.5)
+
+
+@pytest.mark.parametrize(("elements", "cycles"), [(4096, 99.7), (21760, 380.8)])
+def test_adds_of_half_on_950(elements, cycles):
+    assert costs.vector_cycles(A5, elements // 128) == pytest.approx(cycles, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "tera_ops"),
+    [
+        ("Ascend910B1", "float16", 363.7),
+        ("Ascend910B2", "float16", 353.9),
+        ("Ascend910B3", "float16", 294.9),
+        ("Ascend910B4", "float16", 245.8),
+        ("Ascend950PR_9589", "float16", 432.5),
+        ("Ascend950PR_9589", "float8_e4m3fn", 865.1),
+        ("Ascend950PR_9589", "float4_e2m1fn", 1730.2),
+        ("Ascend310", "float16", 11.1),
+        ("Ascend310", "int8", 22.3),
+        ("Ascend310B1", "int8", 20.1),
+        ("Ascend310P3", "int8", 138.9),
+        ("Ascend910A", "float16", 262.1),
+    ],
+)
+def test_peak_throughput(name, dtype, tera_ops):
+    c = chip(name)
+    peak = costs.peak_ops_per_cycle(c, ELEMENT_TYPES[dtype]) * c.frequency_hz / 1e12
+    assert peak == pytest.approx(tera_ops, abs=0.06)
+
+
+def test_transfer_of_aligned_rows_costs_transfer_rows_and_bytes():
+    # 43 a transfer, 1.11 a row of 128 B at 125 B/cycle; 12288 B is no multiple of 16 KiB
+    assert costs.gm_to_l1_cycles(A2, 64, 128, 12288) == pytest.approx(43 + 64 * (1.11 + 128 / 125))
+
+
+def test_rows_at_multiples_of_16_kib_cost_more_unless_alone():
+    def cycles(rows, pitch):
+        return costs.gm_to_l1_cycles(A2, rows, 128, pitch)
+
+    assert cycles(64, 16384) - cycles(64, 12288) == pytest.approx(64 * 0.69)
+    assert cycles(1, 16384) == cycles(1, 12288)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "a_block"), [(512, 0), (384, 0.49), (320, 0.97), (288, 1.2), (272, 1.8), (514, 1.8)]
+)
+def test_rows_off_their_boundary_cost_by_block(pitch, a_block):
+    aligned = costs.gm_to_l1_cycles(A2, 16, 256, 512)
+    assert costs.gm_to_l1_cycles(A2, 16, 256, pitch) - aligned == pytest.approx(16 * 8 * a_block)
+
+
+def test_950_pays_only_for_rows_off_32_bytes():
+    aligned = costs.gm_to_l1_cycles(A5, 16, 256, 512)
+    assert costs.gm_to_l1_cycles(A5, 16, 256, 288) == aligned
+    assert costs.gm_to_l1_cycles(A5, 16, 256, 514) == pytest.approx(aligned + 16 * 8 * 0.05)
+
+
+def test_fixpipe_costs_head_rows_and_bytes():
+    assert costs.l0c_to_gm_cycles(A2, 128, 65536) == pytest.approx(20 + 128 * 1.2 + 65536 / 80)
+
+
+def test_device_memory_serves_its_rate_less_the_cost_of_rows():
+    seconds = costs.hbm_cycles(A2, 1.49e9, 1e9) / A2.frequency_hz
+    assert seconds == pytest.approx(1e-3, rel=1e-6)
+    assert costs.hbm_cycles(A2, 1 << 20, 51) == pytest.approx(
+        2 * costs.hbm_cycles(A2, 1 << 20, 1e12)
+    )
+
+
+def test_device_memory_without_a_measured_rate_has_the_configured_one():
+    assert costs.hbm_cycles(chip("Ascend310P3"), 17 * 8 * 100, 512) == 100
+
+
+def test_an_unknown_rate_of_the_cube_is_refused():
+    with pytest.raises(RequestError) as error:
+        costs.mad_cycles(chip("Ascend910A"), ELEMENT_TYPES["bfloat16"], 16, 16, 16)
+    assert str(error.value) == (
+        "Ascend910A.cube_k must give the Cube's rate for bfloat16, got no published value"
+    )
+    assert costs.peak_ops_per_cycle(chip("Ascend910A"), ELEMENT_TYPES["bfloat16"]) is None
+
+
+SIZED = {
+    "l1_to_l0a": costs.l1_to_l0a_cycles,
+    "l1_to_l0b": costs.l1_to_l0b_cycles,
+    "l1_to_bt": costs.l1_to_bt_cycles,
+    "gm_to_ub": costs.gm_to_ub_cycles,
+    "ub_to_gm": costs.ub_to_gm_cycles,
+    "vector": costs.vector_cycles,
+    "gm_to_l1 by bytes": lambda c, size: costs.gm_to_l1_cycles(c, 8, size, 1 << 21),
+    "gm_to_l1 by rows": lambda c, size: costs.gm_to_l1_cycles(c, size, 96, 1000),
+    "fixpipe by bytes": lambda c, size: costs.l0c_to_gm_cycles(c, 16, size),
+    "fixpipe by rows": lambda c, size: costs.l0c_to_gm_cycles(c, size, 4096),
+    "hbm": lambda c, size: costs.hbm_cycles(c, size, 512),
+    "mad by m": lambda c, size: costs.mad_cycles(c, HALF, size, 48, 48),
+    "mad by n": lambda c, size: costs.mad_cycles(c, HALF, 48, size, 48),
+    "mad by k": lambda c, size: costs.mad_cycles(c, HALF, 48, 48, size),
+}
+every_cost = pytest.mark.parametrize("cost", SIZED.values(), ids=SIZED)
+
+
+@every_cost
+@given(c=chips, one=sizes, other=sizes)
+def test_more_never_costs_less(cost, c, one, other):
+    small, large = sorted((one, other))
+    assert 0 <= cost(c, small) <= cost(c, large)
+
+
+@every_cost
+@given(c=chips, values=st.lists(sizes, min_size=1, max_size=8))
+def test_an_array_costs_what_its_elements_cost(cost, c, values):
+    assert np.array_equal(
+        np.asarray(cost(c, np.array(values))), [cost(c, value) for value in values]
+    )
+
+
+@given(c=chips, data=st.data())
+def test_pitches_in_an_array_cost_what_each_costs(c, data):
+    pitches = data.draw(st.lists(st.integers(1, 1 << 16), min_size=1, max_size=8))
+    whole = costs.gm_to_l1_cycles(c, 8, 96, np.array(pitches))
+    assert np.array_equal(whole, [costs.gm_to_l1_cycles(c, 8, 96, pitch) for pitch in pitches])
+
+
+@given(c=chips, data=st.data(), m=extents, n=extents, k=extents)
+def test_whole_fractals_run_at_the_peak_rate(c, data, m, n, k):
+    dtype = ELEMENT_TYPES[data.draw(st.sampled_from(sorted(c.cube_k)))]
+    m, n, k = m * c.cube_m, n * c.cube_n, k * dtype.c0
+    peak = costs.peak_ops_per_cycle(c, dtype)
+    assert costs.mad_cycles(c, dtype, m, n, k) * peak == 2 * m * n * k * c.aic_count
