@@ -1,0 +1,99 @@
+"""Advice: what the seeds recommend and what is legal but wasteful. Never a violation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules_buffers import l1_capacity
+from cubecore.tiling.rules_extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
+from cubecore.units import ceil_div, plural
+
+RECOMMENDED_BASE = (128, 256, 64)
+ROWS = {
+    "BASE": ("000/rec/base", "001/rec/base"),
+    "DOUBLE-BUFFER-L0": ("000/rec/dbL0", "001/rec/dbL0"),
+    "DOUBLE-BUFFER-A1": ("000/rec/depthA1", "001/rec/depthA1"),
+    "DOUBLE-BUFFER-B1": ("000/rec/depthB1", "001/rec/depthB1"),
+    "K-FULL-LOAD": ("000/rec/k-full-load", "001/rec/k-full-load"),
+    "INTRINSICS-CHECK": ("000/t1/M",),
+}
+"""The seed rows that each piece of advice carries; the others are cubecore's own."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One piece of advice: its id, one sentence, and where it comes from."""
+
+    id: str
+    message: str
+    source: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the three parts."""
+        return {"id": self.id, "message": self.message, "source": self.source}
+
+
+def advise(case: Case) -> tuple[Advice, ...]:
+    """Return the advice for one tiling. Extents or blocks that are not positive get none."""
+    t = case.tiling
+    sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
+    found = [*_cores(case), *_intrinsics(case)]
+    if min(sizes) > 0:
+        found += [*_buffers(t), *_blocks(case)]
+    edition = "seed " + case.edition
+    return tuple(
+        Advice(name, text, f"{edition}, recommended values" if name in ROWS else "cubecore")
+        for name, text in found
+    )
+
+
+def _cores(case: Case) -> Iterator[tuple[str, str]]:
+    asked, limit = case.problem.cores, case.problem.core_limit(case.chip)
+    if asked is not None and asked > limit:
+        yield "CORES-CAPPED", f"cores = {asked} is more than {case.chip.name} has: {limit} are used"
+    count = case.problem.core_count(case.chip)
+    used = case.tiling.usedCoreNum
+    if 0 < used < count:
+        yield "IDLE-CORES", f"usedCoreNum = {used} leaves {plural(count - used, 'core')} idle"
+
+
+def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
+    if case.problem.intrinsics_check or case.chip.arch == NO_INTRINSICS_CHECK_ARCH:
+        return
+    t, p = case.tiling, case.problem
+    for operand, name in (("A", "M" if p.trans_a else "Ka"), ("B", "Kb" if p.trans_b else "N")):
+        value = getattr(t, name)
+        if value > ND_INNER_LIMIT:
+            text = f"{name} = {value} is longer than {ND_INNER_LIMIT}, a stored row of {operand}"
+            yield "INTRINSICS-CHECK", f"{text}: enable intrinsicsCheck in MatmulConfig"
+
+
+def _buffers(t: Any) -> Iterator[tuple[str, str]]:
+    for name in ("dbL0A", "dbL0B"):
+        if getattr(t, name) == 1:
+            yield "DOUBLE-BUFFER-L0", f"{name} = 1 serialises MTE1 and the Cube: 2 is recommended"
+    for side, depth, product in (
+        ("A", t.depthA1, t.stepM * t.stepKa),
+        ("B", t.depthB1, t.stepN * t.stepKb),
+    ):
+        if depth == product:
+            text = f"depth{side}1 = {depth} is one step, which serialises MTE2 and MTE1"
+            yield f"DOUBLE-BUFFER-{side}1", f"{text}: {2 * product} is recommended"
+
+
+def _blocks(case: Case) -> Iterator[tuple[str, str]]:
+    t = case.tiling
+    base = (t.baseM, t.baseN, t.baseK)
+    single = (t.singleCoreM, t.singleCoreN, t.singleCoreK)
+    fills = all(extent >= best for extent, best in zip(single, RECOMMENDED_BASE, strict=True))
+    if base != RECOMMENDED_BASE and fills:
+        text = " x ".join(str(x) for x in base)
+        best = " x ".join(str(x) for x in RECOMMENDED_BASE)
+        yield "BASE", f"base {text} is not the recommended {best}"
+    blocks = ceil_div(t.singleCoreK, t.baseK)
+    for step, depth, other in (("stepKa", "depthA1", t.stepM), ("stepKb", "depthB1", t.stepN)):
+        if getattr(t, step) < blocks:
+            fits = l1_capacity(case.with_tiling({step: blocks, depth: other * blocks}))
+            if fits is not None and fits.holds():
+                yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"

@@ -1,0 +1,273 @@
+"""What is asked: one matrix product, its element types, and where it runs.
+
+The keys are the public contract's. A `Problem` that exists is well formed on its own; whether the
+chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from cubecore.chips import Chip, chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import RequestError, Violation, did_you_mean
+
+DEFAULT_CHIP = "Ascend910B3"
+INT32_MAX = 2**31 - 1
+POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
+FORMATS = ("ND", "NZ")
+LAUNCHES = ("cube", "mix")
+TEMPLATES = ("NORM", "MDL", "IBSHARE")
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "launch": LAUNCHES,
+    "template": TEMPLATES,
+    **dict.fromkeys(("format_a", "format_b", "format_c"), FORMATS),
+    **dict.fromkeys(("pos_a", "pos_b", "pos_c"), POSITIONS),
+}
+_COUNTS = ("m", "n", "k", "batch")
+_OPTIONAL_COUNTS = ("cores", "kb")
+_FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
+_DTYPES = ("a", "b", "c")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epilogue:
+    """What fixpipe does to a result on its way out: relu, quantisation by one scale."""
+
+    relu: bool = False
+    quant: str | None = None
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        violations = []
+        if not isinstance(self.relu, bool):
+            violations.append(_wrong("epilogue.relu", "be true or false", self.relu))
+        if not (self.quant is None or isinstance(self.quant, str)):
+            violations.append(_wrong("epilogue.quant", "be a name or null", self.quant))
+        if not (self.scale is None or _is_real(self.scale)):
+            violations.append(_wrong("epilogue.scale", "be a number or null", self.scale))
+        _raise_if(violations)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One product c[m, n] = sum over k of a[m, k] * b[k, n] (+ bias[n]), and how it is launched.
+
+    Extents are elements, at least 1 and at most 2147483647 (TCubeTiling holds int32). `trans_a`
+    means that A is stored [k, m]; `trans_b` that B is stored [n, k]. `b` defaults to `a`; `c` to
+    the accumulator's type: int32 for integer inputs, float32 otherwise. Vendor spellings of element
+    types are normalised. `cores` None asks for all of the chip's (D12). `kb` None means k.
+
+    Raises:
+        RequestError: one violation for every key that is not what it must be.
+    """
+
+    chip: str = DEFAULT_CHIP
+    launch: str = "cube"
+    cores: int | None = None
+    m: int
+    n: int
+    k: int
+    kb: int | None = None
+    a: str = "float16"
+    b: str = ""
+    c: str = ""
+    bias: str | None = None
+    trans_a: bool = False
+    trans_b: bool = False
+    format_a: str = "ND"
+    format_b: str = "ND"
+    format_c: str = "ND"
+    pos_a: str = "GM"
+    pos_b: str = "GM"
+    pos_c: str = "GM"
+    batch: int = 1
+    split_k: bool = False
+    template: str = "MDL"
+    unit_flag: bool | None = None
+    hf32: bool = False
+    intrinsics_check: bool = False
+    epilogue: Epilogue = field(default_factory=Epilogue)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        violations = [*self._extent_violations(), *self._kind_violations()]
+        violations += self._resolve_dtypes()
+        _raise_if(violations)
+        for name in (*_COUNTS, *_OPTIONAL_COUNTS, "seed"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, int(value))
+
+    @classmethod
+    def from_json(cls, mapping: Mapping[str, Any]) -> "Problem":
+        """Return the problem of a JSON object with the contract's keys.
+
+        null means the default. Raises `RequestError` naming every unknown key (with the nearest
+        known one), every missing extent and every value of the wrong kind.
+        """
+        if not isinstance(mapping, Mapping):
+            raise RequestError([_wrong("problem", "be a JSON object", mapping)])
+        names = [f.name for f in fields(cls)]
+        violations = [
+            Violation("problem", "have only known keys", repr(key), did_you_mean(str(key), names))
+            for key in mapping
+            if key not in names
+        ]
+        violations += [
+            Violation(name, "be given", "nothing", "only m, n and k have no default")
+            for name in ("m", "n", "k")
+            if mapping.get(name) is None
+        ]
+        violations += [
+            _wrong(name, "be an element type", "") for name in _DTYPES if mapping.get(name) == ""
+        ]
+        values = {k: v for k, v in mapping.items() if v is not None and k in names}
+        try:
+            if "epilogue" in values:
+                values["epilogue"] = _epilogue(values["epilogue"])
+            made = cls(**({"m": 1, "n": 1, "k": 1} | values))
+        except RequestError as error:
+            raise RequestError([*violations, *error.violations]) from None
+        _raise_if(violations)
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's keys in its order, with every default filled in."""
+        return asdict(self)
+
+    @property
+    def chip_record(self) -> Chip:
+        """The catalogue's record of `chip`; functions take a what-if chip as an argument."""
+        return chip(self.chip)
+
+    @property
+    def a_type(self) -> ElementType:
+        """A's element type."""
+        return element_type(self.a, "a")
+
+    @property
+    def b_type(self) -> ElementType:
+        """B's element type."""
+        return element_type(self.b, "b")
+
+    @property
+    def c_type(self) -> ElementType:
+        """The type in which C is written."""
+        return element_type(self.c, "c")
+
+    @property
+    def bias_type(self) -> ElementType | None:
+        """The type in which bias is stored; None without bias."""
+        return None if self.bias is None else element_type(self.bias, "bias")
+
+    @property
+    def accumulator_type(self) -> ElementType:
+        """L0C's type: int32 for integer inputs, float32 otherwise (seed 002, table 4)."""
+        return element_type("int32" if self.a_type.kind == "int" else "float32")
+
+    def core_limit(self, chip: Chip) -> int:
+        """Cores that a launch of this kind may use on `chip`: AICs, or AIV clients for mix (D12).
+
+        Raises:
+            RequestError: a mix launch on a chip without vector cores of its own.
+        """
+        if self.launch == "cube":
+            return chip.aic_count
+        if not chip.aiv_count:
+            remedy = "a cube launch needs none"
+            raise RequestError([Violation("launch", f"be cube on {chip.name}", "mix", remedy)])
+        return chip.aiv_count
+
+    def core_count(self, chip: Chip) -> int:
+        """Cores to plan for: `cores` capped at the chip's number, or all of them."""
+        limit = self.core_limit(chip)
+        return limit if self.cores is None else min(self.cores, limit)
+
+    def _extent_violations(self) -> Iterator[Violation]:
+        for name in (*_COUNTS, *_OPTIONAL_COUNTS):
+            value = getattr(self, name)
+            if value is None and name in _OPTIONAL_COUNTS:
+                continue
+            if not _is_integer(value):
+                yield _wrong(name, "be an integer", value)
+            elif value < 1:
+                yield Violation(name, "be at least 1", str(value))
+            elif value > INT32_MAX:
+                yield Violation(name, f"be at most {INT32_MAX}", str(value), "TCubeTiling is int32")
+        if _is_integer(self.kb) and _is_integer(self.k) and self.kb != self.k and self.kb >= 1:  # type: ignore[operator]
+            yield Violation("kb", f"equal k = {self.k}", str(self.kb))
+
+    def _kind_violations(self) -> Iterator[Violation]:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                near = did_you_mean(str(value), choices)
+                yield Violation(name, f"be one of {', '.join(choices)}", repr(value), near)
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                yield _wrong(name, "be true or false", getattr(self, name))
+        if not (self.unit_flag is None or isinstance(self.unit_flag, bool)):
+            yield _wrong("unit_flag", "be true, false or null", self.unit_flag)
+        if not _is_integer(self.seed):
+            yield _wrong("seed", "be an integer", self.seed)
+        if not isinstance(self.chip, str):
+            yield _wrong("chip", "be the full name of a SoC", self.chip)
+        if not isinstance(self.epilogue, Epilogue):
+            yield _wrong("epilogue", "be an Epilogue", self.epilogue)
+
+    def _resolve_dtypes(self) -> list[Violation]:
+        violations: list[Violation] = []
+
+        def resolve(name: str, default: Callable[[], str]) -> None:
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                violations.append(_wrong(name, "be the name of an element type", value))
+                return
+            try:
+                found = element_type(value or default(), name)
+            except RequestError as error:
+                violations.extend(error.violations)
+            else:
+                object.__setattr__(self, name, found.name)
+
+        resolve("a", lambda: "float16")
+        resolve("b", lambda: self.a)
+        if not violations:
+            resolve("c", lambda: self.accumulator_type.name)
+        if self.bias is not None:
+            resolve("bias", lambda: "")
+        return violations
+
+
+def _epilogue(value: Any) -> Epilogue:
+    if isinstance(value, Epilogue):
+        return value
+    if not isinstance(value, Mapping):
+        raise RequestError([_wrong("epilogue", "be a JSON object", value)])
+    names = [f.name for f in fields(Epilogue)]
+    unknown = [
+        Violation("epilogue", "have only known keys", repr(key), did_you_mean(str(key), names))
+        for key in value
+        if key not in names
+    ]
+    _raise_if(unknown)
+    return Epilogue(**{k: v for k, v in value.items() if v is not None})
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _wrong(subject: str, requirement: str, value: Any) -> Violation:
+    return Violation(subject, requirement, repr(value))
+
+
+def _raise_if(violations: list[Violation]) -> None:
+    if violations:
+        raise RequestError(violations)

@@ -1,0 +1,197 @@
+"""Rules about buffers: L0A, L0B, L0C, BiasTable and L1 (seeds 000 and 001, tables 1 and 2).
+
+The effective reading is what our kernel and the hardware need: a full buffer is legal, and blocks
+count as they lie on chip, an operand's stored rows padded to C0 and the other axis to 16. The
+documented reading is the letter: a strict bound, nothing padded.
+"""
+
+from typing import Any
+
+from cubecore.tiling.rule_model import Case, Measure, rule, shrink, spelled
+from cubecore.units import FRACTAL_ROWS, align_up
+
+
+def _bound(case: Case) -> str:
+    return "<=" if case.effective else "<"
+
+
+def _k_extent(case: Case) -> Any:
+    return align_up(case.tiling.baseK, case.k_align) if case.effective else case.tiling.baseK
+
+
+def _row_extent(case: Case) -> Any:
+    return align_up(case.tiling.baseM, case.row_align) if case.effective else case.tiling.baseM
+
+
+def _column_extent(case: Case) -> Any:
+    return align_up(case.tiling.baseN, case.column_align) if case.effective else case.tiling.baseN
+
+
+@rule(
+    "L0A-CAPACITY",
+    "A's base blocks fit L0A",
+    rows=("000/t2/l0a-capacity", "001/t1/baseM", "001/t2/l0a-capacity"),
+)
+def l0a_capacity(case: Case) -> Measure:
+    """Hold dbL0A blocks of baseM x baseK elements of A to the size of L0A.
+
+    effective: at most the buffer, baseM padded to C0 if A is transposed, baseK padded to C0.
+    documented: less than the buffer, nothing padded; both editions agree.
+    """
+    t = case.tiling
+    rows, k = _row_extent(case), _k_extent(case)
+    step_k = max(case.k_align if case.effective else 1, FRACTAL_ROWS)
+    return Measure(
+        used=case.a.bytes_of(t.dbL0A * rows * k),
+        limit=case.chip.l0a_bytes,
+        relation=_bound(case),
+        unit="B",
+        authority=case.chip.name,
+        terms=lambda: (
+            f"{t.dbL0A} x {spelled('baseM', t.baseM, rows)} x {spelled('baseK', t.baseK, k)}"
+            f" x {case.a}"
+        ),
+        remedy=lambda: shrink(
+            case, l0a_capacity, (("baseK", step_k), ("baseM", FRACTAL_ROWS), ("dbL0A", 1))
+        ),
+    )
+
+
+@rule(
+    "L0B-CAPACITY",
+    "B's base blocks fit L0B",
+    rows=("000/t2/l0b-capacity", "001/t1/baseM", "001/t2/l0b-capacity"),
+)
+def l0b_capacity(case: Case) -> Measure:
+    """Hold dbL0B blocks of baseK x baseN elements of B to the size of L0B.
+
+    effective: at most the buffer, baseN padded to C0 unless B is transposed, baseK padded to C0.
+    documented: less than the buffer, nothing padded; both editions agree.
+    """
+    t = case.tiling
+    columns, k = _column_extent(case), _k_extent(case)
+    step_k = max(case.k_align if case.effective else 1, FRACTAL_ROWS)
+    return Measure(
+        used=case.b.bytes_of(t.dbL0B * columns * k),
+        limit=case.chip.l0b_bytes,
+        relation=_bound(case),
+        unit="B",
+        authority=case.chip.name,
+        terms=lambda: (
+            f"{t.dbL0B} x {spelled('baseK', t.baseK, k)} x {spelled('baseN', t.baseN, columns)}"
+            f" x {case.b}"
+        ),
+        remedy=lambda: shrink(
+            case, l0b_capacity, (("baseK", step_k), ("baseN", FRACTAL_ROWS), ("dbL0B", 1))
+        ),
+    )
+
+
+@rule(
+    "L0C-CAPACITY",
+    "C's base blocks fit L0C",
+    rows=("000/t2/l0c-capacity", "001/t1/baseM", "001/t2/l0c-capacity"),
+)
+def l0c_capacity(case: Case) -> Measure:
+    """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
+
+    effective: at most the buffer. documented: less than the buffer; edition 000 counts int32 or
+    float, edition 001 int32, which are the same size.
+    """
+    t = case.tiling
+    return Measure(
+        used=case.accumulator.bytes_of(t.dbL0C * t.baseM * t.baseN),
+        limit=case.chip.l0c_bytes,
+        relation=_bound(case),
+        unit="B",
+        authority=case.chip.name,
+        terms=lambda: f"{t.dbL0C} x {t.baseM} x {t.baseN} x {case.accumulator}",
+        remedy=lambda: shrink(
+            case,
+            l0c_capacity,
+            (("dbL0C", 1), ("baseN", FRACTAL_ROWS), ("baseM", FRACTAL_ROWS)),
+        ),
+    )
+
+
+@rule(
+    "BIAS-TABLE-CAPACITY",
+    "the bias of a base block fits BiasTable",
+    rows=("000/t2/biasT-capacity", "001/t2/biasT-capacity"),
+)
+def bias_table_capacity(case: Case) -> Measure | None:
+    """Hold baseN elements of bias to the size of BiasTable.
+
+    effective: at most the table, which holds accumulators: a 16-bit bias is widened to 4 bytes on
+    its way in. documented: less than the table, in the bias's own type. Does not apply without
+    bias, nor on a chip whose BiasTable is absent or unknown.
+    """
+    bias = case.problem.bias_type
+    size = case.chip.bt_bytes
+    if bias is None or size is None:
+        return None
+    held = case.problem.accumulator_type if case.effective else bias
+    t = case.tiling
+    return Measure(
+        used=held.bytes_of(t.baseN),
+        limit=size,
+        relation=_bound(case),
+        unit="B",
+        authority=case.chip.name,
+        terms=lambda: f"{t.baseN} x {held}",
+        remedy=lambda: shrink(case, bias_table_capacity, (("baseN", FRACTAL_ROWS),)),
+    )
+
+
+@rule(
+    "L1-CAPACITY",
+    "A's and B's blocks, and bias, fit L1",
+    rows=("000/t2/l1-capacity", "001/t2/l1-capacity"),
+)
+def l1_capacity(case: Case) -> Measure:
+    """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the usable size of L1.
+
+    effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
+    baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them.
+    documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
+    not, as printed, without the factor C0; bias counts. documented 001: plain products; no bias.
+    """
+    t = case.tiling
+    bias = case.problem.bias_type
+    rows, columns, k = _row_extent(case), _column_extent(case), _k_extent(case)
+    if not case.effective and case.edition == "000":
+        rows = -(-t.baseM // case.a.c0) if case.problem.trans_a else t.baseM
+        columns = t.baseN if case.problem.trans_b else -(-t.baseN // case.b.c0)
+    counts_bias = bias is not None and (case.effective or case.edition == "000")
+    used = case.a.bytes_of(t.depthA1 * rows * k) + case.b.bytes_of(t.depthB1 * columns * k)
+    if bias is not None and counts_bias:
+        used = used + bias.bytes_of(t.baseN)
+
+    def terms() -> str:
+        text = (
+            f"{t.depthA1} x {spelled('baseM', t.baseM, rows)} x {k} x {case.a}"
+            f" + {t.depthB1} x {k} x {spelled('baseN', t.baseN, columns)} x {case.b}"
+        )
+        return f"{text} + {t.baseN} x {bias}" if counts_bias else text
+
+    return Measure(
+        used=used,
+        limit=case.chip.l1_user_bytes,
+        relation="<=",
+        unit="B",
+        authority=case.chip.name,
+        terms=terms,
+        remedy=lambda: shrink(
+            case,
+            l1_capacity,
+            (
+                ("depthA1", max(t.stepM * t.stepKa, 1)),
+                ("depthB1", max(t.stepN * t.stepKb, 1)),
+                ("baseK", max(case.k_align, FRACTAL_ROWS)),
+                ("baseM", FRACTAL_ROWS),
+                ("baseN", FRACTAL_ROWS),
+                ("depthA1", 1),
+                ("depthB1", 1),
+            ),
+        ),
+    )

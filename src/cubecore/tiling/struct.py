@@ -1,0 +1,176 @@
+"""TCubeTiling: the 50 int32 fields that a Matmul kernel receives, verbatim and in order."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+
+if TYPE_CHECKING:
+    from cubecore.tiling.problem import Problem
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TCubeTiling:
+    """One tiling. Sizes are elements, depths and steps are base blocks (seed 000, table 1).
+
+    A value outside int32 or not an integer is refused; whether the values make a legal tiling is
+    `cubecore.tiling.rules`.
+
+    Raises:
+        RequestError: one violation for each field that int32 cannot hold.
+    """
+
+    usedCoreNum: int
+    M: int
+    N: int
+    Ka: int
+    Kb: int
+    singleCoreM: int
+    singleCoreN: int
+    singleCoreK: int
+    baseM: int
+    baseN: int
+    baseK: int
+    depthA1: int
+    depthB1: int
+    stepM: int
+    stepN: int
+    isBias: int
+    transLength: int
+    iterateOrder: int
+    shareMode: int
+    shareL1Size: int
+    shareL0CSize: int
+    shareUbSize: int
+    batchM: int
+    batchN: int
+    singleBatchM: int
+    singleBatchN: int
+    stepKa: int
+    stepKb: int
+    depthAL1CacheUB: int
+    depthBL1CacheUB: int
+    dbL0A: int
+    dbL0B: int
+    dbL0C: int
+    ALayoutInfoB: int
+    ALayoutInfoS: int
+    ALayoutInfoN: int
+    ALayoutInfoG: int
+    ALayoutInfoD: int
+    BLayoutInfoB: int
+    BLayoutInfoS: int
+    BLayoutInfoN: int
+    BLayoutInfoG: int
+    BLayoutInfoD: int
+    CLayoutInfoB: int
+    CLayoutInfoS1: int
+    CLayoutInfoN: int
+    CLayoutInfoG: int
+    CLayoutInfoS2: int
+    BatchNum: int
+    mxTypePara: int
+
+    def __post_init__(self) -> None:
+        violations = [v for name in FIELDS for v in _value_violations(name, getattr(self, name))]
+        if violations:
+            raise RequestError(violations)
+        for name in FIELDS:
+            object.__setattr__(self, name, int(getattr(self, name)))
+
+    @classmethod
+    def from_json(cls, mapping: Mapping[str, Any]) -> "TCubeTiling":
+        """Return the tiling of a JSON object that has exactly the 50 fields.
+
+        Raises:
+            RequestError: one violation for each field that is missing, misspelt (with the nearest
+                name), not an integer or outside int32; all at once.
+        """
+        if not isinstance(mapping, Mapping):
+            raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
+        violations = list(_name_violations(mapping))
+        for name in FIELDS:
+            if name in mapping:
+                violations += _value_violations(name, mapping[name])
+        if violations:
+            raise RequestError(violations)
+        return cls(**mapping)
+
+    def to_json(self) -> dict[str, int]:
+        """Return the 50 fields in the struct's order."""
+        return asdict(self)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, subject: str = "tiling blob") -> "TCubeTiling":
+        """Return the tiling of 200 little-endian bytes.
+
+        Raises:
+            RequestError: another length; `subject` is what the sentence is about.
+        """
+        if len(blob) != SIZE_BYTES:
+            raise refuse(
+                subject, f"be {SIZE_BYTES} B long ({len(FIELDS)} x int32)", f"{len(blob)} B"
+            )
+        return cls(*_LAYOUT.unpack(blob))
+
+    def to_bytes(self) -> bytes:
+        """Return the 200 little-endian bytes of the struct."""
+        return _LAYOUT.pack(*(getattr(self, name) for name in FIELDS))
+
+    def mismatches(self, problem: "Problem") -> tuple[Violation, ...]:
+        """Return one violation for each of M, N, Ka, Kb that is not the problem's extent."""
+        kb = problem.k if problem.kb is None else problem.kb
+        wanted = (
+            ("M", "m", problem.m),
+            ("N", "n", problem.n),
+            ("Ka", "k", problem.k),
+            ("Kb", "k" if problem.kb is None else "kb", kb),
+        )
+        return tuple(
+            Violation(f"tiling.{name}", f"equal the problem's {key} = {value}", str(own))
+            for name, key, value in wanted
+            if (own := getattr(self, name)) != value
+        )
+
+    def matches(self, problem: "Problem") -> bool:
+        """Whether M, N, Ka and Kb are the problem's extents."""
+        return not self.mismatches(problem)
+
+    def require_match(self, problem: "Problem") -> None:
+        """Refuse a tiling of other extents than the problem's.
+
+        Raises:
+            RequestError: one violation for each of M, N, Ka, Kb that differs.
+        """
+        if found := self.mismatches(problem):
+            raise RequestError(found)
+
+
+FIELDS: tuple[str, ...] = tuple(f.name for f in fields(TCubeTiling))
+"""The field names in the struct's order."""
+_LAYOUT = struct.Struct(f"<{len(FIELDS)}i")
+SIZE_BYTES = _LAYOUT.size
+"""200: 50 x int32, no padding."""
+
+
+def _name_violations(mapping: Mapping[str, Any]) -> Iterator[Violation]:
+    missing = [name for name in FIELDS if name not in mapping]
+    for key in mapping:
+        if key not in FIELDS:
+            near = did_you_mean(str(key), missing or FIELDS)
+            yield Violation("tiling", "have only the fields of TCubeTiling", repr(key), near)
+    for name in missing:
+        yield Violation(f"tiling.{name}", "be given", "nothing", "all 50 fields are needed")
+
+
+def _value_violations(name: str, value: Any) -> list[Violation]:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return [Violation(f"tiling.{name}", "be an integer", repr(value))]
+    if not INT32_MIN <= value <= INT32_MAX:  # type: ignore[operator]
+        return [Violation(f"tiling.{name}", "fit int32", str(value))]
+    return []

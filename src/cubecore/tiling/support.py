@@ -1,0 +1,145 @@
+"""What a chip multiplies, and what the planner can plan so far.
+
+`validate` is about the chip: seed 002, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
+`require_plannable` is about cubecore: one sentence for each key that a later issue brings.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cubecore.chips import Chip
+from cubecore.errors import RequestError, Violation
+from cubecore.tiling.problem import Problem
+
+PLANNABLE_DTYPES = ("float16", "int8")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Element types that `mad` takes together: inputs, and the bias types that may join them.
+
+    A 16-bit float bias is widened on its way from L1 to BiasTable, where it is float32.
+    """
+
+    a: str
+    b: str
+    bias: tuple[str, ...]
+
+
+_FLOAT_BIAS = ("float32", "float16")
+_EVERYWHERE = (
+    Combination("int8", "int8", ("int32",)),
+    Combination("float16", "float16", _FLOAT_BIAS),
+    Combination("float32", "float32", ("float32",)),
+    Combination("bfloat16", "bfloat16", ("float32",)),
+    Combination("int4", "int4", ("int32",)),
+)
+_FP8 = ("float8_e4m3fn", "float8_e5m2")
+_FP4 = ("float4_e2m1fn", "float4_e1m2")
+_NARROW_FLOATS = (
+    *(Combination(a, b, ("float32",)) for a in _FP8 for b in _FP8),
+    *(Combination(a, b, ("float32",)) for a in _FP4 for b in _FP4),
+    Combination("hifloat8", "hifloat8", ("float32",)),
+)
+COMBINATIONS: dict[str, tuple[Combination, ...]] = {"3510": (*_EVERYWHERE, *_NARROW_FLOATS)}
+"""By architecture, where it differs from `_EVERYWHERE` (seed 002, tables 4 and 5)."""
+
+PLAIN_OUTPUTS = {"float32": ("float32", "float16", "bfloat16"), "int32": ("int32",)}
+"""What fixpipe writes from an accumulator type without quantisation."""
+QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
+"""What fixpipe writes only with epilogue.quant."""
+
+
+def combinations(chip: Chip) -> tuple[Combination, ...]:
+    """Return the element types that `chip`'s architecture multiplies."""
+    return COMBINATIONS.get(chip.arch, _EVERYWHERE)
+
+
+def validate(problem: Problem, chip: Chip) -> None:
+    """Refuse what `chip` cannot multiply.
+
+    Raises:
+        RequestError: every violation: the pair of inputs, the output, the bias, the launch. Each
+            names the seed's table.
+    """
+    violations = list(_type_violations(problem, chip))
+    try:
+        problem.core_limit(chip)
+    except RequestError as error:
+        violations += error.violations
+    if violations:
+        raise RequestError(violations)
+
+
+def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
+    table = combinations(chip)
+    row = next((c for c in table if (c.a, c.b) == (problem.a, problem.b)), None)
+    if row is None:
+        pairs = ", ".join(f"{c.a} by {c.b}" for c in table)
+        yield Violation(
+            "a and b",
+            f"be types that arch {chip.arch} multiplies ({pairs}: seed 002, table 4)",
+            f"{problem.a} by {problem.b}",
+        )
+        return
+    accumulator = problem.accumulator_type.name
+    plain = PLAIN_OUTPUTS[accumulator]
+    quantised = QUANTISED_OUTPUTS[accumulator]
+    if problem.c in quantised and problem.epilogue.quant is None:
+        yield Violation(
+            "c",
+            f"be {' or '.join(plain)} without epilogue.quant (seed 002, table 4: mad gives "
+            f"{accumulator})",
+            problem.c,
+        )
+    elif problem.c not in (*plain, *quantised):
+        yield Violation(
+            "c",
+            f"be a type that fixpipe writes from {accumulator} "
+            f"({', '.join((*plain, *quantised))}; seed 002, table 4)",
+            problem.c,
+        )
+    if problem.bias is not None and problem.bias not in row.bias:
+        yield Violation(
+            "bias",
+            f"be {' or '.join(row.bias)} for {row.a} by {row.b} (seed 002, table 5)",
+            problem.bias,
+        )
+
+
+def require_plannable(problem: Problem) -> None:
+    """Refuse what cubecore cannot plan yet.
+
+    Raises:
+        RequestError: one violation for each key whose value a later issue brings.
+    """
+    violations = list(_unplannable(problem))
+    if violations:
+        raise RequestError(violations)
+
+
+def _unplannable(problem: Problem) -> Iterator[Violation]:
+    later = "it comes with issue 2 (width) or 3 (tiling toolkit)"
+    if problem.batch != 1:
+        yield Violation(
+            "batch", "be 1 for planning", str(problem.batch), "batched products come with issue 2"
+        )
+    for name in ("split_k", "hf32"):
+        if getattr(problem, name):
+            yield Violation(name, "be false for planning", "true", later)
+    if problem.unit_flag:
+        yield Violation("unit_flag", "be false or null for planning", "true", later)
+    for name, only in (
+        *((f"format_{x}", "ND") for x in "abc"),
+        *((f"pos_{x}", "GM") for x in "abc"),
+        ("template", "MDL"),
+    ):
+        value = getattr(problem, name)
+        if value != only:
+            yield Violation(name, f"be {only} for planning", value, later)
+    for name in ("a", "b"):
+        value = getattr(problem, name)
+        if value not in PLANNABLE_DTYPES:
+            yield Violation(name, f"be {' or '.join(PLANNABLE_DTYPES)} for planning", value, later)
+    if problem.epilogue.quant is not None:
+        yield Violation("epilogue.quant", "be null for planning", problem.epilogue.quant, later)
