@@ -1,0 +1,56 @@
+"""The generated pages are what their generators return."""
+
+import importlib.util
+import sys
+
+import pytest
+
+from seeds.seed_text import ROOT
+
+
+def load_docs():
+    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools/docs.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+docs = load_docs()
+
+
+@pytest.mark.parametrize("name", docs.DOCUMENTS)
+def test_a_generated_page_is_fresh(name):
+    assert docs.stale([name]) == []
+
+
+def test_check_names_a_stale_page_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "seeds.md"
+    page.write_text("old\n", encoding="utf-8")
+    monkeypatch.setattr(docs, "DOCS", tmp_path)
+    assert docs.main(["--check", "seeds.md"]) == 1
+    assert page.read_text(encoding="utf-8") == "old\n"
+    assert capsys.readouterr().err == (
+        "docs/seeds.md is stale; python -m tools.docs seeds.md writes it\n"
+    )
+
+
+def test_writing_a_page_makes_it_fresh(tmp_path, monkeypatch):
+    monkeypatch.setattr(docs, "DOCS", tmp_path)
+    assert docs.main(["seeds.md"]) == 0
+    assert docs.main(["--check", "seeds.md"]) == 0
+
+
+def test_an_unknown_page_is_refused(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        docs.main(["sedes.md"])
+    assert stopped.value.code == 2
+    assert "NAME must be one of" in capsys.readouterr().err
+
+
+def test_the_seeds_page_has_a_line_for_every_entry():
+    from seeds import ledger
+
+    lines = docs.DOCUMENTS["seeds.md"]().splitlines()
+    ids = [entry.id for book in ledger.load_all() for entry in book.entries]
+    assert [line.split("`")[1] for line in lines if line.startswith("- `")] == ids

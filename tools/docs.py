@@ -1,0 +1,139 @@
+"""Writes the pages under docs/ that are generated from declarations.
+
+`python -m tools.docs` writes every page, `python -m tools.docs NAME` some; with `--check` nothing
+is written and the exit code is 1 if a page is stale. A page is a function that returns its text,
+registered with `@document("name.md")`; it reads declarations and nothing else, so that two runs
+give the same bytes.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+if TYPE_CHECKING:
+    from seeds.ledger import Entry, Ledger, Section
+
+Generator = Callable[[], str]
+DOCUMENTS: dict[str, Generator] = {}
+"""Every generated page by its file name under docs/."""
+
+
+def document(name: str) -> Callable[[Generator], Generator]:
+    """Register the decorated function as the generator of docs/`name`."""
+
+    def register(generate: Generator) -> Generator:
+        assert name not in DOCUMENTS, f"{name} is generated twice"
+        DOCUMENTS[name] = generate
+        return generate
+
+    return register
+
+
+def stale(names: Iterable[str]) -> list[str]:
+    """Return the pages whose file is missing or differs from what its generator returns."""
+    return [
+        name
+        for name in names
+        if not (DOCS / name).is_file()
+        or (DOCS / name).read_text(encoding="utf-8") != DOCUMENTS[name]()
+    ]
+
+
+def write(names: Iterable[str]) -> None:
+    """Write pages."""
+    DOCS.mkdir(exist_ok=True)
+    for name in names:
+        (DOCS / name).write_text(DOCUMENTS[name](), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write or check pages; return the exit code."""
+    parser = argparse.ArgumentParser(prog="tools.docs", description="Generate pages under docs/.")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if a page is stale")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(DOCUMENTS))
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in DOCUMENTS]:
+        parser.error(f"NAME must be one of {', '.join(DOCUMENTS)}, got {', '.join(unknown)}")
+    names = options.names or list(DOCUMENTS)
+    if not options.check:
+        write(names)
+        return 0
+    for name in (old := stale(names)):
+        print(f"docs/{name} is stale; python -m tools.docs {name} writes it", file=sys.stderr)
+    return 1 if old else 0
+
+
+_SEEDS_INTRODUCTION = """\
+# Coverage of the seeds
+
+What the five seed documents demand, row by row, and what carries each row: a tiling rule, a piece
+of advice, an instruction or a test; or the issue that it waits for. Generated from
+`tests/seeds/*.toml` by `python -m tools.docs`; tests hold it against the seeds and the code.
+"""
+
+
+@document("seeds.md")
+def seeds() -> str:
+    """Return the coverage ledger: a table of counts, then one line for each row of each seed."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from seeds import ledger
+
+    books = ledger.load_all()
+    return (
+        "\n".join((*_seed_counts(books, ledger.ISSUES), *_seed_rows(books, ledger.ISSUES))) + "\n"
+    )
+
+
+def _seed_counts(books: "Iterable[Ledger]", issues: dict[int, str]) -> Iterator[str]:
+    yield _SEEDS_INTRODUCTION
+    yield "| seed | rows | claimed | " + " | ".join(f"pending {n}" for n in issues) + " |"
+    yield "|---|" + "---|" * (2 + len(issues))
+    total: Counter[int | str | None] = Counter()
+    for book in books:
+        counts: Counter[int | str | None] = Counter(entry.pending for entry in book.entries)
+        counts["rows"] = len(book.entries)
+        total += counts
+        yield _count_line(f"{book.seed} {book.title}", counts, issues)
+    yield _count_line("all", total, issues)
+    yield ""
+    yield "Issues: " + "; ".join(issues.values()) + "."
+
+
+def _count_line(name: str, counts: "Counter[int | str | None]", issues: Iterable[int]) -> str:
+    cells = [counts["rows"], counts[None], *(counts[number] for number in issues)]
+    return f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _seed_rows(books: "Iterable[Ledger]", issues: dict[int, str]) -> Iterator[str]:
+    for book in books:
+        yield f"\n## Seed {book.seed}: {book.title}"
+        for section in book.sections:
+            yield from _section_rows(book, section, issues)
+
+
+def _section_rows(book: "Ledger", section: "Section", issues: dict[int, str]) -> Iterator[str]:
+    entries = book.of_section(section.name)
+    if entries:
+        yield f"\n### {book.seed}/{section.name}: {section.title}\n"
+        for entry in entries:
+            yield f"- `{entry.id}` {_escaped(entry.text)} {_carried(entry, issues)}"
+
+
+def _carried(entry: "Entry", issues: dict[int, str]) -> str:
+    if entry.pending is not None:
+        return f"`pending: {issues[entry.pending]}`"
+    return ", ".join(f"`{claim}`" for claim in entry.claims)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("*", r"\*").replace("_", r"\_").replace("<", r"\<")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
