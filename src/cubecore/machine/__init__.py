@@ -1,0 +1,1 @@
+"""Running programs: memories, cores, engines, and what they find."""

@@ -1,0 +1,34 @@
+"""Static checks: what can be said of an instruction before it runs."""
+
+from functools import lru_cache
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.program import Program
+from cubecore.isa.spec import Instruction, Mem
+
+
+@lru_cache(maxsize=65536)
+def template_violations(template: Instruction, chip: Chip) -> tuple[Violation, ...]:
+    """Return what a template breaks on a chip: ranges, types, preconditions; each judged once."""
+    return tuple(template.violations(chip))
+
+
+def program_violations(program: Program, chip: Chip) -> list[Violation]:
+    """Return what the program's templates break, in program order, each template once."""
+    distinct = dict.fromkeys(issue.template for issue in program.issues if not issue.late)
+    return [v for template in distinct for v in template_violations(template, chip)]
+
+
+def memory_bytes(chip: Chip, mem: Mem) -> tuple[int, int]:
+    """Return (physical, usable) bytes of a core's local memory on `chip`."""
+    sizes = {
+        Mem.UB: (chip.ub_bytes, chip.ub_user_bytes),
+        Mem.L1: (chip.l1_bytes, chip.l1_user_bytes),
+        Mem.L0A: (chip.l0a_bytes, chip.l0a_bytes),
+        Mem.L0B: (chip.l0b_bytes, chip.l0b_bytes),
+        Mem.L0C: (chip.l0c_bytes, chip.l0c_bytes),
+        Mem.BT: (chip.bt_bytes or 0, chip.bt_bytes or 0),
+        Mem.FB: (chip.fb_bytes or 0, chip.fb_bytes or 0),
+    }
+    return sizes[mem]

@@ -1,0 +1,566 @@
+"""The matmul kernel that a TCubeTiling implies, template MDL (D13).
+
+Each core walks its singleCoreM x singleCoreN block of C in tiles of baseM x baseN. MTE2 brings
+chunks of stepM x stepKa (stepN x stepKb) base blocks to L1, one chunk ahead where the depth gives
+two buffers; MTE1 brings base blocks to L0; the Cube accumulates over K in L0C; fixpipe writes C. The
+order of everything is kept by flags alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import refuse
+from cubecore.isa.cube import CopyCbufToBt, Mad
+from cubecore.isa.expr import Expr, Int
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
+from cubecore.isa.program import Program
+from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.system import ScalarWork
+from cubecore.kernels.builder import Builder, Scalar
+from cubecore.kernels.cursor import Cursor
+from cubecore.kernels.operand import Chunk, OperandPlan, Tile
+from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
+
+_BIAS_EVENT = 4
+_DEPENDENT_MAD_FRACTALS = 10
+"""Accumulating Mmads of fewer 16 x 16 fractals need a barrier between them (isa_semantics 3.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulPlan:
+    """Everything that a core's tree depends on."""
+
+    problem: Problem
+    tiling: TCubeTiling
+    chip: Chip
+    step: str
+
+    @property
+    def a(self) -> OperandPlan:
+        """Geometry of A."""
+        t, p = self.tiling, self.problem
+        # A stored [k, 1] is the same bytes as [1, k].
+        k_inner = not p.trans_a or p.m == 1
+        return OperandPlan(
+            is_a=True,
+            dtype=p.a_type,
+            k_inner=k_inner,
+            pitch=p.k if k_inner else p.m,
+            base_r=t.baseM,
+            base_k=t.baseK,
+            step_r=t.stepM,
+            step_k=t.stepKa,
+            buffers=t.depthA1 // (t.stepM * t.stepKa),
+        )
+
+    @property
+    def b(self) -> OperandPlan:
+        """Geometry of B."""
+        t, p = self.tiling, self.problem
+        k_inner = p.trans_b
+        return OperandPlan(
+            is_a=False,
+            dtype=p.b_type,
+            k_inner=k_inner,
+            pitch=p.k if k_inner else p.n,
+            base_r=t.baseN,
+            base_k=t.baseK,
+            step_r=t.stepN,
+            step_k=t.stepKb,
+            buffers=t.depthB1 // (t.stepN * t.stepKb),
+        )
+
+    @property
+    def accumulator(self) -> ElementType:
+        """The type of L0C."""
+        return self.problem.accumulator_type
+
+
+def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str = "MDL") -> Launch:
+    """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
+
+    The tiling must be legal in the effective reading. `step` names the scalar cost of a base-K step
+    (`scalar_step_cycles`): what kind of kernel the code is taken to be.
+
+    Raises:
+        RequestError: an option of the problem that this kernel does not carry.
+    """
+    _refuse_unsupported(problem, tiling)
+    plan = MatmulPlan(problem, tiling, chip, step)
+    blocks = core_blocks(tiling)
+    trees: dict[tuple[int, int], CoreTree] = {}
+    cores = []
+    for block in blocks:
+        shape = (block.m_len, block.n_len)
+        tree = trees.get(shape)
+        if tree is None:
+            tree = trees[shape] = CoreTree(plan, *shape)
+        cores.append(tree.on_core(block.core, block.m0, block.n0))
+    p = problem
+    tensors = [
+        TensorSpec("a", p.a_type.bytes_of(p.m * p.k)),
+        TensorSpec("b", p.b_type.bytes_of(p.k * p.n)),
+    ]
+    if p.bias_type is not None:
+        tensors.append(TensorSpec("bias", p.bias_type.bytes_of(p.n)))
+    tensors.append(TensorSpec("c", p.c_type.bytes_of(p.m * p.n), output=True))
+    return Launch(tuple(tensors), tuple(cores))
+
+
+def _refuse_unsupported(problem: Problem, tiling: TCubeTiling) -> None:
+    supported = (
+        ("launch", problem.launch, ("cube",)),
+        ("template", problem.template, ("MDL",)),
+        ("batch", problem.batch, (1,)),
+        ("split_k", problem.split_k, (False,)),
+        ("a", problem.a_type.name, ("float16", "int8")),
+        ("hf32", problem.hf32, (False,)),
+        ("unit_flag", problem.unit_flag, (None, False)),
+        ("epilogue.quant", problem.epilogue.quant, (None,)),
+        *((f"format_{x}", getattr(problem, f"format_{x}"), ("ND",)) for x in "abc"),
+        *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
+    )
+    for name, value, allowed in supported:
+        if value not in allowed:
+            choices = " or ".join(str(v) for v in allowed)
+            raise refuse(name, f"be {choices} to be executed or timed", value)
+    if tiling.singleCoreK != problem.k:
+        raise refuse("singleCoreK", f"be K = {problem.k} without split_k", tiling.singleCoreK)
+
+
+class CoreTree:
+    """Builds the tree of a core that computes `m` x `n` of C."""
+
+    def __init__(self, plan: MatmulPlan, m: int, n: int) -> None:
+        self.plan, self.m, self.n, self.k = plan, m, n, plan.problem.k
+        t = plan.tiling
+        self.builder = b = Builder(f"matmul_{m}x{n}x{self.k}")
+        self.slot_a, self.slot_b = b.slot("a"), b.slot("b")
+        self.slot_bias = b.slot("bias") if plan.problem.bias_type is not None else None
+        self.slot_c = b.slot("c")
+        self.k_blocks = ceil_div(self.k, t.baseK)
+        a, bb = plan.a, plan.b
+        a_bytes = a.buffers * a.buffer_bytes(m)
+        b_bytes = bb.buffers * bb.buffer_bytes(n)
+        self.bias_l1 = a_bytes + b_bytes
+        self.step = _Ring(b, "step", max(t.dbL0A, t.dbL0B))
+        self.l0a, self.l0b = _Ring(b, "l0a", t.dbL0A), _Ring(b, "l0b", t.dbL0B)
+        self.l0c = _Ring(b, "l0c", t.dbL0C)
+        self.stream_a = _Stream(self, a, 0, Expr.of(self.slot_a), (m, n), outer=t.iterateOrder == 1)
+        self.stream_b = _Stream(
+            self, bb, a_bytes, Expr.of(self.slot_b), (n, m), outer=t.iterateOrder == 0
+        )
+        self.program = self._build()
+
+    def on_core(self, core: int, m0: int, n0: int) -> CoreProgram:
+        """Return the tree with its slots filled for the core whose block starts at (m0, n0)."""
+        p = self.plan.problem
+        a_offset = p.a_type.bytes_of(m0 * (1 if not self.plan.a.k_inner else p.k))
+        b_offset = p.b_type.bytes_of(n0 * (1 if not self.plan.b.k_inner else p.k))
+        slots = {
+            self.slot_a: ("a", a_offset),
+            self.slot_b: ("b", b_offset),
+            self.slot_c: ("c", p.c_type.bytes_of(m0 * p.n + n0)),
+        }
+        if self.slot_bias is not None and p.bias_type is not None:
+            slots[self.slot_bias] = ("bias", p.bias_type.bytes_of(n0))
+        return CoreProgram(core, self.program, slots)
+
+    # --- the walk over tiles
+
+    def _build(self) -> Program:
+        b = self.builder
+        self._flags_up(SetFlag)
+        self.stream_a.start()
+        self.stream_b.start()
+        for m_chunk, n_chunk in self._chunks():
+            self._tiles(m_chunk, n_chunk)
+        self.stream_a.finish()
+        self.stream_b.finish()
+        self._flags_up(WaitFlag)
+        return b.finish()
+
+    def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:
+        """Give ((index, length) of the M chunk, the same of the N chunk) in the tiling's order."""
+        t, b = self.plan.tiling, self.builder
+        m_size, n_size = t.stepM * t.baseM, t.stepN * t.baseN
+        if t.iterateOrder == 1:
+            for m_chunk in b.split("m_chunk", self.m, m_size):
+                self.stream_a.enter_outer(m_chunk[1])
+                for n_chunk in b.split("n_chunk", self.n, n_size):
+                    self.stream_b.enter_inner(n_chunk[1])
+                    yield m_chunk, n_chunk
+                    self.stream_b.leave_inner()
+                self.stream_a.leave_outer()
+        else:
+            for n_chunk in b.split("n_chunk", self.n, n_size):
+                self.stream_b.enter_outer(n_chunk[1])
+                for m_chunk in b.split("m_chunk", self.m, m_size):
+                    self.stream_a.enter_inner(m_chunk[1])
+                    yield m_chunk, n_chunk
+                    self.stream_a.leave_inner()
+                self.stream_b.leave_outer()
+
+    def _tiles(self, m_chunk: tuple[Expr, int], n_chunk: tuple[Expr, int]) -> None:
+        t, b = self.plan.tiling, self.builder
+        m_at, n_at = m_chunk[0] * t.stepM, n_chunk[0] * t.stepN
+        if t.iterateOrder == 1:
+            for mi, m in b.split("m", m_chunk[1], t.baseM):
+                for ni, n in b.split("n", n_chunk[1], t.baseN):
+                    self._bias(n_at + ni, n)
+                    self._tile((m_at, mi, m, m_chunk[1]), (n_at, ni, n, n_chunk[1]))
+                    self._bias_done()
+        else:
+            for ni, n in b.split("n", n_chunk[1], t.baseN):
+                self._bias(n_at + ni, n)
+                for mi, m in b.split("m", m_chunk[1], t.baseM):
+                    self._tile((m_at, mi, m, m_chunk[1]), (n_at, ni, n, n_chunk[1]))
+                self._bias_done()
+
+    def _bias(self, n_block: Expr, n: int) -> None:
+        """Bring the bias of one column of tiles to BiasTable."""
+        kind = self.plan.problem.bias_type
+        if kind is None or self.slot_bias is None:
+            return
+        b = self.builder
+        at = self.slot_bias_at(n_block, kind)
+        self.wait("MTE1", "MTE2", _BIAS_EVENT)
+        row = CopyGmToCbufMultiNd2Nz(
+            dtype=kind, n_value=1, d_value=n, src_d_value=n, dst_nz_c0_stride=1
+        )
+        b.issue(row, self.bias_l1, at)
+        self.set("MTE2", "MTE1", _BIAS_EVENT)
+        self.wait("MTE2", "MTE1", _BIAS_EVENT)
+        self.wait("M", "MTE1", _BIAS_EVENT)
+        blocks = ceil_div(kind.bytes_of(n), DATA_BLOCK_BYTES)
+        convert = kind.name == "float16"
+        b.issue(
+            CopyCbufToBt(src_type=kind, len_burst=blocks, conv_control=convert), 0, self.bias_l1
+        )
+        self.set("MTE1", "MTE2", _BIAS_EVENT)
+
+    def slot_bias_at(self, n_block: Expr, kind: ElementType) -> Expr:
+        """Return the address of a tile's bias in global memory."""
+        assert self.slot_bias is not None
+        return Expr.of(self.slot_bias) + n_block * kind.bytes_of(self.plan.tiling.baseN)
+
+    def _bias_done(self) -> None:
+        if self.slot_bias is not None:
+            self.set("M", "MTE1", _BIAS_EVENT)
+
+    # --- one tile
+
+    def _tile(self, along_m: tuple[Expr, Expr, int, int], along_n: tuple[Expr, Expr, int, int]) -> None:
+        """`along_m` is (first tile of the chunk, tile in the chunk, its rows, the chunk's rows)."""
+        t, b = self.plan.tiling, self.builder
+        self.wait("FIX", "M", self.l0c.at)
+        for k_block, k in b.split("k", self.k, t.baseK):
+            self._step(k_block, k, along_m, along_n)
+        self.set("M", "FIX", self.l0c.at)
+        self.wait("M", "FIX", self.l0c.at)
+        self._store(along_m[0] + along_m[1], along_m[2], along_n[0] + along_n[1], along_n[2])
+        self.set("FIX", "M", self.l0c.at)
+        self.l0c.next()
+
+    def _step(
+        self,
+        k_block: Expr,
+        k: int,
+        along_m: tuple[Expr, Expr, int, int],
+        along_n: tuple[Expr, Expr, int, int],
+    ) -> None:
+        b = self.builder
+        b.issue(ScalarWork(step=self.plan.step))
+        self.stream_a.enter_step(k_block)
+        self.stream_b.enter_step(k_block)
+        self.wait("M", "MTE1", self.l0a.at)
+        self.stream_a.move(k_block, k, along_m, self.l0a, self.plan.chip.l0a_bytes)
+        self.wait("M", "MTE1", self.l0b.at + 2)
+        self.stream_b.move(k_block, k, along_n, self.l0b, self.plan.chip.l0b_bytes)
+        self.set("MTE1", "M", self.step.at)
+        self.stream_a.leave_step(k_block)
+        self.stream_b.leave_step(k_block)
+        self.wait("MTE1", "M", self.step.at)
+        self._multiply(k_block, along_m[2], along_n[2], k)
+        self.set("M", "MTE1", self.l0a.at)
+        self.set("M", "MTE1", self.l0b.at + 2)
+        for ring in (self.step, self.l0a, self.l0b):
+            ring.next()
+
+    def _multiply(self, k_block: Expr, m: int, n: int, k: int) -> None:
+        b, p, chip = self.builder, self.plan.problem, self.plan.chip
+        # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
+        rows = 2 if m == 1 and not self.plan.a.k_inner else m
+        c = self.l0c.at * (chip.l0c_bytes // self.l0c.size)
+        a = self.l0a.at * (chip.l0a_bytes // self.l0a.size)
+        bb = self.l0b.at * (chip.l0b_bytes // self.l0b.size)
+        for first in b.choose(k_block, "==", 0):
+            template = Mad(
+                a_type=p.a_type,
+                b_type=p.b_type,
+                c_type=self.plan.accumulator,
+                m=rows,
+                k=k,
+                n=n,
+                c_matrix_init_val=first and self.slot_bias is None,
+                c_matrix_source=first and self.slot_bias is not None,
+            )
+            if template.starts_from_bias:
+                b.issue(template, c, a, bb, 0)
+            else:
+                b.issue(template, c, a, bb)
+        fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
+        if self.k_blocks > 1 and fractals < _DEPENDENT_MAD_FRACTALS:
+            b.issue(PipeBarrier(on="M"))
+
+    def _store(self, m_block: Expr, m: int, n_block: Expr, n: int) -> None:
+        t, p, chip = self.plan.tiling, self.plan.problem, self.plan.chip
+        size = p.c_type.size_bytes
+        at = (
+            Expr.of(self.slot_c)
+            + m_block * (t.baseM * p.n * size)
+            + n_block * (t.baseN * size)
+        )
+        template = CopyMatrixCcToGm(
+            src_type=self.plan.accumulator,
+            n_size=n,
+            m_size=m,
+            dst_stride=p.n,
+            src_stride=align_up(m, FRACTAL_ROWS),
+            quant_pre="F322F16" if p.c_type.name == "float16" else "NoQuant",
+            relu_pre=p.epilogue.relu,
+            nz2nd_en=True,
+        )
+        self.builder.issue(template, at, self.l0c.at * (chip.l0c_bytes // self.l0c.size))
+
+    # --- flags
+
+    def set(self, src: str, dst: str, event: Int) -> None:
+        """Raise a flag."""
+        self.builder.issue(SetFlag(src=src, dst=dst, event_id=0), event_id=event)
+
+    def wait(self, src: str, dst: str, event: Int) -> None:
+        """Wait for a flag."""
+        self.builder.issue(WaitFlag(src=src, dst=dst, event_id=0), event_id=event)
+
+    def _flags_up(self, kind: type[SetFlag] | type[WaitFlag]) -> None:
+        """Raise the flags of everything that is free, or take them back at the end."""
+        events = [("FIX", "M", i) for i in range(self.l0c.size)]
+        events += [("M", "MTE1", i) for i in range(self.l0a.size)]
+        events += [("M", "MTE1", 2 + i) for i in range(self.l0b.size)]
+        for first, plan in ((0, self.plan.a), (2, self.plan.b)):
+            events += [("MTE1", "MTE2", first + i) for i in range(plan.buffers)]
+        if self.slot_bias is not None:
+            events += [("MTE1", "MTE2", _BIAS_EVENT), ("M", "MTE1", _BIAS_EVENT)]
+        for src, dst, event in events:
+            self.builder.issue(kind(src=src, dst=dst, event_id=event))
+
+
+class _Ring:
+    """A counter modulo a small size; a size of 1 needs no scalar."""
+
+    def __init__(self, builder: Builder, name: str, size: int) -> None:
+        self.size = size
+        self._scalar: Scalar | None = builder.scalar(name) if size > 1 else None
+
+    @property
+    def at(self) -> Expr:
+        """Where it stands."""
+        return Expr(0) if self._scalar is None else self._scalar.value
+
+    def next(self) -> None:
+        """Step on."""
+        if self._scalar is not None:
+            self._scalar.set((self.at + 1) % self.size)
+
+
+class _Stream:
+    """The chunks of one operand: loads ahead, residency in L1, and moves to L0.
+
+    `outer` says that the operand's own axis is the outer one of the tiling's order. A chunk that
+    holds all of K stays until its own axis moves on; otherwise every tile loads its chunks anew.
+    """
+
+    def __init__(
+        self,
+        tree: CoreTree,
+        plan: OperandPlan,
+        l1_start: int,
+        source: Expr,
+        extents: tuple[int, int],
+        *,
+        outer: bool,
+    ) -> None:
+        self._tree, self._plan, self._outer, self._source = tree, plan, outer, source
+        self._builder = b = tree.builder
+        self._event = 0 if plan.is_a else 2
+        self._l1 = l1_start
+        own, other = extents
+        self._own = own
+        self._size = plan.buffer_bytes(own)
+        name = "a" if plan.is_a else "b"
+        self._k_chunks = ceil_div(tree.k_blocks, plan.step_k)
+        self._own_chunks = ceil_div(own, plan.step_r * plan.base_r)
+        self._level = self._residency()
+        other_plan = tree.plan.b if plan.is_a else tree.plan.a
+        self._cursor = self._sequence(b, name, other, other_plan)
+        self._filled = _Ring(b, f"{name}_filled", plan.buffers)
+        self._used = _Ring(b, f"{name}_used", plan.buffers)
+        self._left = b.scalar(f"{name}_left", self._total) if plan.buffers > 1 else None
+
+    def _residency(self) -> str:
+        if self._k_chunks > 1:
+            if self._plan.step_r > 1:
+                raise refuse(
+                    "stepM" if self._plan.is_a else "stepN", "be 1 while K is not in one chunk",
+                    self._plan.step_r,
+                )
+            return "step"
+        if self._own_chunks == 1:
+            return "core"
+        return "outer" if self._outer else "inner"
+
+    def _sequence(self, b: Builder, name: str, other: int, other_plan: OperandPlan) -> Cursor:
+        """Set `_total`, the loads of a core, and return the cursor over them."""
+        other_tiles = ceil_div(other, other_plan.base_r)
+        other_chunks = ceil_div(other, other_plan.base_r * other_plan.step_r)
+        if self._level == "step":
+            self._total = self._k_chunks * self._own_chunks * other_tiles
+            if self._outer:
+                wheels = [("k", self._k_chunks), ("again", other_tiles), ("own", self._own_chunks)]
+                return Cursor(b, name, wheels)
+            wheels = [
+                ("k", self._k_chunks),
+                ("again", min(other_plan.step_r, other_tiles)),
+                ("own", self._own_chunks),
+                ("round", other_chunks),
+            ]
+            cursor = Cursor(b, name, wheels)
+            left = other_tiles - cursor.at("round") * other_plan.step_r
+            if other_tiles % other_plan.step_r and other_plan.step_r > 1:
+                cursor.limit("again", left.minimum(other_plan.step_r))
+            return cursor
+        rounds = other_chunks if self._level == "inner" else 1
+        self._total = self._own_chunks * rounds
+        return Cursor(b, name, [("own", self._own_chunks), ("round", rounds)])
+
+    # --- where a chunk begins and ends
+
+    def start(self) -> None:
+        """Load what runs ahead, and what stays for the whole core."""
+        if self._left is not None:
+            self._load_next()
+        if self._level == "core":
+            self._acquire()
+
+    def finish(self) -> None:
+        """Let go of what stayed."""
+        if self._level == "core":
+            self._release()
+
+    def enter_outer(self, _: int) -> None:
+        """Begin a chunk of the outer axis."""
+        if self._level == "outer":
+            self._acquire()
+
+    def leave_outer(self) -> None:
+        """End it."""
+        if self._level == "outer":
+            self._release()
+
+    def enter_inner(self, _: int) -> None:
+        """Begin a chunk of the inner axis."""
+        if self._level == "inner":
+            self._acquire()
+
+    def leave_inner(self) -> None:
+        """End it."""
+        if self._level == "inner":
+            self._release()
+
+    def enter_step(self, k_block: Expr) -> None:
+        """Begin a chunk of K where one begins."""
+        if self._level == "step":
+            with self._builder.when(k_block % self._plan.step_k, "==", 0):
+                self._acquire()
+
+    def leave_step(self, k_block: Expr) -> None:
+        """End a chunk of K where one ends."""
+        if self._level != "step":
+            return
+        step, last = self._plan.step_k, self._tree.k_blocks - 1
+        for final in self._builder.choose(k_block, "==", last):
+            if final:
+                self._release()
+            else:
+                with self._builder.when(k_block % step, "==", step - 1):
+                    self._release()
+
+    def _acquire(self) -> None:
+        """Wait for the next chunk, after asking for the one behind it."""
+        if self._left is None:
+            self._load_next()
+        else:
+            with self._builder.when(self._left.value, ">", 0):
+                self._load_next()
+        self._tree.wait("MTE2", "MTE1", self._used.at + self._event)
+
+    def _release(self) -> None:
+        self._tree.set("MTE1", "MTE2", self._used.at + self._event)
+        self._used.next()
+
+    def _load_next(self) -> None:
+        """Load the chunk at the cursor into the buffer that is filled next."""
+        tree, plan = self._tree, self._plan
+        own, k = self._cursor.at("own"), self._chunk_of_k()
+        event = self._filled.at + self._event
+        tree.wait("MTE1", "MTE2", event)
+        r_size, k_size = plan.step_r * plan.base_r, plan.step_k * plan.base_k
+        for r in self._lengths(own, self._own, r_size):
+            for k_len in self._lengths(k, tree.k, k_size):
+                self._transfer(own * r_size, k * k_size, plan.chunk(r, k_len))
+        tree.set("MTE2", "MTE1", event)
+        self._filled.next()
+        self._cursor.advance()
+        if self._left is not None:
+            self._left.set(self._left.value - 1)
+
+    def _chunk_of_k(self) -> Expr:
+        return self._cursor.at("k") if self._level == "step" else Expr(0)
+
+    def _lengths(self, index: Expr, total: int, size: int) -> Iterator[int]:
+        """Give the length of chunk `index`, in a branch where the last one is shorter."""
+        whole, tail = divmod(total, size)
+        if not tail:
+            yield size
+            return
+        for last in self._builder.choose(index, "==", whole):
+            yield tail if last else size
+
+    def _transfer(self, r: Expr, k: Expr, chunk: Chunk) -> None:
+        plan = self._plan
+        size = plan.dtype.size_bytes
+        elements = r * plan.pitch + k if plan.k_inner else k * plan.pitch + r
+        target = self._l1 + self._filled.at * self._size
+        plan.load(self._builder, self._source + elements * size, target, chunk)
+
+    # --- to L0
+
+    def move(
+        self, k_block: Expr, k: int, along: tuple[Expr, Expr, int, int], ring: _Ring, l0_bytes: int
+    ) -> None:
+        """Move the base block of a step into the L0 slot that the ring stands at."""
+        plan, tree = self._plan, self._tree
+        _, place, r, chunk_r = along
+        local = k_block % plan.step_k if self._k_chunks > 1 else k_block
+        buffer = self._l1 + self._used.at * self._size
+        slot = ring.at * (l0_bytes // ring.size)
+        tile = Tile(r, k, plan.chunk(chunk_r, 0))
+        plan.move(tree.builder, buffer, slot, (place, local), tile)

@@ -1,0 +1,111 @@
+"""One core: its local memories and registers, and the record of what it issued."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.isa.check import memory_bytes
+from cubecore.isa.program import Issue, LoadScalar, Location
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.machine.findings import FindingLog
+from cubecore.machine.memory import Buffer, GlobalMemory
+
+AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
+AIV_MEMORIES = (Mem.UB,)
+FLUSH_AFTER = 8192
+"""Issues that a core records before it executes them."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class CoreId:
+    """A core and its part: sub 0 is the AIC, 1 and 2 its AIVs."""
+
+    core: int
+    sub: int = 0
+
+    @property
+    def is_aic(self) -> bool:
+        """Whether it is the Cube part."""
+        return self.sub == 0
+
+    def __str__(self) -> str:
+        """Return ``core 3 AIC`` or ``core 3 AIV1``."""
+        return f"core {self.core} " + ("AIC" if self.is_aic else f"AIV{self.sub - 1}")
+
+
+Recorded = tuple[Instruction, tuple[int, ...], Location]
+
+
+@dataclass(eq=False)
+class Core:
+    """The state of one core during a run.
+
+    The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in program
+    order, at the latest when the core needs a value, signals or waits for another core, or ends.
+    """
+
+    id: CoreId
+    chip: Chip
+    gm: GlobalMemory
+    log: FindingLog
+    execute: Callable[["Core", Recorded], None]
+    signal: Callable[["Core", FftsCrossCoreSync], None]
+    wait: Callable[["Core", WaitFlagDev], None]
+    registers: Registers = field(default_factory=Registers)
+    memories: dict[Mem, Buffer] = field(default_factory=dict)
+    pending: list[Recorded] = field(default_factory=list)
+    issued: int = 0
+
+    def memory(self, mem: Mem) -> Buffer | None:
+        """Return a local memory, made on first use; None if this part of the core lacks it."""
+        found = self.memories.get(mem)
+        if found is None and mem in (AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES):
+            physical, _ = memory_bytes(self.chip, mem)
+            found = self.memories[mem] = Buffer(physical)
+        return found
+
+    def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        """Take one instruction, in program order."""
+        self.issued += 1
+        if isinstance(template, FftsCrossCoreSync):
+            self.flush()
+            self.signal(self, template)
+        elif isinstance(template, WaitFlagDev):
+            self.flush()
+            self.wait(self, template)
+        else:
+            self.pending.append((template, addresses, where))
+            if len(self.pending) >= FLUSH_AFTER:
+                self.flush()
+
+    def flush(self) -> None:
+        """Execute everything recorded."""
+        pending, self.pending = self.pending, []
+        for recorded in pending:
+            self.execute(self, recorded)
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the recorder of one leaf (the sink protocol of programs)."""
+        late, template, where, record = len(issue.late), issue.template, issue.location, self.record
+        if not late:
+            return lambda *addresses: record(template, addresses, where)
+        return lambda *values: record(issue.bound(values[:late]), values[late:], where)
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Return the integer (or the bits of the float) that memory holds at `address`."""
+        self.flush()
+        zero = np.zeros(1, np.intp)
+        if load.mem is Mem.GM:
+            tensor = self.gm.at(address)
+            buffer, local = (None, 0) if tensor is None else (tensor.buffer, address - tensor.address)
+        else:
+            buffer, local = self.memory(load.mem), address
+        if buffer is None or not 0 <= local <= buffer.size_bytes - load.element.size_bytes:
+            raise IndexError(f"{load.location}: a scalar at {load.mem.label} {address} lies outside")
+        value = buffer.read(local, zero, load.element)
+        bits = value.view(f"u{load.element.size_bytes}")
+        return int(value[0]) if load.element.kind != "float" else int(bits[0])

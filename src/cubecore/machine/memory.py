@@ -1,0 +1,145 @@
+"""Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType
+from cubecore.layouts import Offsets
+
+Array = NDArray[Any]
+
+POISON_BYTE = 0xFF
+"""What unwritten memory holds: NaN in every float type, -1 in every integer type."""
+GM_ALIGN_BYTES = 512
+_GM_GUARD_BYTES = 4096
+_VALID_WORDS: dict[int, tuple[str, int]] = {
+    1: ("u1", 0x01),
+    2: ("u2", 0x0101),
+    4: ("u4", 0x01010101),
+    8: ("u8", 0x0101010101010101),
+}
+
+
+class Buffer:
+    """A run of bytes with an initialised map; addresses are bytes from its start."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.data = np.full(size_bytes, POISON_BYTE, np.uint8)
+        self.valid = np.zeros(size_bytes, np.uint8)
+
+    def read(self, address: int, offsets: Offsets, element: ElementType) -> Array:
+        """Return the elements at `offsets` (elements from `address`), shaped as the offsets.
+
+        The address may be any byte; all elements must lie inside the buffer.
+        """
+        return self._window(self.data, address, element).take(offsets, mode="clip")
+
+    def initialised(self, address: int, offsets: Offsets, element: ElementType) -> NDArray[np.bool_]:
+        """Return whether every byte of each element was written, shaped as the offsets."""
+        word, full = _VALID_WORDS[element.size_bytes]
+        window = self.valid[address : self._end(address, element.size_bytes)].view(word)
+        return np.asarray(window.take(offsets, mode="clip") == full)
+
+    def write(self, address: int, offsets: Offsets, element: ElementType, values: Array) -> None:
+        """Store `values` at `offsets`; says nothing about the initialised map."""
+        self._window(self.data, address, element)[offsets] = values
+
+    def mark(
+        self, address: int, offsets: Offsets, element: ElementType, valid: NDArray[np.bool_] | None
+    ) -> None:
+        """Record that elements are initialised (None) or as initialised as `valid` says."""
+        size = element.size_bytes
+        raw = self.valid[address : self._end(address, size)].view(f"V{size}")
+        full, none = np.ones(size, np.uint8).view(f"V{size}"), np.zeros(size, np.uint8)
+        if valid is None:
+            raw[offsets] = full
+        else:
+            raw[offsets] = np.where(valid, full, none.view(f"V{size}"))
+
+    def move_to(
+        self,
+        target: "Buffer",
+        addresses: tuple[int, int],
+        offsets: tuple[Offsets, Offsets],
+        element: ElementType,
+    ) -> None:
+        """Copy elements to `target` with their initialised bytes; negative offsets give zeros.
+
+        `addresses` and `offsets` are (here, at the target).
+        """
+        raw = f"V{element.size_bytes}"
+        here, there = offsets
+        filled = here < 0
+        for source, sink, fill in (
+            (self.data, target.data, 0),
+            (self.valid, target.valid, 1),
+        ):
+            start = source[addresses[0] : self._end(addresses[0], element.size_bytes)].view(raw)
+            values = start.take(here, mode="clip")
+            if filled.any():
+                values[filled] = np.full(element.size_bytes, fill, np.uint8).view(raw)[0]
+            end = target._end(addresses[1], element.size_bytes)  # noqa: SLF001 - the same class
+            sink[addresses[1] : end].view(raw)[there] = values
+
+    def _window(self, data: NDArray[np.uint8], address: int, element: ElementType) -> Array:
+        return data[address : self._end(address, element.size_bytes)].view(element.numpy)
+
+    def _end(self, address: int, size: int) -> int:
+        return address + (self.size_bytes - address) // size * size
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GlobalTensor:
+    """A tensor in global memory: where it starts, and its bytes."""
+
+    name: str
+    address: int
+    buffer: Buffer
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.address + self.buffer.size_bytes
+
+
+class GlobalMemory:
+    """The device's memory: named tensors, apart from each other, with nothing between them."""
+
+    def __init__(self) -> None:
+        self._tensors: list[GlobalTensor] = []
+        self._starts: list[int] = []
+        self._next = GM_ALIGN_BYTES
+
+    def allocate(self, name: str, size_bytes: int) -> GlobalTensor:
+        """Return a new, uninitialised tensor, 512-byte aligned."""
+        tensor = GlobalTensor(name, self._next, Buffer(size_bytes))
+        self._tensors.append(tensor)
+        self._starts.append(tensor.address)
+        behind = tensor.end + _GM_GUARD_BYTES
+        self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
+        return tensor
+
+    def place(self, name: str, values: Array) -> GlobalTensor:
+        """Return a new tensor that holds the bytes of `values` in C order."""
+        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        tensor = self.allocate(name, raw.size)
+        tensor.buffer.data[:] = raw
+        tensor.buffer.valid[:] = 1
+        return tensor
+
+    def at(self, address: int) -> GlobalTensor | None:
+        """Return the tensor that holds `address`, or None between tensors."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0 or address >= self._tensors[place].end:
+            return None
+        return self._tensors[place]
+
+    def near(self, address: int) -> GlobalTensor | None:
+        """Return the tensor that holds `address` or ends last before it."""
+        place = bisect_right(self._starts, address) - 1
+        return self._tensors[place] if place >= 0 else None

@@ -1,0 +1,176 @@
+"""The reference engine: slow, readable, and the definition of what an instruction does."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.check import memory_bytes, template_violations
+from cubecore.isa.program import Location
+from cubecore.isa.spec import Instruction, Mem, Operand
+from cubecore.isa.sync import Sync
+from cubecore.layouts import Offsets
+from cubecore.machine.core import Core, Recorded
+from cubecore.machine.findings import Finding
+from cubecore.machine.memory import Buffer
+
+Placed = tuple[Operand, Buffer, int]
+
+
+@lru_cache(maxsize=4096)
+def _reach(template: Instruction, operand: str) -> tuple[int, int] | None:
+    """Return the lowest and the highest element offset that the mask lets through, or None."""
+    offsets = template.offsets(operand)
+    active = template.active()
+    touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
+    if template.copies and offsets.size and touched.size == 0:
+        return None
+    return None if touched.size == 0 else (int(touched.min()), int(touched.max()))
+
+
+def execute(core: Core, recorded: Recorded) -> None:
+    """Run one instruction on a core; what is wrong is logged, and a wrong access is not made."""
+    template, addresses, where = recorded
+    if isinstance(template, Sync):
+        _legal(core, template, where)
+        return
+    resolved = template.resolved(core.registers)
+    if not _legal(core, resolved, where):
+        return
+    core.registers = resolved.apply(core.registers)
+    operands = resolved.operands()
+    if not operands:
+        return
+    placed = [_place(core, resolved, o, a, where) for o, a in zip(operands, addresses, strict=True)]
+    complete = [p for p in placed if p is not None]
+    if len(complete) == len(placed):
+        (_move if resolved.copies else _compute)(core, resolved, complete, where)
+
+
+def _legal(core: Core, template: Instruction, where: Location) -> bool:
+    violations = template_violations(template, core.chip)
+    for violation in violations:
+        finding = Finding("parameter", str(violation), template.name, where, str(core.id))
+        core.log.add(finding, violation.subject)
+    return not violations
+
+
+def _place(
+    core: Core, template: Instruction, operand: Operand, address: int, where: Location
+) -> Placed | None:
+    """Return the operand's buffer and its address there, or None after logging what is wrong."""
+    subject = f"{template.name}.{operand.name}"
+
+    def log(kind: str, message: str) -> None:
+        finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
+        core.log.add(finding, operand.name)
+
+    reach = _reach(template, operand.name)
+    size = template.element(operand).size_bytes
+    low, high = (0, -1) if reach is None else reach
+    first, last = address + low * size, address + (high + 1) * size
+    if address % operand.alignment:
+        log(
+            "misaligned",
+            f"start at a multiple of {operand.alignment} B in {operand.mem.label}, got {address}",
+        )
+    if operand.mem is Mem.GM:
+        return _place_global(core, operand, address, (first, last), log)
+    buffer = core.memory(operand.mem)
+    if buffer is None:
+        part = "AIC" if core.id.is_aic else "AIV"
+        log("parameter", f"lie in a memory of the {part}, got {operand.mem.label}")
+        return None
+    _, usable = memory_bytes(core.chip, operand.mem)
+    if first < 0 or last > buffer.size_bytes:
+        log("out-of-bounds", _inside(operand.mem.label, buffer.size_bytes, first, last))
+        return None
+    if last > usable:
+        log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
+    return operand, buffer, address
+
+
+def _place_global(
+    core: Core, operand: Operand, address: int, span: tuple[int, int], log: object
+) -> Placed | None:
+    first, last = span
+    tensor = core.gm.at(first)
+    if tensor is None or last > tensor.end:
+        near = tensor or core.gm.near(first)
+        assert callable(log)
+        if near is None:
+            log("out-of-bounds", f"lie in a tensor, got bytes [{first}, {last}) before the first one")
+        else:
+            start = near.address
+            log(
+                "out-of-bounds",
+                _inside(near.name, near.buffer.size_bytes, first - start, last - start),
+            )
+        return None
+    return operand, tensor.buffer, address - tensor.address
+
+
+def _inside(what: str, size: int, first: int, last: int) -> str:
+    return f"stay inside {what} (0 to {size} B), got bytes [{first}, {last})"
+
+
+def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:  # noqa: ARG001
+    (dst, to, dst_address), (src, source, src_address) = placed
+    source.move_to(
+        to,
+        (src_address, dst_address),
+        (template.offsets(src.name), template.offsets(dst.name)),
+        template.element(src),
+    )
+
+
+def _compute(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
+    active = template.active()
+    inputs, valid = {}, None
+    for operand, buffer, address in placed:
+        if not operand.access.reads:
+            continue
+        offsets, element = template.offsets(operand.name), template.element(operand)
+        inputs[operand.name] = buffer.read(address, offsets, element)
+        ready = buffer.initialised(address, offsets, element)
+        if template.propagates:
+            valid = ready if valid is None else valid & ready
+        else:
+            _log_uninitialised(core, template, operand, ready if active is None else ready | ~active,
+                               where)
+    results = template.compute(inputs, core.registers)
+    for operand, buffer, address in placed:
+        if operand.access.writes:
+            _store(template, operand, buffer, address, results[operand.name], active, valid)
+
+
+def _store(
+    template: Instruction,
+    operand: Operand,
+    buffer: Buffer,
+    address: int,
+    values: NDArray[np.generic],
+    active: NDArray[np.bool_] | None,
+    valid: NDArray[np.bool_] | None,
+) -> None:
+    offsets: Offsets = template.offsets(operand.name)
+    element = template.element(operand)
+    if active is not None:
+        offsets, values = offsets[active], values[active]
+        valid = None if valid is None else valid[active]
+    buffer.write(address, offsets, element, values)
+    buffer.mark(address, offsets, element, valid)
+
+
+def _log_uninitialised(
+    core: Core, template: Instruction, operand: Operand, ready: NDArray[np.bool_], where: Location
+) -> None:
+    if ready.all():
+        return
+    place = tuple(int(i) for i in np.argwhere(~ready)[0])
+    axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), place, strict=True))
+    message = (
+        f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
+        f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
+    )
+    core.log.add(Finding("uninitialised", message, template.name, where, str(core.id)), operand.name)

@@ -1,0 +1,148 @@
+"""The execution protocol: every core on its own greenlet, switching only where it must.
+
+A core runs until it waits for another core or ends. The next core is the first ready one in the
+order of (core, sub-core). When none is ready, the run is a deadlock.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from greenlet import getcurrent, greenlet
+
+from cubecore.chips.model import Chip
+from cubecore.errors import DeadlockError, Violation
+from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
+from cubecore.machine import reference
+from cubecore.machine.core import Core, CoreId, Recorded
+from cubecore.machine.findings import Finding, FindingLog
+from cubecore.machine.memory import GlobalMemory
+
+Body = Callable[[Core], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one core runs."""
+
+    id: CoreId
+    body: Body
+
+
+@dataclass(eq=False)
+class _CrossFlags:
+    """The counters of every core's flags, and the signals that are not complete yet."""
+
+    cores: list[CoreId]
+    counters: dict[tuple[CoreId, int], int] = field(default_factory=dict)
+    arrivals: dict[tuple[CoreId, int, int], int] = field(default_factory=dict)
+
+    def peers(self, core: CoreId, mode: int) -> list[CoreId]:
+        """Return the cores that must all signal before `mode`'s receivers are told."""
+        if mode == 0:
+            return [c for c in self.cores if c.is_aic == core.is_aic]
+        if mode == 1 or not core.is_aic:
+            return [c for c in self.cores if c.core == core.core and not c.is_aic]
+        return [core]
+
+    def receivers(self, core: CoreId, mode: int) -> list[CoreId]:
+        """Return the cores whose counters go up."""
+        if mode == 2:
+            return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
+        return self.peers(core, mode)
+
+    def signal(self, core: CoreId, mode: int, flag: int) -> list[CoreId]:
+        """Count a signal; return the cores whose counter passed the hardware's limit."""
+        key = (core, mode, flag)
+        self.arrivals[key] = self.arrivals.get(key, 0) + 1
+        peers = self.peers(core, mode)
+        if not all(self.arrivals.get((peer, mode, flag), 0) for peer in peers):
+            return []
+        for peer in peers:
+            self.arrivals[peer, mode, flag] -= 1
+        over = []
+        for receiver in self.receivers(core, mode):
+            value = self.counters.get((receiver, flag), 0) + 1
+            self.counters[receiver, flag] = value
+            if value > CROSS_CORE_LIMIT:
+                over.append(receiver)
+        return over
+
+    def take(self, core: CoreId, flag: int) -> bool:
+        """Take one from a counter; False while it stands at 0."""
+        if not self.counters.get((core, flag), 0):
+            return False
+        self.counters[core, flag] -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left: findings, and how many instructions were issued."""
+
+    findings: tuple[Finding, ...]
+    issued: int
+
+
+def run(
+    chip: Chip,
+    gm: GlobalMemory,
+    tasks: Sequence[Task],
+    execute: Callable[[Core, Recorded], None] = reference.execute,
+    progress: Callable[[CoreId], None] | None = None,
+) -> Outcome:
+    """Run every task to its end and return what was found.
+
+    Raises:
+        DeadlockError: every core that has not ended waits for another.
+    """
+    log = FindingLog()
+    flags = _CrossFlags([task.id for task in tasks])
+    hub = getcurrent()
+    waiting: dict[CoreId, int] = {}
+
+    def signal(core: Core, sync: FftsCrossCoreSync) -> None:
+        flags.signal(core.id, sync.mode, sync.flag_id)
+
+    def wait(core: Core, sync: WaitFlagDev) -> None:
+        while not flags.take(core.id, sync.flag_id):
+            waiting[core.id] = sync.flag_id
+            hub.switch()
+
+    cores: dict[CoreId, Core] = {}
+    threads: dict[CoreId, greenlet] = {}
+    for task in sorted(tasks, key=lambda t: t.id):
+        core = Core(task.id, chip, gm, log, execute, signal, wait)
+        cores[task.id] = core
+        threads[task.id] = greenlet(_thread(task.body, core))
+    while threads:
+        ready = next((i for i in threads if _is_ready(i, waiting, flags)), None)
+        if ready is None:
+            raise _deadlock(waiting)
+        waiting.pop(ready, None)
+        threads[ready].switch()
+        if threads[ready].dead:
+            del threads[ready]
+            cores[ready].memories.clear()
+            if progress is not None:
+                progress(ready)
+    return Outcome(tuple(log), sum(core.issued for core in cores.values()))
+
+
+def _thread(body: Body, core: Core) -> Callable[[], None]:
+    def run_body() -> None:
+        body(core)
+        core.flush()
+
+    return run_body
+
+
+def _is_ready(core: CoreId, waiting: dict[CoreId, int], flags: _CrossFlags) -> bool:
+    flag = waiting.get(core)
+    return flag is None or flags.counters.get((core, flag), 0) > 0
+
+
+def _deadlock(waiting: dict[CoreId, int]) -> DeadlockError:
+    stuck = ", ".join(f"{core} waits for flag {flag}" for core, flag in waiting.items())
+    return DeadlockError(
+        [Violation("every wait_flag_dev", "be met by a signal of another core", stuck)]
+    )
