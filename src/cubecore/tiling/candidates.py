@@ -1,0 +1,265 @@
+"""What the solver looks at: core splits, base blocks, and what of each operand stays in L1.
+
+Candidates are a struct of arrays with TCubeTiling's field names, so that the rules and the cost
+work on all of them at once.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.tiling.rule_model import Case
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+
+Ints = NDArray[np.int64]
+
+COARSE_BLOCKS = np.array(
+    (*range(16, 129, 16), *range(144, 257, 16), *range(288, 513, 32), 640, 768, 1024, 2048)
+)
+"""Block sizes that a long axis is tried with, before they are balanced over its tiles."""
+
+
+class Columns:
+    """A struct of arrays with TCubeTiling's field names; a constant may be a plain integer."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the column `name`."""
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self) -> int:
+        return len(self.fields["baseM"])
+
+    def take(self, index: NDArray[Any]) -> "Columns":
+        """Return the rows that `index` (positions or a mask) selects."""
+        return Columns(
+            {n: x[index] if isinstance(x, np.ndarray) else x for n, x in self.fields.items()}
+        )
+
+    def with_fields(self, **fields: Any) -> "Columns":
+        """Return these columns with some replaced or added."""
+        return Columns(self.fields | fields)
+
+
+def concatenate(parts: list[Columns]) -> Columns:
+    """Return the rows of all `parts`, which have the same constants."""
+    first = parts[0].fields
+    return Columns(
+        {
+            name: np.concatenate([part.fields[name] for part in parts])
+            if isinstance(value, np.ndarray)
+            else value
+            for name, value in first.items()
+        }
+    )
+
+
+def core_splits(case: Case, cores: int) -> Columns:
+    """Return every grid of at most `cores` equal shares of M and N, in whole fractals.
+
+    A share is the axis divided by a count, rounded up to the fractal and never beyond the axis, so
+    the last row and column of cores may be ragged.
+    """
+    problem = case.problem
+    m = _shares(problem.m, cores, case.row_align)
+    n = _shares(problem.n, cores, case.column_align)
+    m_blocks, n_blocks = ceil_div(problem.m, m), ceil_div(problem.n, n)
+    i, j = np.nonzero(m_blocks[:, None] * n_blocks[None, :] <= cores)
+    return Columns(
+        {
+            **_constants(case),
+            "singleCoreM": m[i],
+            "singleCoreN": n[j],
+            "usedCoreNum": m_blocks[i] * n_blocks[j],
+            "baseM": np.full(len(i), FRACTAL_ROWS),
+        }
+    )
+
+
+def _constants(case: Case) -> dict[str, Any]:
+    problem = case.problem
+    return {
+        "M": problem.m,
+        "N": problem.n,
+        "Ka": problem.k,
+        "Kb": problem.k,
+        "singleCoreK": problem.k,
+        "isBias": int(problem.bias is not None),
+    }
+
+
+def _shares(extent: int, cores: int, align: int) -> Ints:
+    counts = np.arange(1, min(cores, ceil_div(extent, FRACTAL_ROWS)) + 1, dtype=np.int64)
+    shares = [align_up(ceil_div(extent, counts), a) for a in {align, FRACTAL_ROWS}]
+    return np.unique(np.minimum(np.concatenate(shares), extent))
+
+
+def block_sizes(extent: int) -> Ints:
+    """Return sizes of base blocks along an axis of `extent` elements: fractals, balanced.
+
+    Every size is the smallest multiple of 16 for its number of tiles. Short axes get every number
+    of tiles that makes a difference, long ones a coarse choice.
+    """
+    if extent <= 512:
+        sizes = np.arange(FRACTAL_ROWS, align_up(extent, FRACTAL_ROWS) + 1, FRACTAL_ROWS)
+    else:
+        sizes = COARSE_BLOCKS[extent >= COARSE_BLOCKS]
+    tiles = ceil_div(extent, sizes)
+    return np.unique(align_up(ceil_div(extent, tiles), FRACTAL_ROWS))
+
+
+def base_blocks(case: Case, splits: Columns) -> Columns:
+    """Return the base blocks of every split: baseM, baseN, baseK and the L0 double buffers.
+
+    baseK is the largest that L0A and L0B hold with one or two buffers, balanced over its steps, and
+    the largest power of two times its alignment.
+    """
+    m_sizes = {int(m): block_sizes(int(m)) for m in np.unique(splits.singleCoreM)}
+    n_sizes = {int(n): block_sizes(int(n)) for n in np.unique(splits.singleCoreN)}
+    limit = case.chip.l0c_bytes // case.accumulator.size_bytes
+    split, base_m, base_n = [], [], []
+    for row, (m, n) in enumerate(zip(splits.singleCoreM, splits.singleCoreN, strict=True)):
+        rows, columns = m_sizes[int(m)], n_sizes[int(n)]
+        i, j = np.nonzero(rows[:, None] * columns[None, :] <= limit)
+        split.append(np.full(len(i), row))
+        base_m.append(rows[i])
+        base_n.append(columns[j])
+    index = np.concatenate(split)
+    pairs = splits.take(index).with_fields(
+        baseM=np.concatenate(base_m), baseN=np.concatenate(base_n)
+    )
+    parts = [
+        part
+        for db_l0c in (1, 2)
+        for db_l0 in (2, 1)
+        for part in _with_base_k(case, pairs, db_l0c, db_l0)
+    ]
+    return concatenate(parts)
+
+
+def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Columns]:
+    step = max(case.k_align, FRACTAL_ROWS)
+    k = case.problem.k
+    rows = case.a.bytes_of(align_up(pairs.baseM, case.row_align) * db_l0 * step)
+    columns = case.b.bytes_of(align_up(pairs.baseN, case.column_align) * db_l0 * step)
+    largest = np.minimum(case.chip.l0a_bytes // rows, case.chip.l0b_bytes // columns)
+    largest = np.minimum(np.minimum(largest, 4095 // step), ceil_div(k, step))
+    largest = np.maximum(largest, 1)
+    balanced = ceil_div(ceil_div(k, step), ceil_div(ceil_div(k, step), largest))
+    power = 2 ** np.floor(np.log2(largest)).astype(np.int64)
+    full = np.full(len(pairs), 1)
+    shared = pairs.with_fields(dbL0A=full * db_l0, dbL0B=full * db_l0, dbL0C=full * db_l0c)
+    made = [shared.with_fields(baseK=balanced * step)]
+    other = power != balanced
+    if db_l0 == 2 and other.any():
+        made.append(shared.with_fields(baseK=power * step).take(other))
+    return made
+
+
+@dataclass(frozen=True)
+class Stay:
+    """Ways for one operand to stay in L1; arrays of [rows, ways].
+
+    `step` counts base blocks along M or N, `step_k` along K, `buffers` is 1 or 2. `useful` is False
+    for a way that repeats another of its row, or doubles a buffer that is filled only once.
+    """
+
+    step: Ints
+    step_k: Ints
+    buffers: Ints
+    useful: NDArray[np.bool_]
+
+
+def stays(case: Case, rows: Columns, *, thorough: bool) -> tuple[Stay, Stay]:
+    """Return the ways that A and B may stay in L1 for every base block of `rows`.
+
+    All of K with one, two, half of the or all tiles; or as many base-K blocks as a share of L1
+    holds, balanced or a divisor of K's blocks. `thorough` tries more shares and single buffers.
+    """
+    t = rows
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    k = align_up(t.baseK, case.k_align)
+    a_block = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
+    b_block = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
+    size = case.chip.l1_user_bytes
+    joint = [size // (2 * (a_block + b_block))]
+    if thorough:
+        joint += [joint[0] * 2, joint[0] * 4, np.maximum(joint[0] // 2, 1)]
+    divisors = _Divisors(k_steps)
+    m_tiles = ceil_div(np.minimum(t.singleCoreM, t.M), t.baseM)
+    n_tiles = ceil_div(np.minimum(t.singleCoreN, t.N), t.baseN)
+    ways = _thorough_ways if thorough else _quick_ways
+    a = ways(k_steps, m_tiles, size // a_block, joint, divisors)
+    b = ways(k_steps, n_tiles, size // b_block, joint, divisors)
+    return _stay(a, k_steps, m_tiles), _stay(b, k_steps, n_tiles)
+
+
+Way = tuple[Ints, Ints, int]
+
+
+def _quick_ways(
+    k_steps: Ints, tiles: Ints, blocks: Ints, joint: list[Ints], divisors: "_Divisors"
+) -> list[Way]:
+    one = np.ones_like(k_steps)
+    parts = [divisors.at_most(blocks * part // 8) for part in (3, 2, 1)]
+    parts += [_balanced(k_steps, count) for count in joint]
+    whole: list[Way] = [(one, k_steps, 1), (one, k_steps, 2), (tiles, k_steps, 1), (one, one, 1)]
+    return whole + [(one, part, 2) for part in parts]
+
+
+def _thorough_ways(
+    k_steps: Ints, tiles: Ints, blocks: Ints, joint: list[Ints], divisors: "_Divisors"
+) -> list[Way]:
+    one = np.ones_like(k_steps)
+    half, two = ceil_div(tiles, 2), np.minimum(tiles, 2)
+    whole: list[Way] = [(tiles, k_steps, 1), (one, one, 1), (one, one, 2)]
+    whole += [(step, k_steps, buffers) for step in (one, two, half) for buffers in (1, 2)]
+    shares = [blocks * part // 16 for part in (7, 6, 4, 2, 1)]
+    parts = [divisors.at_most(share) for share in shares]
+    parts += [_balanced(k_steps, share) for share in shares]
+    together = [_balanced(k_steps, count) for count in joint]
+    doubled: list[Way] = [(one, part, 2) for part in parts + together]
+    return whole + doubled + [(one, part, 1) for part in together]
+
+
+def _stay(ways: list[Way], k_steps: Ints, tiles: Ints) -> Stay:
+    step = np.stack([way[0] for way in ways], axis=1)
+    step_k = np.stack([way[1] for way in ways], axis=1)
+    buffers = np.array([way[2] for way in ways])[None, :]
+    filled_once = (step >= tiles[:, None]) & (step_k >= k_steps[:, None])
+    key = (step * (int(k_steps.max()) + 1) + step_k) * 2 + buffers
+    order = np.argsort(key, axis=1, kind="stable")
+    ordered = np.take_along_axis(key, order, axis=1)
+    repeats = np.zeros(key.shape, dtype=bool)
+    np.put_along_axis(repeats, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return Stay(step, step_k, buffers, ~repeats & ~(filled_once & (buffers == 2)))
+
+
+def _balanced(k_steps: Ints, most: Ints) -> Ints:
+    """Return the smallest step for the number of K iterations that steps of `most` blocks need."""
+    step = np.clip(most, 1, k_steps)
+    return np.asarray(ceil_div(k_steps, ceil_div(k_steps, step)))
+
+
+class _Divisors:
+    """For each row, the largest divisor of its count of K blocks up to a bound."""
+
+    LIMIT = 1024
+
+    def __init__(self, k_steps: Ints) -> None:
+        distinct, self.row = np.unique(k_steps, return_inverse=True)
+        numbers = np.arange(1, min(self.LIMIT, int(distinct[-1])) + 1)
+        divides = distinct[:, None] % numbers[None, :] == 0
+        self.table = np.maximum.accumulate(np.where(divides, numbers, 1), axis=1)
+
+    def at_most(self, bound: Ints) -> Ints:
+        """Return the largest divisor that is at most `bound` (at least 1, at most 1024)."""
+        column = np.clip(bound, 1, self.table.shape[1]) - 1
+        return np.asarray(self.table[self.row, column])

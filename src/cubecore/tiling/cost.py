@@ -1,0 +1,215 @@
+"""The closed form that ranks tilings: bytes per link, cycles per pipe, and how they overlap.
+
+It follows the MDL kernel on the fullest core (D13). That core walks its block of C in tiles of
+baseM x baseN, M first or N first; with stepM or stepN above 1 the walk goes chunk by chunk. MTE2
+loads stepM*baseM x stepKa*baseK of A (and B's counterpart) as one strided transfer. A chunk that
+holds all of K stays in L1 while its rows (columns) do not change; otherwise every tile loads it
+again. MTE1 feeds L0 block by block, the Cube accumulates over K, fixpipe writes the finished tile.
+
+Everything works on one tiling or on a struct of arrays; results are cycles, not rounded. A constant
+that the chip file does not know costs nothing and is listed in `Prediction.not_modelled`.
+
+Stated simplifications: transfers of one operand cost as equal parts; a re-read misses L2 with
+probability 1 - exp(-bytes touched since / L2 size), all cores walking in step; device memory serves
+the misses of all cores one after another, beside everything else; serial stages add, parallel ones
+take the longest.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.walk import Loads, Walk, loads, walk
+from cubecore.units import align_up, ceil_div
+
+TEMPLATE = "MDL"
+"""The template whose scalar cost per base-K step applies."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the closed form expects of one tiling.
+
+    `us` is None where the chip's clock is unknown. `limited_by` is the busiest of the pipes (M,
+    MTE1, MTE2, FIX, SCALAR), HBM and START (launch and start-up). `pipes` are busy cycles of the
+    fullest core, `bytes` what its links carry, and HBM what device memory serves to all.
+    """
+
+    us: float | None
+    cycles: int
+    limited_by: str
+    pipes: Mapping[str, int]
+    bytes: Mapping[str, int]
+    not_modelled: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys and the details."""
+        return {
+            "us": self.us,
+            "cycles": self.cycles,
+            "limited_by": self.limited_by,
+            "pipes": dict(self.pipes),
+            "bytes": dict(self.bytes),
+            "not_modelled": list(self.not_modelled),
+        }
+
+
+def _padded(extent: Any, base: Any, count: Any, align: int) -> Any:
+    """Return the sum of `count` blocks of `base`, the last one ragged, each padded to `align`."""
+    return (count - 1) * align_up(base, align) + align_up(extent - (count - 1) * base, align)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The closed form's numbers for one tiling or many, in cycles and bytes, not rounded."""
+
+    total: Any
+    start: Any
+    hbm: Any
+    pipes: Mapping[str, Any]
+    bytes: Mapping[str, Any]
+
+
+def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
+    """Return what `tiling` (one, or a struct of arrays) costs; it must satisfy the rules.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    t = tiling
+    case = Case(t, problem, chip)
+    w = walk(t)
+    a, b = loads(case, w)
+    pipes, carried = _pipes(case, w, a, b)
+    chain = _chain(case, w, pipes, a, b)
+    groups = np.maximum(a.count, b.count)
+    later = np.maximum(pipes["MTE2"] - a.mean_cycles - b.mean_cycles, 0) + chain / groups
+    busy = np.maximum(chain, np.maximum(_scalar_path(w, pipes), later))
+    fill = (chip.hbm_latency_cycles or 0) + a.first_cycles + b.first_cycles
+    clients = _clients(t, problem, chip)
+    hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
+    hbm = hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes)
+    served = (chip.hbm_latency_cycles or 0) + hbm + chain / groups
+    start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+    return Cost(
+        total=start + np.maximum(clients * (fill + busy), served),
+        start=start,
+        hbm=hbm,
+        pipes={name: clients * cycles for name, cycles in pipes.items()},
+        bytes={**{n: clients * x for n, x in carried.items()}, "HBM": a.hbm_bytes + b.hbm_bytes},
+    )
+
+
+def _clients(t: Any, problem: Problem, chip: Chip) -> Any:
+    """Return how many clients one AI Core serves in turn: 1, or up to 2 in a mix launch (D12)."""
+    if problem.launch == "cube":
+        return 1
+    return np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
+
+
+def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return busy cycles by pipe, and bytes by link, of one client on the fullest core."""
+    t, chip, problem = case.tiling, case.chip, case.problem
+    k = align_up(w.k, case.k_align)
+    to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
+    to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
+    heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
+    mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
+    mte1 = mte1 + w.steps * heads
+    mte2 = a.cycles + b.cycles
+    if (bias := problem.bias_type) is not None:
+        row_bytes = bias.bytes_of(w.n) / w.n_tiles
+        mte2 = mte2 + w.tiles * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
+        held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
+        mte1 = mte1 + w.tiles * costs.l1_to_bt_cycles(chip, held)
+    out = problem.c_type.bytes_of(w.m * w.n)
+    step = (chip.scalar_step_cycles or {}).get(TEMPLATE, 0)
+    pipes = {
+        "M": costs.mad_cycles(chip, case.a, w.m, w.n, w.k)
+        + w.steps * (chip.mad_queued_cycles or 0),
+        "MTE1": mte1,
+        "MTE2": mte2,
+        "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles),
+        "SCALAR": w.steps * step,
+    }
+    carried = {
+        "GM->L1": a.core_bytes + b.core_bytes,
+        "L1->L0A": to_l0a,
+        "L1->L0B": to_l0b,
+        "L0C->GM": out,
+    }
+    return pipes, carried
+
+
+def _chain(case: Case, w: Walk, pipes: Mapping[str, Any], a: Loads, b: Loads) -> Any:
+    """Return the cycles from the first L1 block to the last write, as the buffers overlap them."""
+    t, chip = case.tiling, case.chip
+    m, mte1, fix = pipes["M"], pipes["MTE1"], pipes["FIX"]
+    waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
+    double = (np.asarray(t.dbL0A) == 2) & (np.asarray(t.dbL0B) == 2)
+    overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
+    stage = np.where(double, overlapped, mte1 + m + w.steps * waits)
+    drained = np.maximum(stage + fix / w.tiles, fix + stage / w.tiles)
+    chain = np.where(np.asarray(t.dbL0C) == 2, drained, stage + fix)
+    for operand, depth, product in (
+        (a, t.depthA1, t.stepM * t.stepKa),
+        (b, t.depthB1, t.stepN * t.stepKb),
+    ):
+        chain = chain + np.where(depth <= product, operand.cycles - operand.mean_cycles, 0)
+    return chain
+
+
+def _scalar_path(w: Walk, pipes: Mapping[str, Any]) -> Any:
+    """Return the cycles when the scalar unit sets the pace: its own, the last Mmad and write."""
+    return pipes["SCALAR"] + pipes["M"] / w.steps + pipes["FIX"] / w.tiles
+
+
+def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
+    """Return the prediction for one tiling that satisfies the rules.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    c = cost(tiling, problem, chip)
+    busy = {**c.pipes, "HBM": c.hbm, "START": c.start}
+    cycles = math.ceil(c.total)
+    return Prediction(
+        us=chip.microseconds(cycles),
+        cycles=cycles,
+        limited_by=max(busy, key=lambda name: float(busy[name])),
+        pipes={name: math.ceil(value) for name, value in c.pipes.items()},
+        bytes={name: math.ceil(value) for name, value in c.bytes.items()},
+        not_modelled=chip.unknown_costs,
+    )
+
+
+def lower_bound(problem: Problem, chip: Chip) -> int:
+    """Return cycles that no tiling of this model can beat.
+
+    Launch and start, and the largest of: the Cube at its rate on all cores, every byte of A and B
+    read once from device memory in whole stored rows, every byte of C written by all fixpipes.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    cores = problem.core_count(chip)
+    if problem.launch == "mix":
+        cores = ceil_div(cores, max(chip.mix_aiv_per_aic, 1))
+    m, n, k = problem.m, problem.n, problem.k
+    a, b = problem.a_type, problem.b_type
+    cube = costs.mad_cycles(chip, a, m, n, k) / cores
+    a_row = a.bytes_of(m if problem.trans_a else k)
+    b_row = b.bytes_of(k if problem.trans_b else n)
+    memory = costs.hbm_cycles(chip, a.bytes_of(m * k), a_row)
+    memory += costs.hbm_cycles(chip, b.bytes_of(k * n), b_row)
+    rate = chip.l0c_to_gm_bytes_per_cycle
+    output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
+    start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+    bound: float = start + max(cube, memory, output)
+    return math.ceil(bound)

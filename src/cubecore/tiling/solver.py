@@ -1,0 +1,239 @@
+"""The solver: every core split, base block and stay in L1 worth looking at, ranked by the cost.
+
+In stages, each over arrays: core splits, cut by a bound; base blocks of the best splits, cut by a
+bound; a few ways to use L1 for the best blocks, by the closed form; all ways for the best of those.
+Every candidate passes the rules that `check_tiling` applies (edition 000, effective).
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.tiling.bounds import best_splits, promising_blocks
+from cubecore.tiling.candidates import Columns, Stay, base_blocks, concatenate, core_splits, stays
+from cubecore.tiling.cost import Prediction, cost, lower_bound, predict
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import legal_mask, rule_named
+from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
+from cubecore.tiling.rules_buffers import l0a_capacity, l0b_capacity, l0c_capacity, l1_capacity
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.tiling.support import require_plannable, validate
+
+BLOCKS_EXPANDED = 16
+BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
+_TIE_FIELDS = (
+    ("usedCoreNum", 1),
+    ("dbL0A", -1),
+    ("dbL0B", -1),
+    ("iterateOrder", 1),
+    ("dbL0C", 1),
+    ("singleCoreM", 1),
+    ("singleCoreN", 1),
+    ("baseM", 1),
+    ("baseN", 1),
+    ("baseK", 1),
+    ("stepM", 1),
+    ("stepN", 1),
+    ("stepKa", 1),
+    ("stepKb", 1),
+    ("depthA1", 1),
+    ("depthB1", 1),
+)
+"""Equal predicted cycles are ordered by these fields: smallest first, or largest (-1) first."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A legal tiling and what the closed form expects of it."""
+
+    tiling: TCubeTiling
+    predicted: Prediction
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's ``{tiling, predicted}``."""
+        return {"tiling": self.tiling.to_json(), "predicted": self.predicted.to_json()}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best tiling found, the next best, a bound that none can beat, and what was judged.
+
+    `alternatives` differ from each other and from `best` in core split or base block. `lower_bound`
+    is in cycles, `lower_bound_us` in microseconds (None without a known clock). `judged` counts the
+    complete tilings whose cost was computed.
+    """
+
+    best: Ranked
+    alternatives: tuple[Ranked, ...]
+    lower_bound: int
+    lower_bound_us: float | None
+    judged: int
+
+    @property
+    def gap(self) -> float:
+        """Predicted cycles over the lower bound."""
+        return self.best.predicted.cycles / self.lower_bound
+
+
+def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
+    """Return the best tiling for `problem` on `chip` and up to `count` alternatives.
+
+    The same request gives the same answer: ties in predicted cycles have an order.
+
+    Raises:
+        RequestError: the chip cannot multiply the problem's types, or cubecore cannot plan it yet.
+        NoLegalTilingError: no candidate satisfies the rules; names the rule that excluded the most.
+    """
+    validate(problem, chip)
+    require_plannable(problem)
+    case = Case(None, problem, chip)
+    excluded: Counter[str] = Counter()
+    splits = best_splits(case, core_splits(case, problem.core_count(chip)))
+    blocks = _within(case, base_blocks(case, splits), excluded, _L0_RULES)
+    if len(blocks) == 0:
+        raise _no_tiling(case, excluded)
+    blocks = blocks.take(promising_blocks(case, blocks))
+    rough = _judge(case, blocks, excluded, thorough=False)
+    if len(rough.tilings) == 0:
+        raise _no_tiling(case, excluded)
+    blocks = blocks.take(rough.block[_first_of_each(rough, rough.block, BLOCKS_EXPANDED)])
+    fine = _judge(case, blocks, excluded, thorough=True)
+    group = _groups(blocks, ("singleCoreM", "singleCoreN", "baseM", "baseN"))[fine.block]
+    picked = _first_of_each(fine, group, count + 1)
+    ranked = [_ranked(fine.tilings, row, case) for row in picked]
+    bound = lower_bound(problem, chip)
+    return Solution(
+        best=ranked[0],
+        alternatives=tuple(ranked[1:]),
+        lower_bound=bound,
+        lower_bound_us=chip.microseconds(bound),
+        judged=len(rough.tilings) + len(fine.tilings),
+    )
+
+
+_L0_RULES = (
+    ("L0A-CAPACITY", l0a_capacity),
+    ("L0B-CAPACITY", l0b_capacity),
+    ("L0C-CAPACITY", l0c_capacity),
+)
+_L1_RULES = (
+    ("L1-CAPACITY", l1_capacity),
+    ("MDL-STEP-M", mdl_step_m),
+    ("MDL-STEP-N", mdl_step_n),
+    ("MDL-K-STEP-MULTIPLE", mdl_k_step_multiple),
+)
+
+
+def _case(case: Case, columns: Columns) -> Case:
+    return Case(columns, case.problem, case.chip)
+
+
+def _holds(
+    case: Case, columns: Columns, rules: Any, excluded: Counter[str], shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Return where `columns` satisfy some rules ahead of the full check, counting exclusions."""
+    mask = np.ones(shape, dtype=bool)
+    judged = _case(case, columns)
+    for name, measure in rules:
+        measured = measure(judged)
+        if measured is None:
+            continue
+        holds = np.broadcast_to(measured.holds(), shape)
+        excluded[name] += int(mask.size - np.count_nonzero(holds))
+        mask &= holds
+    return mask
+
+
+def _within(case: Case, columns: Columns, excluded: Counter[str], rules: Any) -> Columns:
+    return columns.take(_holds(case, columns, rules, excluded, (len(columns),)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Legal tilings, their cycles rounded up, and the position of each one's base block."""
+
+    tilings: Columns
+    cycles: NDArray[Any]
+    block: NDArray[Any]
+
+
+def _judge(case: Case, blocks: Columns, excluded: Counter[str], *, thorough: bool) -> Judged:
+    """Return the legal tilings over `blocks` and their cost."""
+    a, b = stays(case, blocks, thorough=thorough)
+    shape = (len(blocks), a.step.shape[1], b.step.shape[1])
+    stay_fields = _stay_fields(a, b)
+    spread = {n: x[:, None, None] for n, x in blocks.fields.items() if isinstance(x, np.ndarray)}
+    mask = _holds(case, Columns(blocks.fields | spread | stay_fields), _L1_RULES, excluded, shape)
+    mask &= a.useful[:, :, None] & b.useful[:, None, :]
+    rows, i, j = np.nonzero(mask)
+    chosen = {n: np.broadcast_to(x, shape)[rows, i, j] for n, x in stay_fields.items()}
+    m_first = blocks.take(rows).with_fields(**chosen, iterateOrder=np.zeros_like(rows))
+    turns = np.nonzero(
+        (m_first.singleCoreM > m_first.baseM) & (m_first.singleCoreN > m_first.baseN)
+    )
+    n_first = m_first.take(turns[0]).with_fields(iterateOrder=np.ones_like(turns[0]))
+    tilings, block = concatenate([m_first, n_first]), np.concatenate([rows, rows[turns[0]]])
+    if len(block) == 0:
+        return Judged(tilings, np.zeros(0), block)
+    mask, by_rule = legal_mask(tilings, case.problem, case.chip)
+    excluded.update(by_rule)
+    if not mask.all():
+        tilings, block = tilings.take(mask), block[mask]
+    return Judged(tilings, np.ceil(cost(tilings, case.problem, case.chip).total), block)
+
+
+def _stay_fields(a: Stay, b: Stay) -> dict[str, Any]:
+    return {
+        "stepM": a.step[:, :, None],
+        "stepKa": a.step_k[:, :, None],
+        "depthA1": (a.step * a.step_k * a.buffers)[:, :, None],
+        "stepN": b.step[:, None, :],
+        "stepKb": b.step_k[:, None, :],
+        "depthB1": (b.step * b.step_k * b.buffers)[:, None, :],
+    }
+
+
+def _groups(columns: Columns, fields: tuple[str, ...]) -> NDArray[Any]:
+    """Return a number for each row: equal where `fields` are."""
+    values = np.stack([columns.fields[name] for name in fields], axis=1)
+    return np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _first_of_each(judged: Judged, group: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the best row of each group, best group first, at most `count`."""
+    least = np.full(int(group.max()) + 1, np.inf)
+    np.minimum.at(least, group, judged.cycles)
+    worst = np.sort(least)[min(count, len(least)) - 1]
+    near = np.nonzero((judged.cycles <= worst) & (judged.cycles == least[group]))[0]
+    keys = [sign * judged.tilings.fields[name][near] for name, sign in reversed(_TIE_FIELDS)]
+    order = near[np.lexsort((*keys, judged.cycles[near]))]
+    first = np.sort(np.unique(group[order], return_index=True)[1])
+    return order[first[:count]]
+
+
+def _ranked(columns: Columns, row: int, case: Case) -> Ranked:
+    values = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
+    for name, column in columns.fields.items():
+        values[name] = int(column[row] if isinstance(column, np.ndarray) else column)
+    tiling = TCubeTiling(**values)
+    return Ranked(tiling, predict(tiling, case.problem, case.chip))
+
+
+def _no_tiling(case: Case, excluded: Counter[str]) -> NoLegalTilingError:
+    worst, count = excluded.most_common(1)[0]
+    problem, chip = case.problem, case.chip
+    return NoLegalTilingError(
+        [
+            Violation(
+                f"{problem.m} x {problem.n} x {problem.k} on {chip.name}",
+                "have a tiling that satisfies every rule",
+                f"none: {worst} ({rule_named(worst).title}) excluded {count} candidates",
+            )
+        ]
+    )

@@ -1,0 +1,169 @@
+"""How the fullest core walks its block of C, and what it loads on the way.
+
+One tiling or a struct of arrays; the kernel's order is in `cubecore.tiling.cost`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.tiling.rule_model import Case
+from cubecore.units import ceil_div
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How the fullest core walks its block: extents, tiles, steps, chunks, passes over operands."""
+
+    m: Any
+    n: Any
+    k: Any
+    m_tiles: Any
+    n_tiles: Any
+    k_steps: Any
+    m_chunks: Any
+    n_chunks: Any
+    ka_chunks: Any
+    kb_chunks: Any
+    a_passes: Any
+    b_passes: Any
+    m_blocks: Any
+    n_blocks: Any
+
+    @property
+    def tiles(self) -> Any:
+        """Tiles of C."""
+        return self.m_tiles * self.n_tiles
+
+    @property
+    def steps(self) -> Any:
+        """Mmads: base-K steps over all tiles."""
+        return self.tiles * self.k_steps
+
+
+def walk(t: Any) -> Walk:
+    """Return the walk of the fullest core of `t`, one tiling or many; all fields positive."""
+    m, n, k = np.minimum(t.singleCoreM, t.M), np.minimum(t.singleCoreN, t.N), t.singleCoreK
+    m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
+    m_chunks, n_chunks = ceil_div(m_tiles, t.stepM), ceil_div(n_tiles, t.stepN)
+    ka_chunks, kb_chunks = ceil_div(k_steps, t.stepKa), ceil_div(k_steps, t.stepKb)
+    n_first = np.asarray(t.iterateOrder) == 1
+    once_a = np.where(n_first | (m_chunks == 1), 1, n_chunks)
+    once_b = np.where(~n_first | (n_chunks == 1), 1, m_chunks)
+    return Walk(
+        m=m,
+        n=n,
+        k=k,
+        m_tiles=m_tiles,
+        n_tiles=n_tiles,
+        k_steps=k_steps,
+        m_chunks=m_chunks,
+        n_chunks=n_chunks,
+        ka_chunks=ka_chunks,
+        kb_chunks=kb_chunks,
+        a_passes=np.where(ka_chunks == 1, once_a, n_tiles),
+        b_passes=np.where(kb_chunks == 1, once_b, m_tiles),
+        m_blocks=ceil_div(t.M, t.singleCoreM),
+        n_blocks=ceil_div(t.N, t.singleCoreN),
+    )
+
+
+@dataclass(frozen=True)
+class Loads:
+    """One operand's way into L1: transfers, their cycles with latency, the first, the bytes."""
+
+    count: Any
+    cycles: Any
+    first_cycles: Any
+    core_bytes: Any
+    hbm_bytes: Any
+    row_bytes: Any
+
+    @property
+    def mean_cycles(self) -> Any:
+        """Cycles of one transfer with the part of its latency that the next cannot hide."""
+        return self.cycles / self.count
+
+
+def _distances(t: Any, w: Walk, case: Case) -> tuple[Any, Any]:
+    """Return the bytes that all cores touch between two reads of a chunk of A, and of B."""
+    k = np.asarray(w.k, dtype=float)
+    a_panels = case.a.bytes_of(w.m_blocks * np.minimum(t.stepM * t.baseM, w.m) * k)
+    b_panels = case.b.bytes_of(w.n_blocks * np.minimum(t.stepN * t.baseN, w.n) * k)
+    a_whole = case.a.bytes_of(k * t.M)
+    b_whole = case.b.bytes_of(k * t.N)
+    n_first = np.asarray(t.iterateOrder) == 1
+    near = a_panels + b_panels
+    return np.where(n_first, near, a_whole + b_panels), np.where(n_first, a_panels + b_whole, near)
+
+
+def _miss_share(chip: Chip, passes: Any, distance: Any) -> Any:
+    """Return the share of a core's loads of an operand that device memory serves."""
+    again = 1 - np.exp(-distance / chip.l2_bytes) if chip.l2_bytes else 1.0
+    return (1 + (passes - 1) * again) / passes
+
+
+def _loads(
+    case: Case,
+    operand: str,
+    *,
+    grid: tuple[Any, Any],
+    chunk: tuple[Any, Any],
+    extent: tuple[Any, Any],
+    passes: Any,
+    distance: Any,
+) -> Loads:
+    """Return the loads of an operand; pairs are (rows or columns of C, K), in elements.
+
+    `grid` is chunks per pass, `chunk` the first one's extents, `extent` the core's.
+    """
+    chip = case.chip
+    is_a = operand == "a"
+    kind = case.a if is_a else case.b
+    whole = case.tiling.M if is_a else case.tiling.N
+    k_inner = is_a != (case.problem.trans_a if is_a else case.problem.trans_b)
+    inner, outer = (1, 0) if k_inner else (0, 1)
+    pitch = kind.bytes_of(case.tiling.Ka if k_inner else whole)
+    mean = (extent[0] / grid[0], extent[1] / grid[1])
+    row_bytes = kind.bytes_of(mean[inner] * 8) / 8
+    count = passes * grid[0] * grid[1]
+    share = _miss_share(chip, passes, distance)
+    near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+    exposed = (1 - (chip.gm_latency_overlap or 0)) * (near + share * (far - near))
+    one = costs.gm_to_l1_cycles(chip, mean[outer], row_bytes, pitch) + exposed
+    first = costs.gm_to_l1_cycles(chip, chunk[outer], kind.bytes_of(chunk[inner]), pitch)
+    return Loads(
+        count=count,
+        cycles=count * one,
+        first_cycles=first,
+        core_bytes=kind.bytes_of(passes * extent[0] * extent[1]),
+        hbm_bytes=kind.bytes_of(np.asarray(extent[1], dtype=float) * whole) * passes * share,
+        row_bytes=row_bytes,
+    )
+
+
+def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
+    """Return the loads of A and of B on the fullest core."""
+    t = case.tiling
+    far_a, far_b = _distances(t, w, case)
+    a = _loads(
+        case,
+        "a",
+        grid=(w.m_chunks, w.ka_chunks),
+        chunk=(np.minimum(t.stepM * t.baseM, w.m), np.minimum(t.stepKa * t.baseK, w.k)),
+        extent=(w.m, w.k),
+        passes=w.a_passes,
+        distance=far_a,
+    )
+    b = _loads(
+        case,
+        "b",
+        grid=(w.n_chunks, w.kb_chunks),
+        chunk=(np.minimum(t.stepN * t.baseN, w.n), np.minimum(t.stepKb * t.baseK, w.k)),
+        extent=(w.n, w.k),
+        passes=w.b_passes,
+        distance=far_b,
+    )
+    return a, b
