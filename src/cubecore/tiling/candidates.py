@@ -19,6 +19,8 @@ COARSE_BLOCKS = np.array(
     (*range(16, 129, 16), *range(144, 257, 16), *range(288, 513, 32), 640, 768, 1024, 2048)
 )
 """Block sizes that a long axis is tried with, before they are balanced over its tiles."""
+SHORT_K = 64
+"""Up to this many pieces of K (16 elements, or C0) shorter steps than the longest are tried."""
 
 
 class Columns:
@@ -118,8 +120,9 @@ def block_sizes(extent: int) -> Ints:
 def base_blocks(case: Case, splits: Columns) -> Columns:
     """Return the base blocks of every split: baseM, baseN, baseK and the L0 double buffers.
 
-    baseK is the largest that L0A and L0B hold with one or two buffers, balanced over its steps, and
-    the largest power of two times its alignment.
+    baseK is the largest that L0A and L0B hold with one or two buffers, balanced over its steps.
+    With two, also the largest power of two times its alignment and, where K is short enough for the
+    first step to matter, two, four or eight times as many steps.
     """
     m_sizes = {int(m): block_sizes(int(m)) for m in np.unique(splits.singleCoreM)}
     n_sizes = {int(n): block_sizes(int(n)) for n in np.unique(splits.singleCoreN)}
@@ -152,14 +155,20 @@ def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Co
     largest = np.minimum(case.chip.l0a_bytes // rows, case.chip.l0b_bytes // columns)
     largest = np.minimum(np.minimum(largest, 4095 // step), ceil_div(k, step))
     largest = np.maximum(largest, 1)
-    balanced = ceil_div(ceil_div(k, step), ceil_div(ceil_div(k, step), largest))
-    power = 2 ** np.floor(np.log2(largest)).astype(np.int64)
+    pieces = ceil_div(k, step)
+    fewest = ceil_div(pieces, largest)
+    lengths = [ceil_div(pieces, fewest)]
+    if db_l0 == 2:
+        lengths.append(2 ** np.floor(np.log2(largest)).astype(np.int64))
+    if db_l0 == 2 and pieces <= SHORT_K:
+        lengths += [ceil_div(pieces, np.minimum(fewest * more, pieces)) for more in (2, 4, 8)]
     full = np.full(len(pairs), 1)
     shared = pairs.with_fields(dbL0A=full * db_l0, dbL0B=full * db_l0, dbL0C=full * db_l0c)
-    made = [shared.with_fields(baseK=balanced * step)]
-    other = power != balanced
-    if db_l0 == 2 and other.any():
-        made.append(shared.with_fields(baseK=power * step).take(other))
+    made: list[Columns] = []
+    for index, length in enumerate(lengths):
+        new = np.logical_and.reduce([length != earlier for earlier in lengths[:index]])
+        with_k = shared.with_fields(baseK=length * step)
+        made.append(with_k if index == 0 else with_k.take(np.asarray(new)))
     return made
 
 

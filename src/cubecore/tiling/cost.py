@@ -125,9 +125,10 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
     mte2 = a.cycles + b.cycles
     if (bias := problem.bias_type) is not None:
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
-        mte2 = mte2 + w.tiles * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
-        mte1 = mte1 + w.tiles * costs.l1_to_bt_cycles(chip, held)
+        rows = np.where(np.asarray(t.iterateOrder) == 1, w.m_tiles, w.m_chunks) * w.n_tiles
+        mte2 = mte2 + rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
+        mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)
     step = (chip.scalar_step_cycles or {}).get(TEMPLATE, 0)
     pipes = {

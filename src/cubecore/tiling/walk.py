@@ -10,6 +10,7 @@ import numpy as np
 
 from cubecore.chips import Chip, costs
 from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules_extents import ND_INNER_LIMIT
 from cubecore.units import ceil_div
 
 
@@ -124,16 +125,18 @@ def _loads(
     kind = case.a if is_a else case.b
     whole = case.tiling.M if is_a else case.tiling.N
     k_inner = is_a != (case.problem.trans_a if is_a else case.problem.trans_b)
+    stored = case.tiling.Ka if k_inner else whole
+    pitch = kind.bytes_of(stored)
     inner, outer = (1, 0) if k_inner else (0, 1)
-    pitch = kind.bytes_of(case.tiling.Ka if k_inner else whole)
     mean = (extent[0] / grid[0], extent[1] / grid[1])
     row_bytes = kind.bytes_of(mean[inner] * 8) / 8
     count = passes * grid[0] * grid[1]
     share = _miss_share(chip, passes, distance)
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     exposed = (1 - (chip.gm_latency_overlap or 0)) * (near + share * (far - near))
-    one = costs.gm_to_l1_cycles(chip, mean[outer], row_bytes, pitch) + exposed
-    first = costs.gm_to_l1_cycles(chip, chunk[outer], kind.bytes_of(chunk[inner]), pitch)
+    one = _transfer(chip, mean[outer], row_bytes, pitch, row_elements=stored, exposed=exposed)
+    chunk_row = kind.bytes_of(chunk[inner])
+    first = _transfer(chip, chunk[outer], chunk_row, pitch, row_elements=stored, exposed=0)
     return Loads(
         count=count,
         cycles=count * one,
@@ -142,6 +145,19 @@ def _loads(
         hbm_bytes=kind.bytes_of(np.asarray(extent[1], dtype=float) * whole) * passes * share,
         row_bytes=row_bytes,
     )
+
+
+def _transfer(
+    chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any, *, row_elements: int, exposed: Any
+) -> Any:
+    """Return MTE2's cycles to bring one chunk, with the exposed part of each transfer's latency.
+
+    A stored row longer than 65535 elements is beyond the stride of one transfer: its chunk comes
+    row by row.
+    """
+    if row_elements <= ND_INNER_LIMIT:
+        return costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes) + exposed
+    return rows * (costs.gm_to_l1_cycles(chip, 1, row_bytes, pitch_bytes) + exposed)
 
 
 def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
