@@ -1,3 +1,64 @@
-"""cubecore: plan, check, execute and time matrix kernels for the Ascend AI Core."""
+"""cubecore: plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core.
+
+The four questions are four functions: `plan`, `check`, `run` and `time`; `compare`, `explain` and
+`chip` help. They load what they need on first use, so that importing cubecore costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cubecore.chips import chip
+    from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+    from cubecore.tiling.export import load_tiling
+    from cubecore.tiling.problem import Problem
+    from cubecore.tiling.struct import TCubeTiling
+    from cubecore.workflows.check import check
+    from cubecore.workflows.compare import compare
+    from cubecore.workflows.explain import explain
+    from cubecore.workflows.plan import plan
+    from cubecore.workflows.run import run
+    from cubecore.workflows.time import time
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "chip": "cubecore.chips",
+    "CubecoreError": "cubecore.errors",
+    "NoLegalTilingError": "cubecore.errors",
+    "RequestError": "cubecore.errors",
+    "load_tiling": "cubecore.tiling.export",
+    "Problem": "cubecore.tiling.problem",
+    "TCubeTiling": "cubecore.tiling.struct",
+    "check": "cubecore.workflows.check",
+    "compare": "cubecore.workflows.compare",
+    "explain": "cubecore.workflows.explain",
+    "plan": "cubecore.workflows.plan",
+    "run": "cubecore.workflows.run",
+    "time": "cubecore.workflows.time",
+}
+
+__all__ = [
+    "CubecoreError",
+    "NoLegalTilingError",
+    "Problem",
+    "RequestError",
+    "TCubeTiling",
+    "check",
+    "chip",
+    "compare",
+    "explain",
+    "load_tiling",
+    "plan",
+    "run",
+    "time",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from where it lives."""
+    if name not in _HOMES:
+        raise AttributeError(f"module cubecore has no attribute {name}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

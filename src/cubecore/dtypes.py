@@ -63,7 +63,8 @@ class ElementType:
         if self.library == "ml_dtypes":
             import ml_dtypes
 
-            return np.dtype(getattr(ml_dtypes, self.name))
+            named: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.name))
+            return named
         raise refuse(self.name, "be a type that NumPy or ml_dtypes can hold", "neither")
 
 

@@ -71,6 +71,11 @@ def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> R
 
 
 def did_you_mean(name: str, known: "Iterable[str]") -> str:
-    """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string.
+
+    A name that differs only in case is the nearest.
+    """
+    names = list(known)
+    same = [candidate for candidate in names if candidate.lower() == name.lower()]
+    near = same or get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""

@@ -53,13 +53,16 @@ def offsets(
     high, wide = fractal
     i = np.arange(rows, dtype=np.intp)[:, None]
     j = np.arange(cols, dtype=np.intp)[None, :]
-    inside = (i % high) * wide + j % wide if layout.elements_by_row else (j % wide) * high + i % high
+    inside = (
+        (i % high) * wide + j % wide if layout.elements_by_row else (j % wide) * high + i % high
+    )
     if layout.fractals_by_row:
         number = (i // high) * ceil_div(cols, wide) + j // wide
         result = number * (high * wide) + inside
     else:
         tall = column_rows or align_up(rows, high)
         result = (j // wide) * (tall * wide) + (i // high) * (high * wide) + inside
+    result = np.asarray(result, dtype=np.intp)
     result.flags.writeable = False
     return result
 

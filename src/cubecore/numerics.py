@@ -48,7 +48,7 @@ def largest_finite(target: ElementType) -> float:
     """Return the largest finite value of the float type `target`."""
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(target.numpy).max)
+    return float(ml_dtypes.finfo(target.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Array:

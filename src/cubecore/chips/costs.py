@@ -125,4 +125,3 @@ def peak_ops_per_cycle(chip: Chip, a: ElementType) -> int | None:
 
 def _over(size_bytes: Any, bytes_per_cycle: float | None) -> Any:
     return size_bytes / bytes_per_cycle if bytes_per_cycle else size_bytes * 0
-

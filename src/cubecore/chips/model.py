@@ -33,9 +33,12 @@ def cost(doc: str) -> Any:
     return field(default=None, metadata={"doc": doc, "cost": True})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Chip:
-    """One SoC. Field documentation is in each field's metadata and in the chip manual."""
+    """One SoC; compares by identity, since the catalogue makes each once.
+
+    What each field means is in its metadata, which the chip sheet and the manual print.
+    """
 
     name: str
     arch: str = field(metadata={"doc": "NpuArch, the version of the AI Core's architecture"})

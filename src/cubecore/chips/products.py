@@ -58,5 +58,5 @@ def combinations(arch: str) -> tuple[Combination, ...]:
 
 
 def combination(arch: str, a: str, b: str) -> Combination | None:
-    """Return the row for A of type `a` and B of type `b`, or None if the Cube has no such product."""
+    """Return the row for A of type `a` and B of type `b`, or None if there is none."""
     return next((row for row in combinations(arch) if (row.a, row.b) == (a, b)), None)

@@ -75,11 +75,11 @@ class CopyCbufToBt(Instruction):
         starts = np.arange(self.n_burst, dtype=np.intp) * (pitch_blocks * c0)
         return starts[:, None] + np.arange(self.len_burst * self.src_type.c0, dtype=np.intp)
 
-    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:  # noqa: ARG002
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Widening float16 is exact."""
         return {"dst": inputs["src"].astype(self.dst_type.numpy)}
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """Only float16 is converted, and float16 is always converted."""
         if self.conv_control != (self.src_type.name == "float16"):
             return [
@@ -111,10 +111,10 @@ class CopyCbufToBt(Instruction):
 class Mad(Instruction):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
 
-    c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's old
-    value, or the bias of column n from BiasTable (c_matrix_source). m, k or n equal to 0: nothing
-    happens. Padding of the last fractals of a and b never reaches the result, and lanes of c beyond
-    m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive elements,
+    c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
+    old value, or the bias of column n from BiasTable (c_matrix_source). m, k or n equal to 0:
+    nothing happens. Padding of the last fractals of a and b never reaches the result, and lanes of c
+    beyond m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive elements,
     not as ZZ.
     """
 
@@ -142,7 +142,7 @@ class Mad(Instruction):
         return not self.c_matrix_init_val and not self.c_matrix_source
 
     def operands(self) -> tuple[Operand, ...]:
-        """c is only written unless it accumulates; bias takes part only where the start is bias."""
+        """C is only written unless it accumulates; bias takes part only where the start is bias."""
         return _mad_operands(self.accumulates, self.starts_from_bias)
 
     @property
@@ -175,7 +175,7 @@ class Mad(Instruction):
             return np.zeros((0, 0), dtype=np.intp)
         return layouts.offsets(layout, rows, cols, fractal)
 
-    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:  # noqa: ARG002
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """See `cubecore.numerics.accumulate_product`."""
         if self.empty:
             return {"c": np.zeros((0, 0), self.c_type.numpy)}

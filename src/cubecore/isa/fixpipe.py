@@ -42,7 +42,7 @@ _L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
     names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
     source="asc-devkit, asc_copy_l0c2gm (2201) and NZ2ND; seed 004; spec/isa_semantics.md 3.5",
     uncertain=(
-        "dst_stride without NZ2ND counts elements, as the C API page says; the basic API counts 32 B",
+        "without NZ2ND dst_stride counts elements (C API page; the basic API counts 32 B)",
         "F322F16 turns NaN into 0: inferred from its lack of an INF_NAN mode",
         "relu comes before the conversion: inferred (the order does not change a result here)",
     ),
@@ -108,7 +108,7 @@ class CopyMatrixCcToGm(Instruction):
         column = (j // FRACTAL_ROWS) * self.dst_stride + i * FRACTAL_ROWS + j % FRACTAL_ROWS
         return self._matrices(0) + column
 
-    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:  # noqa: ARG002
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion."""
         values = inputs["src"]
         if self.relu_pre:
@@ -117,7 +117,7 @@ class CopyMatrixCcToGm(Instruction):
             values = round_float(values, self.dst_type, finite=True)
         return {"dst": values}
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; rows of NZ2ND; whole columns without it."""
         found = []
         if self.src_type.name not in _QUANT[self.quant_pre]:
@@ -151,7 +151,9 @@ class CopyMatrixCcToGm(Instruction):
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_nz2nd", "cpp": "SetFixpipeNz2ndFlag"},
     source="asc-devkit, asc_set_l0c2gm_nz2nd and NZ2ND",
-    uncertain=("src_nd_stride counts fractals of 256 elements, as NZ2ND says; the C API page: 32 B",),
+    uncertain=(
+        "src_nd_stride counts fractals of 256 elements, as NZ2ND says; the C API page: 32 B",
+    ),
 )
 class SetNdPara(Instruction):
     """Set how many matrices an NZ2ND fixpipe writes, and their distances."""

@@ -160,7 +160,7 @@ class _Load2d(Instruction):
     def offsets_dst(self) -> Offsets:
         return np.arange(self.repeat, dtype=np.intp) * (1 + self.dst_gap)
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """A walk downwards must not pass the source address."""
         return _walks_below_zero(self, self.start_index)
 
@@ -173,7 +173,9 @@ class _Load2d(Instruction):
 def _walks_below_zero(template: "_Load2d | _LoadTranspose", start: int) -> list[Violation]:
     lowest = start - (template.repeat - 1) * template.src_stride
     if template.decrement and lowest < 0:
-        return [Violation(f"{template.name}.src_stride", "stay at or above the source", str(lowest))]
+        return [
+            Violation(f"{template.name}.src_stride", "stay at or above the source", str(lowest))
+        ]
     return []
 
 
@@ -238,7 +240,10 @@ class _LoadTranspose(Instruction):
     repeat: int = param(0, 255, "squares")
     src_stride: int = param(0, 65535, "squares from one source to the next", default=1)
     dst_gap: int = param(
-        0, 65535, "fractals from the end of a square's first fractal to the next square's", default=0
+        0,
+        65535,
+        "fractals from the end of a square's first fractal to the next square's",
+        default=0,
     )
     decrement: bool = param(0, 1, "walk the source downwards", default=False)
     dst_frac_gap: int = param(
@@ -271,7 +276,7 @@ class _LoadTranspose(Instruction):
         number = square * (1 + self.dst_gap) + second * (1 + self.dst_frac_gap)
         return number * (16 * c0) + (row % 16) * c0 + column % c0
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """A walk downwards must not pass the source address."""
         return _walks_below_zero(self, self.index_id)
 

@@ -42,8 +42,10 @@ class Issue:
 
     def bound(self, values: tuple[int, ...]) -> Instruction:
         """Return the template with the late parameters filled in, each distinct one made once."""
-        return _bind(self.template, tuple(n for n, _ in self.late), values) if values else (
-            self.template
+        return (
+            _bind(self.template, tuple(n for n, _ in self.late), values)
+            if values
+            else (self.template)
         )
 
 

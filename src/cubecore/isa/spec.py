@@ -1,8 +1,8 @@
 """What an instruction is: a declaration that every layer reads.
 
 An instruction is a frozen dataclass of its parameters other than addresses (a *template*) with
-operands declared as class attributes. Its meaning has two parts: for each operand the offsets of the
-elements that it touches (`offsets`), and either a pure function of arrays (`compute`) or a copy
+operands declared as class attributes. Its meaning has two parts: for each operand the offsets of
+the elements that it touches (`offsets`), and either a pure function of arrays (`compute`) or a copy
 (`moves`). Bounds, alignment, initialisation, races and byte counts are derived from the offsets.
 Nothing here knows of engines or of time beyond the declared cost.
 """
@@ -40,7 +40,7 @@ class Pipe(Enum):
 
 
 class Mem(Enum):
-    """The memories of a core, and global memory, with the general alignment of seed 003, table 1."""
+    """The memories of a core and global memory, with their alignment (seed 003, table 1)."""
 
     GM = ("GM", 1)
     UB = ("UB", 32)
@@ -118,13 +118,17 @@ def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> A
 def param(low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1) -> Any:
     """Declare an integer or boolean parameter with its documented range."""
     metadata = {"low": low, "high": high, "multiple": multiple, "doc": doc}
-    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    return (
+        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
 
 
 def types(doc: str, *allowed: str, default: ElementType | None = None) -> Any:
     """Declare an element-type parameter with the types that the instruction takes."""
     metadata = {"types": allowed, "doc": doc}
-    return field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    return (
+        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
 
 
 def choice(doc: str, *options: str, default: str) -> Any:
@@ -173,7 +177,7 @@ class Instruction:
         return self.declared
 
     def offsets(self, operand: str) -> Offsets:
-        """Return element offsets from the operand's address; negative marks a zero-filled element."""
+        """Return element offsets from the operand's address; negative ones are filled with 0."""
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
         return method()
 
@@ -181,7 +185,7 @@ class Instruction:
         """Return which elements the mask lets through, shaped as the offsets; None means all."""
         return None
 
-    def resolved(self, registers: Registers) -> Self:  # noqa: ARG002 - vector instructions use it
+    def resolved(self, registers: Registers) -> Self:
         """Return the template with what it takes from the registers filled in."""
         return self
 
@@ -193,11 +197,11 @@ class Instruction:
         """Return the registers after this instruction."""
         return registers
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002 - most have none
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """Return what this template breaks beyond the ranges of its parameters."""
         return []
 
-    def cost(self, chip: Chip) -> Cost:  # noqa: ARG002 - the default costs nothing
+    def cost(self, chip: Chip) -> Cost:
         """Return the cycles on the pipe."""
         return Cost(0)
 
@@ -257,8 +261,9 @@ def instruction(
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
         frozen.uncertain, frozen.archs, frozen.copies = uncertain, archs, copies
-        frozen.declared = tuple(v for c in reversed(cls.__mro__) for v in vars(c).values()
-                                if isinstance(v, Operand))
+        frozen.declared = tuple(
+            v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
+        )
         frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
         if name in _REGISTRY:
             raise ValueError(f"instruction {name} is declared twice")

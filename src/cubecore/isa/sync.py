@@ -34,7 +34,7 @@ class SetFlag(Sync):
     dst: str = choice("pipe that waits for it", *_PIPES, default="S")
     event_id: int = param(0, EVENT_IDS - 1, "event")
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """A pipe does not signal itself."""
         return _distinct(self.name, self.src, self.dst)
 
@@ -53,7 +53,7 @@ class WaitFlag(Sync):
     dst: str = choice("pipe that waits for it", *_PIPES, default="S")
     event_id: int = param(0, EVENT_IDS - 1, "event")
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """A pipe does not signal itself."""
         return _distinct(self.name, self.src, self.dst)
 
@@ -71,9 +71,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
 class PipeBarrier(Sync):
     """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
 
-    on: str = choice(
-        "pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value
-    )
+    on: str = choice("pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value)
 
 
 @instruction(

@@ -17,7 +17,7 @@ _CTRL_BITS = {CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT}
     source="asc-devkit, asc_set_ctrl; spec/isa_semantics.md 2.5",
 )
 class SetCtrl(Instruction):
-    """Replace CTRL; of its bits the model knows 48 (float infinities) and 53 (integer saturation)."""
+    """Replace CTRL; the model knows bits 48 (float infinities) and 53 (integer saturation)."""
 
     value: int = param(0, 2**64 - 1, "the register")
 
@@ -25,7 +25,7 @@ class SetCtrl(Instruction):
         """Keep the value."""
         return replace(registers, ctrl=self.value)
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """Only modelled bits may be set; mask mode (56) has instructions of its own."""
         other = sorted(b for b in range(64) if self.value >> b & 1 and b not in _CTRL_BITS)
         if not other:

@@ -1,0 +1,1 @@
+"""Kernels: programs made from tilings."""

@@ -2,8 +2,8 @@
 
 Each core walks its singleCoreM x singleCoreN block of C in tiles of baseM x baseN. MTE2 brings
 chunks of stepM x stepKa (stepN x stepKb) base blocks to L1, one chunk ahead where the depth gives
-two buffers; MTE1 brings base blocks to L0; the Cube accumulates over K in L0C; fixpipe writes C. The
-order of everything is kept by flags alone.
+two buffers; MTE1 brings base blocks to L0; the Cube accumulates over K in L0C; fixpipe writes C.
+The order of everything is kept by flags alone.
 """
 
 from collections.abc import Iterator
@@ -249,7 +249,8 @@ class CoreTree:
     def slot_bias_at(self, n_block: Expr, kind: ElementType) -> Expr:
         """Return the address of a tile's bias in global memory."""
         assert self.slot_bias is not None
-        return Expr.of(self.slot_bias) + n_block * kind.bytes_of(self.plan.tiling.baseN)
+        block_bytes: int = kind.bytes_of(self.plan.tiling.baseN)
+        return Expr.of(self.slot_bias) + n_block * block_bytes
 
     def _bias_done(self) -> None:
         if self.slot_bias is not None:
@@ -257,7 +258,9 @@ class CoreTree:
 
     # --- one tile
 
-    def _tile(self, along_m: tuple[Expr, Expr, int, int], along_n: tuple[Expr, Expr, int, int]) -> None:
+    def _tile(
+        self, along_m: tuple[Expr, Expr, int, int], along_n: tuple[Expr, Expr, int, int]
+    ) -> None:
         """`along_m` is (first tile of the chunk, tile in the chunk, its rows, the chunk's rows)."""
         t, b = self.plan.tiling, self.builder
         self.wait("FIX", "M", self.l0c.at)
@@ -323,11 +326,7 @@ class CoreTree:
     def _store(self, m_block: Expr, m: int, n_block: Expr, n: int) -> None:
         t, p, chip = self.plan.tiling, self.plan.problem, self.plan.chip
         size = p.c_type.size_bytes
-        at = (
-            Expr.of(self.slot_c)
-            + m_block * (t.baseM * p.n * size)
-            + n_block * (t.baseN * size)
-        )
+        at = Expr.of(self.slot_c) + m_block * (t.baseM * p.n * size) + n_block * (t.baseN * size)
         template = CopyMatrixCcToGm(
             src_type=self.plan.accumulator,
             n_size=n,
@@ -419,7 +418,8 @@ class _Stream:
         if self._k_chunks > 1:
             if self._plan.step_r > 1:
                 raise refuse(
-                    "stepM" if self._plan.is_a else "stepN", "be 1 while K is not in one chunk",
+                    "stepM" if self._plan.is_a else "stepN",
+                    "be 1 while K is not in one chunk",
                     self._plan.step_r,
                 )
             return "step"

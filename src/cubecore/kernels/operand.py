@@ -1,7 +1,7 @@
 """One operand of the product on its way from global memory over L1 to L0.
 
-Call the operand's own axis r (M for A, N for B). A matrix is stored [rows, columns] with either K or
-r along the rows' inner axis; L1 holds chunks of it in NZ with C0 along that inner axis. Where K is
+Call the operand's own axis r (M for A, N for B). A matrix is stored [rows, columns] with either K
+or r along its inner axis; L1 holds chunks of it in NZ with C0 along that inner axis. Where K is
 the inner axis a fractal already is what L0 wants; otherwise squares are transposed on the way.
 """
 

@@ -44,8 +44,9 @@ Recorded = tuple[Instruction, tuple[int, ...], Location]
 class Core:
     """The state of one core during a run.
 
-    The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in program
-    order, at the latest when the core needs a value, signals or waits for another core, or ends.
+    The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in
+    program order, at the latest when the core needs a value, signals or waits for another core,
+    or ends.
     """
 
     id: CoreId
@@ -101,11 +102,15 @@ class Core:
         zero = np.zeros(1, np.intp)
         if load.mem is Mem.GM:
             tensor = self.gm.at(address)
-            buffer, local = (None, 0) if tensor is None else (tensor.buffer, address - tensor.address)
+            buffer, local = (
+                (None, 0) if tensor is None else (tensor.buffer, address - tensor.address)
+            )
         else:
             buffer, local = self.memory(load.mem), address
         if buffer is None or not 0 <= local <= buffer.size_bytes - load.element.size_bytes:
-            raise IndexError(f"{load.location}: a scalar at {load.mem.label} {address} lies outside")
+            raise IndexError(
+                f"{load.location}: a scalar at {load.mem.label} {address} lies outside"
+            )
         value = buffer.read(local, zero, load.element)
         bits = value.view(f"u{load.element.size_bytes}")
         return int(value[0]) if load.element.kind != "float" else int(bits[0])

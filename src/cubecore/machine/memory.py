@@ -39,7 +39,9 @@ class Buffer:
         """
         return self._window(self.data, address, element).take(offsets, mode="clip")
 
-    def initialised(self, address: int, offsets: Offsets, element: ElementType) -> NDArray[np.bool_]:
+    def initialised(
+        self, address: int, offsets: Offsets, element: ElementType
+    ) -> NDArray[np.bool_]:
         """Return whether every byte of each element was written, shaped as the offsets."""
         word, full = _VALID_WORDS[element.size_bytes]
         window = self.valid[address : self._end(address, element.size_bytes)].view(word)

@@ -9,7 +9,6 @@ from cubecore.isa.check import memory_bytes, template_violations
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
-from cubecore.layouts import Offsets
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Buffer
@@ -99,7 +98,10 @@ def _place_global(
         near = tensor or core.gm.near(first)
         assert callable(log)
         if near is None:
-            log("out-of-bounds", f"lie in a tensor, got bytes [{first}, {last}) before the first one")
+            log(
+                "out-of-bounds",
+                f"lie in a tensor, got bytes [{first}, {last}) before the first one",
+            )
         else:
             start = near.address
             log(
@@ -136,8 +138,9 @@ def _compute(core: Core, template: Instruction, placed: list[Placed], where: Loc
         if template.propagates:
             valid = ready if valid is None else valid & ready
         else:
-            _log_uninitialised(core, template, operand, ready if active is None else ready | ~active,
-                               where)
+            _log_uninitialised(
+                core, template, operand, ready if active is None else ready | ~active, where
+            )
     results = template.compute(inputs, core.registers)
     for operand, buffer, address in placed:
         if operand.access.writes:
@@ -153,7 +156,7 @@ def _store(
     active: NDArray[np.bool_] | None,
     valid: NDArray[np.bool_] | None,
 ) -> None:
-    offsets: Offsets = template.offsets(operand.name)
+    offsets = template.offsets(operand.name)
     element = template.element(operand)
     if active is not None:
         offsets, values = offsets[active], values[active]
@@ -173,4 +176,6 @@ def _log_uninitialised(
         f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
         f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
     )
-    core.log.add(Finding("uninitialised", message, template.name, where, str(core.id)), operand.name)
+    core.log.add(
+        Finding("uninitialised", message, template.name, where, str(core.id)), operand.name
+    )

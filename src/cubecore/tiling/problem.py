@@ -233,8 +233,10 @@ class Problem:
                 object.__setattr__(self, name, found.name)
 
         resolve("a", lambda: "float16")
-        resolve("b", lambda: self.a)
-        if not violations:
+        a_known = not violations
+        if a_known or self.b != "":
+            resolve("b", lambda: self.a)
+        if a_known or self.c != "":
             resolve("c", lambda: self.accumulator_type.name)
         if self.bias is not None:
             resolve("bias", lambda: "")

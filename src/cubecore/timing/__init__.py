@@ -1,0 +1,1 @@
+"""Timing programs: pipes, queues, flags, the shared memory system; integer cycles throughout."""

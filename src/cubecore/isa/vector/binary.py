@@ -99,7 +99,7 @@ class Binary(Instruction):
             return {"dst": round_float(exact, self.dtype, finite=not registers.float_ieee)}
         return {"dst": (saturate if registers.int_saturates else wrap)(exact, self.dtype)}
 
-    def preconditions(self, chip: Chip) -> list[Violation]:  # noqa: ARG002
+    def preconditions(self, chip: Chip) -> list[Violation]:
         """A normal mask has at least one lane among those that the type uses (seed 003)."""
         lanes = self.lanes
         if lanes is None or lanes.counts:

@@ -1,0 +1,6 @@
+"""python -m cubecore."""
+
+from cubecore.cli import main
+
+if __name__ == "__main__":
+    main()

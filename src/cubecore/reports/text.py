@@ -1,0 +1,240 @@
+"""Answers as text: plain lines, the same on a terminal, in a pipe and in the documentation."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cubecore.tiling.cores import CoreBlock
+from cubecore.tiling.rules import Findings
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.timing.timeline import Timeline
+from cubecore.units import plural
+from cubecore.workflows.chips import ChipSheet
+from cubecore.workflows.compare import Comparison, Side
+from cubecore.workflows.plan import Plan
+from cubecore.workflows.request import Request
+from cubecore.workflows.run import Run
+from cubecore.workflows.time import Timed
+
+_SHOWN_STALLS = 5
+_MAP_LIMIT = 16
+
+
+def table(rows: Iterable[Sequence[Any]], indent: str = "  ") -> list[str]:
+    """Return rows as lines with aligned columns, numbers to the right."""
+    cells = [[("" if c is None else str(c)) for c in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
+    lines = []
+    for row in cells:
+        parts = [
+            c.rjust(w) if c[:1].isdigit() else c.ljust(w) for c, w in zip(row, widths, strict=True)
+        ]
+        lines.append((indent + "  ".join(parts)).rstrip())
+    return lines
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with `digits` significant digits; ``unknown`` for None."""
+    if value is None:
+        return "unknown"
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def problem_line(request: Request) -> str:
+    """Return the problem in one line."""
+    p = request.problem
+    a = f"A[{p.k}x{p.m}]^T" if p.trans_a else f"A[{p.m}x{p.k}]"
+    b = f"B[{p.n}x{p.k}]^T" if p.trans_b else f"B[{p.k}x{p.n}]"
+    bias = f" + bias {p.bias}" if p.bias else ""
+    relu = ", relu" if p.epilogue.relu else ""
+    return f"C[{p.m}x{p.n}] {p.c} = {a} {p.a} x {b} {p.b}{bias}{relu} on {request.chip.name}"
+
+
+def tiling_lines(tiling: TCubeTiling) -> list[str]:
+    """Return the fields that a kernel author sets, grouped."""
+    groups = (
+        ("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK"),
+        ("baseM", "baseN", "baseK", "iterateOrder"),
+        ("stepM", "stepN", "stepKa", "stepKb"),
+        ("depthA1", "depthB1", "dbL0A", "dbL0B"),
+        ("dbL0C", "isBias"),
+    )
+    return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in groups]
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan as text."""
+    p = plan.predicted
+    lines = [problem_line(plan.request), "", "Tiling", *tiling_lines(plan.tiling), ""]
+    bound = number(plan.lower_bound_us)
+    lines.append(
+        f"Predicted {number(p.us)} us ({p.cycles:,} cycles), limited by {p.limited_by}; "
+        f"no tiling can be under {bound} us ({plan.gap:.2f} times)"
+    )
+    if p.not_modelled:
+        lines.append(f"Not modelled on this chip: {', '.join(p.not_modelled)}")
+    rows: list[Sequence[Any]] = [("", "us", "cores", "singleCore M x N", "base M x N x K", "by")]
+    for place, ranked in enumerate(plan.alternatives, 2):
+        t = ranked.tiling
+        rows.append(
+            (
+                place,
+                number(ranked.predicted.us),
+                t.usedCoreNum,
+                f"{t.singleCoreM} x {t.singleCoreN}",
+                f"{t.baseM} x {t.baseN} x {t.baseK}",
+                ranked.predicted.limited_by,
+            )
+        )
+    if plan.alternatives:
+        lines += ["", "Alternatives", *table(rows)]
+    lines += ["", "Cores", *core_map(plan.blocks)]
+    return "\n".join(lines) + "\n"
+
+
+def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
+    """Return which core computes which block of C, as a grid with M downwards."""
+    rows = sorted({b.m0 for b in blocks})
+    columns = sorted({b.n0 for b in blocks})
+    if len(rows) > _MAP_LIMIT or len(columns) > _MAP_LIMIT:
+        first, last = blocks[0], blocks[-1]
+        return [
+            f"  {plural(len(blocks), 'core')}: {len(rows)} x {len(columns)} blocks of "
+            f"{first.m_len} x {first.n_len}, the last {last.m_len} x {last.n_len}"
+        ]
+    at = {(b.m0, b.n0): b.core for b in blocks}
+    heads = ["rows \\ columns", *(f"{n0}.." for n0 in columns)]
+    body = [[f"{m0}..", *(at.get((m0, n0), "") for n0 in columns)] for m0 in rows]
+    return table([heads, *body])
+
+
+def findings_text(findings: Findings) -> str:
+    """Return the answer of a check."""
+    count = len(findings.findings)
+    lines = ["legal" if findings.legal else f"illegal: {plural(count, 'rule')} broken"]
+    for finding in findings.findings:
+        lines += [f"  {finding.message}", f"    {finding.source}"]
+    if findings.advice:
+        lines += ["", "Advice", *(f"  {advice.to_json()['message']}" for advice in findings.advice)]
+    return "\n".join(lines) + "\n"
+
+
+def run_text(run: Run) -> str:
+    """Return what an execution gave."""
+    v = run.verification
+    verdict = "verified" if run.verified else "NOT verified"
+    lines = [
+        problem_line(run.request),
+        f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
+        f"(worst element at {v.worst:.2f} of its own limit)",
+        f"  policy  {run.policy}",
+        f"  issued  {run.issued:,} instructions on {plural(run.tiling.usedCoreNum, 'core')} "
+        f"in {run.wall_s:.2f} s; NumPy's float32 product takes {run.reference_wall_s:.3g} s",
+    ]
+    lines += ["", f"Findings: {len(run.findings)}"] if run.findings else ["  findings none"]
+    lines += [
+        f"  {f.id}: {f.message} ({f.count} times; {f.core}, {f.location})" for f in run.findings
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def time_text(timed: Timed) -> str:
+    """Return where the cycles go."""
+    lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
+    return "\n".join(lines) + "\n"
+
+
+def timeline_lines(timeline: Timeline) -> list[str]:
+    """Return a timeline's figures."""
+    rate = "" if timeline.tflops is None else f", {number(timeline.tflops)} TFLOPS"
+    share = "" if timeline.utilisation is None else f" ({timeline.utilisation:.1%} of the chip)"
+    lines = [
+        f"{number(timeline.us)} us ({timeline.cycles:,} cycles), limited by "
+        f"{timeline.limited_by}{rate}{share}",
+        "",
+        "Pipe busy, average over cores",
+    ]
+    rows = [
+        (pipe, f"{busy:,}", f"{busy / timeline.cycles:.0%}")
+        for pipe, busy in timeline.pipes.items()
+        if busy
+    ]
+    lines += table(rows)
+    if timeline.stalls:
+        rows = [
+            (s.pipe, f"{s.cycles:,}", f"waiting for {s.reason}")
+            for s in timeline.stalls[:_SHOWN_STALLS]
+        ]
+        lines += ["", "Longest stalls, average cycles", *table(rows)]
+    served = timeline.hbm_read_bytes / timeline.read_bytes if timeline.read_bytes else 0
+    lines += [
+        "",
+        f"Read {timeline.read_bytes / 1e6:,.1f} MB, {served:.0%} of it from device memory; "
+        f"wrote {timeline.written_bytes / 1e6:,.1f} MB; {timeline.issued:,} instructions",
+    ]
+    return lines
+
+
+def compare_text(comparison: Comparison) -> str:
+    """Return two tilings side by side."""
+    first, second = comparison.first, comparison.second
+    rows: list[Sequence[Any]] = [("", "first", "second")]
+    rows += [(name, *pair) for name, pair in comparison.differing.items()]
+    if len(rows) == 1:
+        rows.append(("(no field differs)", "", ""))
+    rows.append(("legal", _yes(first.findings.legal), _yes(second.findings.legal)))
+    for label, value in (("us", _us), ("limited by", _limit)):
+        rows.append((label, value(first), value(second)))
+    lines = [problem_line(comparison.request), "", *table(rows)]
+    if comparison.ratio is not None:
+        lines += ["", f"The second takes {comparison.ratio:.3f} times the first."]
+    for name, side in (("first", first), ("second", second)):
+        lines += [f"{name}: {finding.message}" for finding in side.findings.findings]
+    return "\n".join(lines) + "\n"
+
+
+def _yes(legal: bool) -> str:
+    return "yes" if legal else "no"
+
+
+def _us(side: Side) -> str:
+    return "-" if side.timed is None else number(side.timed.timeline.us)
+
+
+def _limit(side: Side) -> str:
+    return "-" if side.timed is None else side.timed.timeline.limited_by
+
+
+def chip_text(sheet: ChipSheet) -> str:
+    """Return every fact of a chip with its source."""
+    chip = sheet.chip
+    lines = [
+        f"{chip.name}: architecture {chip.arch}",
+        f"  also {', '.join(chip.products)}" if chip.products else "",
+        "",
+    ]
+    rows: list[Sequence[Any]] = []
+    unknown = []
+    for name, fact in sheet.to_json()["facts"].items():
+        if fact["value"] is None:
+            unknown.append(name)
+            continue
+        value = fact["value"]
+        shown = " ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+        rows.append((name, shown, fact["reliability"], fact["note"] or fact["source"]))
+    lines += table(rows)
+    if unknown:
+        lines += ["", f"Unknown: {', '.join(unknown)}"]
+    return "\n".join(line for line in lines if line is not None) + "\n"
+
+
+def chips_text(sheets: Sequence[ChipSheet]) -> str:
+    """Return the catalogue, one chip a line."""
+    rows: list[Sequence[Any]] = [("SoC", "arch", "AIC", "AIV", "MHz", "L1 KiB", "also called")]
+    for sheet in sheets:
+        c = sheet.chip
+        mhz = None if c.frequency_hz is None else c.frequency_hz // 1_000_000
+        also = ", ".join(c.products[:3])
+        rows.append((c.name, c.arch, c.aic_count, c.aiv_count, mhz, c.l1_bytes // 1024, also))
+    return "\n".join(table(rows, "")) + "\n"

@@ -1,0 +1,303 @@
+"""One core's pipes: in-order queues fed by the scalar unit, ordered by flags.
+
+The clock walks the program once, in program order. Every pipe keeps when it is free and when its
+last result is complete; an instruction starts when it is issued, its pipe is free, and the flags
+before it are up. A wait whose flag is raised later in the program blocks its pipe, not the walk.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.errors import DeadlockError, Violation, refuse
+from cubecore.isa.program import Issue, LoadScalar
+from cubecore.isa.spec import Cost, Instruction, Pipe
+from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.timing.memory_system import Demand, MemorySystem
+
+PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
+_INDEX = {p.value: i for i, p in enumerate(PIPES)}
+_SCALAR = _INDEX["S"]
+_ISSUE = "scalar issue"
+MEMORY_STALL = "device memory"
+"""The reason of a load that device memory could not serve yet."""
+
+Pause = Callable[[int], None]
+Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
+
+
+@dataclass(eq=False)
+class CoreClock:
+    """The clock of a group of cores that run one tree in step.
+
+    `pause(time)` is called before each request to the shared memory, so that the groups are served
+    in the order of time. `demand(issue)` gives a leaf's addresses over the group.
+    """
+
+    chip: Chip
+    memory: MemorySystem
+    demand: Callable[[Issue], Demand]
+    pause: Pause
+    scalar: int = 0
+    issued: int = 0
+    free: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    done: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    busy: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    stalls: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        chip = self.chip
+        self._issue_cycles: int = chip.require("scalar_issue_cycles", "timing")
+        self._depth: int = chip.require("pipe_queue_depth", "timing")
+        overlap: float = chip.require("gm_latency_overlap", "timing")
+        self._exposed = 1.0 - overlap
+        self._gate = [0] * len(PIPES)
+        self._reason = [_ISSUE] * len(PIPES)
+        self._drained = [True] * len(PIPES)
+        self._flags: dict[tuple[int, int, int], deque[int]] = {}
+        self._queues: list[deque[int]] = [deque(maxlen=self._depth) for _ in PIPES]
+        self._blocked: list[deque[Queued]] = [deque() for _ in PIPES]
+
+    # --- the sink protocol of programs
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes the leaf's late values and addresses."""
+        template = issue.template
+        if isinstance(template, (SetFlag, WaitFlag)):
+            return self._flag_handler(issue, template)
+        if isinstance(template, PipeBarrier):
+            return self._barrier_handler(template)
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+            raise refuse(
+                template.name,
+                "not be in a program that is timed",
+                "a cross-core flag",
+                "run it without timing",
+            )
+        if template.pipe is Pipe.S:
+            return self._scalar_handler(issue)
+        return self._pipe_handler(issue)
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Refuse: a time that depends on data needs the data."""
+        raise refuse(
+            str(load.location),
+            "not read memory in a program that is timed alone",
+            f"{load.target.name} from {load.mem.label} {address}",
+        )
+
+    def finish(self) -> int:
+        """Return when the last pipe is done.
+
+        Raises:
+            DeadlockError: a pipe still waits for a flag that nobody raises.
+        """
+        stuck = [PIPES[i].value for i, queue in enumerate(self._blocked) if queue]
+        if stuck:
+            raise DeadlockError(
+                [
+                    Violation(
+                        "every wait_flag", "be met by a set_flag", f"none on {', '.join(stuck)}"
+                    )
+                ]
+            )
+        return max(self.scalar, *self.done)
+
+    # --- issuing
+
+    def _take(self, pipe: int) -> int:
+        """Spend the scalar's issue cycles; return when the instruction enters the pipe's queue."""
+        self.issued += 1
+        time = self.scalar + self._issue_cycles
+        queue = self._queues[pipe]
+        if len(self._blocked[pipe]) >= self._depth:
+            raise DeadlockError(
+                [
+                    Violation(
+                        f"pipe {PIPES[pipe].value}",
+                        "find its flag raised before its queue fills",
+                        f"{self._depth} instructions waiting",
+                    )
+                ]
+            )
+        if len(queue) == self._depth and queue[0] > time:
+            self._stall(_SCALAR, f"queue of {PIPES[pipe].value} full", queue[0] - time)
+            time = queue[0]
+        self.scalar = time
+        return time
+
+    def _stall(self, pipe: int, reason: str, cycles: int) -> None:
+        key = (PIPES[pipe].value, reason)
+        self.stalls[key] = self.stalls.get(key, 0) + cycles
+
+    def _enqueue(self, pipe: int, action: Callable[..., bool], *arguments: Any) -> None:
+        time = self._take(pipe)
+        blocked = self._blocked[pipe]
+        if blocked or not action(time, *arguments):
+            blocked.append((action, arguments, time))
+
+    def _resume(self, pipe: int) -> None:
+        blocked = self._blocked[pipe]
+        while blocked:
+            action, arguments, time = blocked[0]
+            if not action(time, *arguments):
+                return
+            blocked.popleft()
+
+    # --- instructions of a pipe
+
+    def _pipe_handler(self, issue: Issue) -> Callable[..., None]:
+        pipe = _INDEX[issue.template.pipe.value]
+        late = len(issue.late)
+        if late:
+            return lambda *values: self._run_one(issue, issue.bound(values[:late]), values[late:])
+        cost = issue.template.cost(self.chip)
+        if cost.traffic is not None:
+            return self._traffic_handler(issue, issue.template, cost)
+        busy, head, start = cost.busy, cost.idle_head, self._start
+
+        def run(*_: int) -> None:
+            self._enqueue(pipe, start, pipe, busy, head)
+
+        return run
+
+    def _run_one(self, issue: Issue, template: Instruction, addresses: tuple[int, ...]) -> None:
+        pipe, cost = _INDEX[template.pipe.value], template.cost(self.chip)
+        if cost.traffic is None:
+            self._enqueue(pipe, self._start, pipe, cost.busy, cost.idle_head)
+        else:
+            self._traffic_handler(issue, template, cost)(*addresses)
+
+    def _start(self, time: int, pipe: int, busy: int, head: int) -> bool:
+        free, gate = self.free[pipe], self._gate[pipe]
+        start = max(gate, time)
+        if start > free:
+            self._stall(pipe, self._reason[pipe] if gate > time else _ISSUE, start - free)
+            busy += head
+        else:
+            start = free
+            if self._drained[pipe]:
+                busy += head
+        self._drained[pipe] = False
+        self.free[pipe] = self.done[pipe] = start + busy
+        self.busy[pipe] += busy
+        self._queues[pipe].append(start)
+        return True
+
+    def _traffic_handler(
+        self, issue: Issue, template: Instruction, cost: Cost
+    ) -> Callable[..., None]:
+        pipe = _INDEX[template.pipe.value]
+        names = [operand.mem.name for operand in template.operands()]
+        place = names.index("GM")
+        demand = self.demand(issue)
+        act = self._store if cost.traffic is not None and cost.traffic.writes else self._load
+
+        def run(*addresses: int) -> None:
+            self._enqueue(pipe, act, pipe, cost, addresses[place], demand)
+
+        return run
+
+    def _load(self, time: int, pipe: int, cost: Cost, address: int, demand: Demand) -> bool:
+        traffic = cost.traffic
+        assert traffic is not None
+        ready = max(time, self._gate[pipe], self.free[pipe])
+        self.pause(ready)
+        service = self.memory.load(ready, traffic.size_bytes, traffic.row_bytes, address, demand)
+        free = self.free[pipe]
+        if ready > free:
+            reason = self._reason[pipe] if self._gate[pipe] > time else _ISSUE
+            self._stall(pipe, reason, ready - free)
+        if service.start > ready:
+            self._stall(pipe, MEMORY_STALL, service.start - ready)
+        exposed = int(self._exposed * service.latency)
+        self.free[pipe] = service.start + cost.busy + exposed
+        self.done[pipe] = max(service.start + cost.busy + service.latency, service.data_at)
+        self.busy[pipe] += cost.busy + exposed
+        self._queues[pipe].append(service.start)
+        return True
+
+    def _store(self, time: int, pipe: int, cost: Cost, address: int, demand: Demand) -> bool:
+        traffic = cost.traffic
+        assert traffic is not None
+        self._start(time, pipe, cost.busy, cost.idle_head)
+        start = self.free[pipe] - cost.busy
+        self.pause(start)
+        self.memory.store(start, traffic.size_bytes, traffic.row_bytes, address, demand)
+        return True
+
+    # --- scalar unit, flags, barriers
+
+    def _scalar_handler(self, issue: Issue) -> Callable[..., None]:
+        late = len(issue.late)
+        fixed = None if late else issue.template.cost(self.chip).busy
+
+        def run(*values: int) -> None:
+            cycles = fixed if fixed is not None else issue.bound(values[:late]).cost(self.chip).busy
+            self.issued += 1
+            self.scalar += self._issue_cycles + cycles
+            self.busy[_SCALAR] += self._issue_cycles + cycles
+
+        return run
+
+    def _flag_handler(self, issue: Issue, template: SetFlag | WaitFlag) -> Callable[..., None]:
+        src, dst = _INDEX[template.src], _INDEX[template.dst]
+        raises = isinstance(template, SetFlag)
+        pipe, action = (src, self._raise) if raises else (dst, self._await)
+        for event in range(8):
+            self._flags.setdefault((src, dst, event), deque())
+        if issue.late:
+            return lambda event: self._enqueue(pipe, action, src, dst, event)
+        event = template.event_id
+        return lambda: self._enqueue(pipe, action, src, dst, event)
+
+    def _raise(self, time: int, src: int, dst: int, event: int) -> bool:
+        if src == _SCALAR:
+            at = self.scalar
+        else:
+            at = max(time, self.done[src], self._gate[src])
+            self._queues[src].append(at)
+        self._flags[src, dst, event].append(at)
+        if self._blocked[dst]:
+            self._resume(dst)
+        return True
+
+    def _await(self, time: int, src: int, dst: int, event: int) -> bool:
+        flags = self._flags[src, dst, event]
+        if not flags:
+            return False
+        at = flags.popleft()
+        if dst == _SCALAR:
+            if at > self.scalar:
+                self._stall(_SCALAR, _flag_name(src, dst, event), at - self.scalar)
+                self.scalar = at
+            return True
+        if at > self._gate[dst]:
+            self._gate[dst] = at
+            self._reason[dst] = _flag_name(src, dst, event)
+        self._queues[dst].append(max(time, self._gate[dst], self.free[dst]))
+        return True
+
+    def _barrier_handler(self, template: PipeBarrier) -> Callable[..., None]:
+        if template.on == Pipe.ALL.value:
+
+            def join() -> None:
+                self.issued += 1
+                self.scalar = max(self.scalar + self._issue_cycles, *self.done)
+                self._drained = [True] * len(PIPES)
+
+            return join
+        pipe = _INDEX[template.on]
+        return lambda: self._enqueue(pipe, self._drain, pipe)
+
+    def _drain(self, time: int, pipe: int) -> bool:
+        self._drained[pipe] = True
+        self.free[pipe] = max(self.free[pipe], self.done[pipe])
+        self._queues[pipe].append(max(time, self.free[pipe]))
+        return True
+
+
+def _flag_name(src: int, dst: int, event: int) -> str:
+    return f"flag {PIPES[src].value} -> {PIPES[dst].value} {event}"

@@ -1,0 +1,49 @@
+"""chips: what the catalogue knows, and from where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.chips import Chip, chip, chip_names
+from cubecore.chips.model import FACT_FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class ChipSheet:
+    """One chip with every fact, its meaning and its source."""
+
+    chip: Chip
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the chip as JSON: unknown facts are null."""
+        facts = {}
+        for name, meaning in FACT_FIELDS.items():
+            fact = self.chip.sources.get(name)
+            value = getattr(self.chip, name)
+            facts[name] = {
+                "value": dict(value) if isinstance(value, Mapping) else value,
+                "meaning": meaning,
+                "source": fact.source if fact else None,
+                "reliability": fact.reliability if fact else None,
+                "note": fact.note if fact else "",
+            }
+        return {
+            "name": self.chip.name,
+            "arch": self.chip.arch,
+            "products": list(self.chip.products),
+            "facts": facts,
+        }
+
+
+def chip_sheet(name: str, settings: Mapping[str, str] | None = None) -> ChipSheet:
+    """Return the sheet of a chip, fields replaced as asked.
+
+    Raises:
+        RequestError: a name that is not a SoC's (the answer names what it may mean).
+    """
+    return ChipSheet(chip(name).what_if(settings or {}))
+
+
+def chip_list() -> tuple[Chip, ...]:
+    """Return every chip of the catalogue."""
+    return tuple(chip(name) for name in chip_names())

@@ -1,0 +1,88 @@
+"""compare: two tilings of one problem, side by side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import Findings, check_tiling
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.workflows.request import Request, make_request, require_runnable
+from cubecore.workflows.time import Timed, time
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: its tiling, what it breaks, and its time if it is legal."""
+
+    tiling: TCubeTiling
+    findings: Findings
+    timed: Timed | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the side as JSON; `time` is null for an illegal tiling."""
+        return {
+            "tiling": self.tiling.to_json(),
+            **self.findings.to_json(),
+            "time": None if self.timed is None else self.timed.timeline.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two tilings; `ratio` is the second's time over the first's, None unless both are legal."""
+
+    request: Request
+    first: Side
+    second: Side
+
+    @property
+    def ratio(self) -> float | None:
+        """Time of the second over time of the first."""
+        if self.first.timed is None or self.second.timed is None:
+            return None
+        return self.second.timed.timeline.cycles / self.first.timed.timeline.cycles
+
+    @property
+    def differing(self) -> dict[str, tuple[int, int]]:
+        """Fields whose values differ."""
+        pairs = {f: (getattr(self.first.tiling, f), getattr(self.second.tiling, f)) for f in FIELDS}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    @property
+    def legal(self) -> bool:
+        """Whether both are legal."""
+        return self.first.findings.legal and self.second.findings.legal
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both sides, the differing fields and the ratio."""
+        return {
+            "problem": self.request.problem.to_json(),
+            "tilings": [self.first.to_json(), self.second.to_json()],
+            "differing": {name: list(pair) for name, pair in self.differing.items()},
+            "ratio": self.ratio,
+        }
+
+
+def compare(
+    first: TCubeTiling,
+    second: TCubeTiling,
+    problem: Problem | Mapping[str, Any] | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    **keys: Any,
+) -> Comparison:
+    """Return both tilings checked and, where legal, timed.
+
+    Raises:
+        RequestError: a request that cannot be timed, or extents that do not agree.
+    """
+    request = make_request(problem, settings, keys)
+    require_runnable(request.chip)
+    sides = []
+    for tiling in (first, second):
+        tiling.require_match(request.problem)
+        findings = check_tiling(tiling, request.problem, request.chip)
+        timed = time(request.problem, tiling=tiling, settings=settings) if findings.legal else None
+        sides.append(Side(tiling, findings, timed))
+    return Comparison(request, *sides)

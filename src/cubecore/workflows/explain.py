@@ -1,0 +1,68 @@
+"""explain: a rule or an instruction, from its declaration."""
+
+from dataclasses import dataclass, fields
+from inspect import getdoc
+from typing import Any
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.isa import instructions
+from cubecore.isa.spec import Instruction
+from cubecore.tiling.rules import explain as explain_rule
+from cubecore.tiling.rules import rules
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a name means: the kind of thing it is, and its declaration as text."""
+
+    name: str
+    kind: str
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the three as JSON."""
+        return {"name": self.name, "kind": self.kind, "text": self.text}
+
+
+def explain(name: str) -> Explanation:
+    """Return the declaration of the rule or instruction called `name`, in any dialect's spelling.
+
+    Raises:
+        RequestError: nothing has that name.
+    """
+    ids = [rule.id for rule in rules()]
+    if name.upper() in ids:
+        return Explanation(name.upper(), "rule", explain_rule(name.upper()))
+    for cls in instructions().values():
+        if name in (cls.name, *cls.names.values()):
+            return Explanation(cls.name, "instruction", describe(cls))
+    known = [*ids, *instructions(), *(n for c in instructions().values() for n in c.names.values())]
+    raise refuse("NAME", "be a rule or an instruction", repr(name), did_you_mean(name, known))
+
+
+def describe(cls: type[Instruction]) -> str:
+    """Return an instruction's declaration as text: the manual's page."""
+    lines = [f"{cls.name}: pipe {cls.pipe.value}", "", getdoc(cls) or "", ""]
+    for operand in cls.declared:
+        layout = f" in {operand.layout}" if operand.layout else ""
+        lines.append(
+            f"  {operand.name:<22}{operand.access.value} {operand.mem.label} [{operand.axes}]"
+            f"{layout}, aligned to {operand.alignment} B"
+        )
+    for field in fields(cls):  # type: ignore[arg-type]
+        meta = field.metadata
+        if "doc" in meta:
+            lines.append(f"  {field.name:<22}{meta['doc']}{_range(meta)}")
+    spellings = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
+    lines += ["", f"Names: {spellings}" if spellings else "Names: none in other dialects"]
+    lines += [f"Uncertain: {text}" for text in cls.uncertain]
+    lines.append(f"From: {cls.source}")
+    return "\n".join(lines) + "\n"
+
+
+def _range(meta: Any) -> str:
+    if "types" in meta:
+        return f": {', '.join(meta['types'])}"
+    if "options" in meta:
+        return f": {', '.join(meta['options'])}"
+    return f", {meta['low']} to {meta['high']}"

@@ -1,0 +1,77 @@
+"""plan: the best tilings for a problem, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.tiling.cores import CoreBlock, core_blocks
+from cubecore.tiling.cost import Prediction
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.solver import Ranked, solve
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.workflows.request import Request, make_request
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The best tiling found, what it is expected to take, and the next best.
+
+    `lower_bound_us` is what no tiling can beat in this model; `gap` is the prediction over it.
+    `blocks` says which core computes which block of C.
+    """
+
+    request: Request
+    tiling: TCubeTiling
+    predicted: Prediction
+    lower_bound_us: float | None
+    gap: float
+    alternatives: tuple[Ranked, ...]
+    blocks: tuple[CoreBlock, ...]
+    judged: int
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was planned."""
+        return self.request.problem
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's object."""
+        return {
+            "problem": self.problem.to_json(),
+            "tiling": self.tiling.to_json(),
+            "predicted": self.predicted.to_json(),
+            "lower_bound_us": self.lower_bound_us,
+            "gap": self.gap,
+            "alternatives": [ranked.to_json() for ranked in self.alternatives],
+            "cores": [block.to_json() for block in self.blocks],
+            "judged": self.judged,
+        }
+
+
+def plan(
+    problem: Problem | Mapping[str, Any] | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    alternatives: int = 5,
+    **keys: Any,
+) -> Plan:
+    """Return the plan for a problem: a record, a JSON object, or its keys (m, n, k, ...).
+
+    `settings` replace fields of the chip. The prediction is the planner's closed form.
+
+    Raises:
+        RequestError: a request that cannot be planned as it stands.
+        NoLegalTilingError: no tiling satisfies every rule.
+    """
+    request = make_request(problem, settings, keys)
+    solution = solve(request.problem, request.chip, alternatives)
+    return Plan(
+        request=request,
+        tiling=solution.best.tiling,
+        predicted=solution.best.predicted,
+        lower_bound_us=solution.lower_bound_us,
+        gap=solution.gap,
+        alternatives=solution.alternatives,
+        blocks=core_blocks(solution.best.tiling),
+        judged=solution.judged,
+    )

@@ -1,0 +1,79 @@
+"""From what a user asks to a problem on a chip."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.chips import Chip, chip
+from cubecore.errors import CubecoreError, Violation, refuse
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import Finding, check_tiling
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.support import validate
+
+RUNNABLE_ARCHS = ("2201",)
+"""Architectures whose instructions are declared."""
+
+
+class IllegalTilingError(CubecoreError):
+    """A tiling that breaks rules cannot be run or timed (exit code 1)."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__(
+            Violation("the tiling", "be legal", finding.message) for finding in findings
+        )
+
+    def __str__(self) -> str:
+        """Return one line for each broken rule, as `check` prints them."""
+        return "\n".join(finding.message for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the findings beside the message."""
+        return super().to_json() | {"findings": [finding.to_json() for finding in self.findings]}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A problem and the chip that it is for, fields replaced as asked."""
+
+    problem: Problem
+    chip: Chip
+
+
+def make_request(
+    problem: Problem | Mapping[str, Any] | None,
+    settings: Mapping[str, str] | None,
+    keys: Mapping[str, Any],
+) -> Request:
+    """Return the request for a problem given as a record, a JSON object, keys, or the last two.
+
+    Raises:
+        RequestError: what is wrong with the problem, the chip, or the two together.
+    """
+    if isinstance(problem, Problem):
+        made = Problem.from_json({**problem.to_json(), **keys}) if keys else problem
+    else:
+        made = Problem.from_json({**(problem or {}), **keys})
+    record = chip(made.chip).what_if(settings or {})
+    validate(made, record)
+    return Request(made, record)
+
+
+def require_runnable(target: Chip) -> None:
+    """Refuse a chip whose architecture cannot be executed or timed yet."""
+    if target.arch not in RUNNABLE_ARCHS:
+        raise refuse(
+            target.name,
+            f"be of architecture {' or '.join(RUNNABLE_ARCHS)} to execute or time a kernel",
+            f"architecture {target.arch}",
+            "plan and check know its buffers",
+        )
+
+
+def require_legal(tiling: TCubeTiling, request: Request) -> None:
+    """Refuse a tiling that is not the problem's, or that breaks a rule."""
+    tiling.require_match(request.problem)
+    found = check_tiling(tiling, request.problem, request.chip)
+    if found.findings:
+        raise IllegalTilingError(found.findings)

@@ -1,0 +1,193 @@
+"""run: execute the kernel that a tiling implies, instruction by instruction, and verify it."""
+
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.launch import CoreProgram, Launch
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.machine.core import Core, CoreId
+from cubecore.machine.findings import Finding
+from cubecore.machine.memory import GlobalMemory, GlobalTensor
+from cubecore.machine.scheduler import Task
+from cubecore.machine.scheduler import run as run_tasks
+from cubecore.numerics import ACCUMULATION_POLICY
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.solver import solve
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.units import ceil_div
+from cubecore.workflows.operands import Operands, make_operands, require_writable, write_whole
+from cubecore.workflows.request import Request, make_request, require_legal, require_runnable
+from cubecore.workflows.verify import Verification, reference_seconds, verify
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What an execution gave.
+
+    `wall_s` is from the first issue to the last byte of C with checks on; generation and
+    verification are apart. `peak_bytes` is the process's largest resident size.
+    """
+
+    request: Request
+    tiling: TCubeTiling
+    verification: Verification
+    findings: tuple[Finding, ...]
+    issued: int
+    wall_s: float
+    verify_wall_s: float
+    total_wall_s: float
+    reference_wall_s: float
+    peak_bytes: int
+    c: NDArray[Any] = field(repr=False)
+
+    @property
+    def verified(self) -> bool:
+        """Whether the result is the product and nothing was found on the way."""
+        return self.verification.verified and not self.findings
+
+    @property
+    def policy(self) -> str:
+        """How products were summed."""
+        integer = self.request.problem.c_type.kind == "int"
+        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's object."""
+        v = self.verification
+        return {
+            "problem": self.request.problem.to_json(),
+            "tiling": self.tiling.to_json(),
+            "verified": self.verified,
+            "max_abs_error": v.max_abs_error,
+            "max_rel_error": v.max_rel_error,
+            "tolerance": v.tolerance,
+            "worst_error_over_tolerance": v.worst,
+            "policy": self.policy,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "wall_s": self.wall_s,
+            "verify_wall_s": self.verify_wall_s,
+            "total_wall_s": self.total_wall_s,
+            "reference_wall_s": self.reference_wall_s,
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+def run(
+    problem: Problem | Mapping[str, Any] | None = None,
+    *,
+    tiling: TCubeTiling | None = None,
+    operands: Operands | None = None,
+    out: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    **keys: Any,
+) -> Run:
+    """Execute the product of `problem` with `tiling` (the plan's, if none is given) and verify it.
+
+    `operands` are as stored; none: random, from the problem's seed. `out` names a .npy file for C.
+
+    Raises:
+        RequestError: a request that cannot be executed as it stands.
+        IllegalTilingError: the tiling breaks a rule.
+    """
+    begin = perf_counter()
+    request = make_request(problem, settings, keys)
+    require_runnable(request.chip)
+    if out is not None:
+        require_writable(out, "--out")
+    if tiling is None:
+        tiling = solve(request.problem, request.chip, 1).best.tiling
+    else:
+        require_legal(tiling, request)
+    given = operands or make_operands(request.problem)
+    launch = matmul_launch(request.problem, tiling, request.chip)
+    executed = _execute(request, launch, given)
+    verify_begin = perf_counter()
+    steps = ceil_div(request.problem.k, tiling.baseK) + 1
+    verification = verify(request.problem, given, executed.c, steps)
+    verify_wall = perf_counter() - verify_begin
+    reference = reference_seconds(request.problem, given)
+    if out is not None:
+        write_whole(out, _npy(executed.c), "--out")
+    return Run(
+        request=request,
+        tiling=tiling,
+        verification=verification,
+        findings=executed.findings,
+        issued=executed.issued,
+        wall_s=executed.wall_s,
+        verify_wall_s=verify_wall,
+        total_wall_s=perf_counter() - begin,
+        reference_wall_s=reference,
+        peak_bytes=_peak_bytes(),
+        c=executed.c,
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Executed:
+    c: NDArray[Any]
+    findings: tuple[Finding, ...]
+    issued: int
+    wall_s: float
+
+
+def _execute(request: Request, launch: Launch, operands: Operands) -> _Executed:
+    gm = GlobalMemory()
+    values = {"a": operands.a, "b": operands.b, "bias": operands.bias}
+    tensors: dict[str, GlobalTensor] = {}
+    for spec in launch.tensors:
+        given = None if spec.output else values[spec.name]
+        tensors[spec.name] = (
+            gm.allocate(spec.name, spec.size_bytes) if given is None else gm.place(spec.name, given)
+        )
+    bases = {name: tensor.address for name, tensor in tensors.items()}
+    tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
+    begin = perf_counter()
+    outcome = run_tasks(request.chip, gm, tasks)
+    wall = perf_counter() - begin
+    problem, buffer = request.problem, tensors["c"].buffer
+    c = buffer.data.view(problem.c_type.numpy).reshape(problem.m, problem.n)
+    findings = (*outcome.findings, *_unwritten(launch, tensors))
+    return _Executed(c, findings, outcome.issued, wall)
+
+
+def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:
+    return lambda state: core.program.run(state, core.addresses(bases))
+
+
+def _unwritten(launch: Launch, tensors: Mapping[str, GlobalTensor]) -> tuple[Finding, ...]:
+    """Return a finding for each output that holds bytes nobody initialised."""
+    from cubecore.isa.program import Location
+
+    found = []
+    for spec in launch.tensors:
+        missing = int(np.count_nonzero(tensors[spec.name].buffer.valid == 0)) if spec.output else 0
+        if missing:
+            message = (
+                f"{spec.name} must be written whole, got {missing} of {spec.size_bytes} B never "
+                "written or written from uninitialised memory"
+            )
+            where = Location("kernel", 0, spec.name)
+            found.append(Finding("uninitialised", message, "end of kernel", where, "all cores"))
+    return tuple(found)
+
+
+def _npy(values: NDArray[Any]) -> bytes:
+    buffer = BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _peak_bytes() -> int:
+    """Return the largest resident size so far; Linux counts KiB, macOS bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,62 @@
+"""time: where the cycles of a kernel go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.solver import solve
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.timing.schedule import time_launch
+from cubecore.timing.timeline import Timeline
+from cubecore.workflows.request import Request, make_request, require_legal, require_runnable
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A timeline, and what it is of."""
+
+    request: Request
+    tiling: TCubeTiling
+    timeline: Timeline
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's object, with the problem and the tiling."""
+        return {
+            "problem": self.request.problem.to_json(),
+            "tiling": self.tiling.to_json(),
+            **self.timeline.to_json(),
+        }
+
+
+def time(
+    problem: Problem | Mapping[str, Any] | None = None,
+    *,
+    tiling: TCubeTiling | None = None,
+    step: str = "MDL",
+    settings: Mapping[str, str] | None = None,
+    **keys: Any,
+) -> Timed:
+    """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
+
+    `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL, CONSTANT
+    (tiling known to the compiler) or BASIC (written by hand).
+
+    Raises:
+        RequestError: a request that cannot be timed as it stands.
+        IllegalTilingError: the tiling breaks a rule.
+    """
+    request = make_request(problem, settings, keys)
+    require_runnable(request.chip)
+    if tiling is None:
+        tiling = solve(request.problem, request.chip, 1).best.tiling
+    else:
+        require_legal(tiling, request)
+    p, chip = request.problem, request.chip
+    launch = matmul_launch(p, tiling, chip, step)
+    timeline = time_launch(
+        launch, chip, operations=2 * p.m * p.n * p.k, peak=peak_ops_per_cycle(chip, p.a_type)
+    )
+    return Timed(request, tiling, timeline)
