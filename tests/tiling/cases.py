@@ -1,0 +1,42 @@
+"""One ordinary problem and a legal tiling of it, from which the tests depart."""
+
+from dataclasses import replace
+
+from cubecore.chips import chip
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+
+B3 = chip("Ascend910B3")
+
+
+def problem(**changes):
+    return Problem(**({"m": 256, "n": 512, "k": 1024} | changes))
+
+
+def tiling(p=None, **changes):
+    """Return the tiling with base 128 x 256 x 64 on four cores, adapted to `p`'s extents."""
+    p = p or problem()
+    values = dict.fromkeys(FIELDS, 0) | {
+        "usedCoreNum": 4,
+        "M": p.m,
+        "N": p.n,
+        "Ka": p.k,
+        "Kb": p.k,
+        "singleCoreM": 128,
+        "singleCoreN": 256,
+        "singleCoreK": p.k,
+        "baseM": 128,
+        "baseN": 256,
+        "baseK": 64,
+        "depthA1": 8,
+        "depthB1": 8,
+        "stepM": 1,
+        "stepN": 1,
+        "stepKa": 4,
+        "stepKb": 4,
+        "isBias": int(p.bias is not None),
+        "dbL0A": 2,
+        "dbL0B": 2,
+        "dbL0C": 1,
+    }
+    return replace(TCubeTiling(**values), **changes)

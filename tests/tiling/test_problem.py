@@ -1,0 +1,254 @@
+import dataclasses
+import json
+
+import pytest
+
+from cubecore.chips import chip
+from cubecore.errors import RequestError
+from cubecore.tiling.problem import Epilogue, Problem
+from cubecore.tiling.support import require_plannable, validate
+from tiling.cases import B3, problem
+
+CONTRACT = (  # noqa: SIM905
+    "chip launch cores m n k kb a b c bias trans_a trans_b format_a format_b format_c pos_a pos_b "
+    "pos_c batch split_k template unit_flag hf32 intrinsics_check epilogue seed"
+).split()
+
+
+def lines(mapping):
+    with pytest.raises(RequestError) as caught:
+        Problem.from_json({"m": 4, "n": 4, "k": 4} | mapping)
+    return str(caught.value).split("\n")
+
+
+def test_only_extents_are_required_and_defaults_are_the_contracts():
+    made = Problem.from_json({"m": 3, "n": 5, "k": 7})
+    assert list(made.to_json()) == CONTRACT
+    assert made.to_json() == {
+        "chip": "Ascend910B3",
+        "launch": "cube",
+        "cores": None,
+        "m": 3,
+        "n": 5,
+        "k": 7,
+        "kb": None,
+        "a": "float16",
+        "b": "float16",
+        "c": "float32",
+        "bias": None,
+        **dict.fromkeys(("trans_a", "trans_b"), False),
+        **dict.fromkeys(("format_a", "format_b", "format_c"), "ND"),
+        **dict.fromkeys(("pos_a", "pos_b", "pos_c"), "GM"),
+        "batch": 1,
+        "split_k": False,
+        "template": "MDL",
+        "unit_flag": None,
+        "hf32": False,
+        "intrinsics_check": False,
+        "epilogue": {"relu": False, "quant": None, "scale": None},
+        "seed": 0,
+    }
+
+
+def test_json_round_trip():
+    made = problem(a="int8", bias="int32", trans_b=True, epilogue=Epilogue(relu=True), cores=3)
+    assert Problem.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({}, ("float16", "float16", "float32")),
+        ({"a": "half"}, ("float16", "float16", "float32")),
+        ({"a": "int8_t"}, ("int8", "int8", "int32")),
+        ({"a": "DT_BF16", "c": "half"}, ("bfloat16", "bfloat16", "float16")),
+        ({"a": "int8", "b": "float16"}, ("int8", "float16", "int32")),
+        ({"a": "int4b_t"}, ("int4", "int4", "int32")),
+    ],
+)
+def test_types_are_normalised_and_default_to_each_other(given, want):
+    made = Problem.from_json({"m": 1, "n": 1, "k": 1} | given)
+    assert (made.a, made.b, made.c) == want
+    assert made.accumulator_type.name == ("int32" if want[0].startswith("int") else "float32")
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({"m": 0}, "m must be at least 1, got 0"),
+        ({"n": -3}, "n must be at least 1, got -3"),
+        ({"k": 2**31}, "k must be at most 2147483647, got 2147483648; TCubeTiling is int32"),
+        ({"m": 1.0}, "m must be an integer, got 1.0"),
+        ({"m": "8"}, "m must be an integer, got '8'"),
+        ({"m": True}, "m must be an integer, got True"),
+        ({"m": None}, "m must be given, got nothing; only m, n and k have no default"),
+        ({"kb": 5}, "kb must equal k = 4, got 5"),
+        ({"kb": 0}, "kb must be at least 1, got 0"),
+        ({"cores": 0}, "cores must be at least 1, got 0"),
+        ({"batch": 0}, "batch must be at least 1, got 0"),
+        ({"launch": "cub"}, "launch must be one of cube, mix, got 'cub'; did you mean cube?"),
+        ({"format_b": "nd"}, "format_b must be one of ND, NZ, got 'nd'; did you mean ND?"),
+        ({"format_a": ["ND"]}, "format_a must be one of ND, NZ, got ['ND']"),
+        ({"trans_a": 1}, "trans_a must be true or false, got 1"),
+        ({"unit_flag": "no"}, "unit_flag must be true, false or null, got 'no'"),
+        ({"seed": "x"}, "seed must be an integer, got 'x'"),
+        ({"chip": 910}, "chip must be the full name of a SoC, got 910"),
+        ({"a": 16}, "a must be the name of an element type, got 16"),
+        ({"c": ""}, "c must be an element type, got ''"),
+        ({"epilogue": 3}, "epilogue must be a JSON object, got 3"),
+        ({"epilogue": {"relu": 1}}, "epilogue.relu must be true or false, got 1"),
+        ({"epilogue": {"scale": "1"}}, "epilogue.scale must be a number or null, got '1'"),
+        (
+            {"epilogue": {"rely": True}},
+            "epilogue must have only known keys, got 'rely'; did you mean relu?",
+        ),
+        (
+            {"trans_A": True},
+            "problem must have only known keys, got 'trans_A'; did you mean trans_a?",
+        ),
+    ],
+)
+def test_bad_values_are_one_sentence(given, want):
+    assert lines(given) == [want]
+
+
+def test_an_unknown_type_lists_the_types():
+    (line,) = lines({"a": "flaot16"})
+    assert line.startswith("a must be an element type (float16, bfloat16, ")
+    assert line.endswith("), got 'flaot16'; did you mean float16?")
+
+
+def test_all_violations_come_at_once():
+    found = lines({"m": 0, "n": "x", "launch": "no", "nope": 1, "bias": 3})
+    assert [line.split(" must ")[0] for line in found] == ["problem", "m", "n", "launch", "bias"]
+
+
+def test_a_problem_is_an_object():
+    with pytest.raises(RequestError, match=r"^problem must be a JSON object, got \[1\]$"):
+        Problem.from_json([1])
+
+
+def test_cores_are_capped_not_refused():
+    assert problem().core_count(B3) == 20
+    assert problem(cores=7).core_count(B3) == 7
+    assert problem(cores=21).core_count(B3) == 20
+    assert problem(launch="mix").core_count(B3) == 40
+    assert problem(launch="mix", cores=41).core_count(B3) == 40
+
+
+def test_a_mix_launch_needs_vector_cores():
+    with pytest.raises(RequestError) as caught:
+        validate(problem(launch="mix"), chip("Ascend910A"))
+    want = "launch must be cube on Ascend910A, got mix; a cube launch needs none"
+    assert str(caught.value) == want
+
+
+@pytest.mark.parametrize(
+    ("changes", "soc"),
+    [
+        ({}, "Ascend910B3"),
+        ({"c": "float16"}, "Ascend910B3"),
+        ({"bias": "float32"}, "Ascend910B3"),
+        ({"bias": "float16", "c": "float16"}, "Ascend910B1"),
+        ({"a": "int8", "bias": "int32"}, "Ascend910B3"),
+        ({"a": "int4"}, "Ascend910B3"),
+        ({"a": "bfloat16", "bias": "float32"}, "Ascend910B3"),
+        ({"a": "float32"}, "Ascend910B3"),
+        ({"a": "float8_e4m3fn", "b": "float8_e5m2"}, "Ascend950PR_9589"),
+        ({"a": "float16"}, "Ascend310P3"),
+    ],
+)
+def test_what_the_seed_multiplies_is_accepted(changes, soc):
+    validate(problem(**changes), chip(soc))
+
+
+PAIRS = "int8 by int8, float16 by float16, float32 by float32, bfloat16 by bfloat16, int4 by int4"
+
+
+@pytest.mark.parametrize(
+    ("changes", "want"),
+    [
+        (
+            {"a": "int8", "b": "float16"},
+            (
+                f"a and b must be types that arch 2201 multiplies ({PAIRS}: seed 002, table 4), "
+                "got int8 by float16"
+            ),
+        ),
+        (
+            {"a": "float8_e4m3fn"},
+            (
+                f"a and b must be types that arch 2201 multiplies ({PAIRS}: seed 002, table 4), "
+                "got float8_e4m3fn by float8_e4m3fn"
+            ),
+        ),
+        (
+            {"c": "int32"},
+            (
+                "c must be a type that fixpipe writes from float32 (float32, float16, bfloat16, "
+                "int8, int4; seed 002, table 4), got int32"
+            ),
+        ),
+        (
+            {"a": "int8", "c": "float16"},
+            (
+                "c must be int32 without epilogue.quant (seed 002, table 4: mad gives int32), "
+                "got float16"
+            ),
+        ),
+        (
+            {"a": "int8", "bias": "float32"},
+            "bias must be int32 for int8 by int8 (seed 002, table 5), got float32",
+        ),
+        (
+            {"bias": "int32"},
+            "bias must be float32 or float16 for float16 by float16 (seed 002, table 5), got int32",
+        ),
+    ],
+)
+def test_other_combinations_name_the_seeds_table(changes, want):
+    with pytest.raises(RequestError) as caught:
+        validate(problem(**changes), B3)
+    assert str(caught.value) == want
+
+
+def test_quantised_outputs_are_known_with_a_quantisation():
+    validate(problem(a="int8", c="float16", epilogue=Epilogue(quant="scalar", scale=0.5)), B3)
+
+
+UNPLANNABLE = [
+    ({"batch": 2}, "batch must be 1 for planning, got 2; batched products come with issue 2"),
+    ({"split_k": True}, "split_k must be false for planning, got true"),
+    ({"hf32": True}, "hf32 must be false for planning, got true"),
+    ({"unit_flag": True}, "unit_flag must be false or null for planning, got true"),
+    ({"format_a": "NZ"}, "format_a must be ND for planning, got NZ"),
+    ({"format_b": "NZ"}, "format_b must be ND for planning, got NZ"),
+    ({"format_c": "NZ"}, "format_c must be ND for planning, got NZ"),
+    ({"pos_a": "TSCM"}, "pos_a must be GM for planning, got TSCM"),
+    ({"pos_b": "VECOUT"}, "pos_b must be GM for planning, got VECOUT"),
+    ({"pos_c": "VECIN"}, "pos_c must be GM for planning, got VECIN"),
+    ({"template": "NORM"}, "template must be MDL for planning, got NORM"),
+    ({"a": "float32"}, "a must be float16 or int8 for planning, got float32"),
+    ({"epilogue": Epilogue(quant="x")}, "epilogue.quant must be null for planning, got x"),
+]
+
+
+@pytest.mark.parametrize(("changes", "want"), UNPLANNABLE)
+def test_what_cannot_be_planned_yet_is_refused(changes, want):
+    with pytest.raises(RequestError) as caught:
+        require_plannable(problem(**changes))
+    assert str(caught.value).split("\n")[0].startswith(want)
+
+
+def test_what_can_be_planned_is_not_refused():
+    require_plannable(problem(unit_flag=False, epilogue=Epilogue(relu=True), bias="float16"))
+    require_plannable(problem(a="int8", trans_a=True, trans_b=True, intrinsics_check=True))
+
+
+def test_problems_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        problem().m = 3
+
+
+def test_the_chip_record_is_the_catalogues():
+    assert problem().chip_record is B3
