@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from cubecore.chips import chip
+from cubecore.tiling.candidates import Columns
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 
@@ -40,3 +43,10 @@ def tiling(p=None, **changes):
         "dbL0C": 1,
     }
     return replace(TCubeTiling(**values), **changes)
+
+
+def stack(tilings):
+    """Return `tilings` as a struct of arrays."""
+    return Columns(
+        {name: np.array([getattr(t, name) for t in tilings], dtype=np.int64) for name in FIELDS}
+    )

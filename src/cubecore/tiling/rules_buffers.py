@@ -8,7 +8,7 @@ documented reading is the letter: a strict bound, nothing padded.
 from typing import Any
 
 from cubecore.tiling.rule_model import Case, Measure, rule, shrink, spelled
-from cubecore.units import FRACTAL_ROWS, align_up
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 
 def _bound(case: Case) -> str:
@@ -30,7 +30,7 @@ def _column_extent(case: Case) -> Any:
 @rule(
     "L0A-CAPACITY",
     "A's base blocks fit L0A",
-    rows=("000/t2/l0a-capacity", "001/t1/baseM", "001/t2/l0a-capacity"),
+    rows=("000/t2/l0a-capacity", "001/t2/l0a-capacity", "001/t1/baseM"),
 )
 def l0a_capacity(case: Case) -> Measure:
     """Hold dbL0A blocks of baseM x baseK elements of A to the size of L0A.
@@ -60,7 +60,7 @@ def l0a_capacity(case: Case) -> Measure:
 @rule(
     "L0B-CAPACITY",
     "B's base blocks fit L0B",
-    rows=("000/t2/l0b-capacity", "001/t1/baseM", "001/t2/l0b-capacity"),
+    rows=("000/t2/l0b-capacity", "001/t2/l0b-capacity", "001/t1/baseM"),
 )
 def l0b_capacity(case: Case) -> Measure:
     """Hold dbL0B blocks of baseK x baseN elements of B to the size of L0B.
@@ -90,7 +90,7 @@ def l0b_capacity(case: Case) -> Measure:
 @rule(
     "L0C-CAPACITY",
     "C's base blocks fit L0C",
-    rows=("000/t2/l0c-capacity", "001/t1/baseM", "001/t2/l0c-capacity"),
+    rows=("000/t2/l0c-capacity", "001/t2/l0c-capacity", "001/t1/baseM"),
 )
 def l0c_capacity(case: Case) -> Measure:
     """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
@@ -159,19 +159,23 @@ def l1_capacity(case: Case) -> Measure:
     t = case.tiling
     bias = case.problem.bias_type
     rows, columns, k = _row_extent(case), _column_extent(case), _k_extent(case)
-    if not case.effective and case.edition == "000":
-        rows = -(-t.baseM // case.a.c0) if case.problem.trans_a else t.baseM
-        columns = t.baseN if case.problem.trans_b else -(-t.baseN // case.b.c0)
-    counts_bias = bias is not None and (case.effective or case.edition == "000")
+    as_printed = not case.effective and case.edition == "000"
+    divides_rows = as_printed and case.problem.trans_a
+    divides_columns = as_printed and not case.problem.trans_b
+    if divides_rows:
+        rows = ceil_div(t.baseM, case.a.c0)
+    if divides_columns:
+        columns = ceil_div(t.baseN, case.b.c0)
+    counts_bias = bias is not None and (case.effective or as_printed)
     used = case.a.bytes_of(t.depthA1 * rows * k) + case.b.bytes_of(t.depthB1 * columns * k)
     if bias is not None and counts_bias:
         used = used + bias.bytes_of(t.baseN)
 
     def terms() -> str:
-        text = (
-            f"{t.depthA1} x {spelled('baseM', t.baseM, rows)} x {k} x {case.a}"
-            f" + {t.depthB1} x {k} x {spelled('baseN', t.baseN, columns)} x {case.b}"
-        )
+        m = f"ceil({t.baseM} / {case.a.c0})" if divides_rows else spelled("baseM", t.baseM, rows)
+        n = f"ceil({t.baseN} / {case.b.c0})" if divides_columns else ""
+        n = n or spelled("baseN", t.baseN, columns)
+        text = f"{t.depthA1} x {m} x {k} x {case.a} + {t.depthB1} x {k} x {n} x {case.b}"
         return f"{text} + {t.baseN} x {bias}" if counts_bias else text
 
     return Measure(

@@ -94,7 +94,7 @@ def used_core_num_range(case: Case) -> Measure:
         limit=limit,
         relation="<=",
         unit="",
-        authority=case.chip.name if limit == chips else "the problem's cores",
+        authority=case.chip.name if limit == chips else "the request",
         terms=lambda: "usedCoreNum",
         remedy=lambda: set_fields(case, used_core_num_range, usedCoreNum=limit),
     )

@@ -1,0 +1,144 @@
+"""What holds of every rule of the registry, on random tilings; a new rule is tested by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cubecore.chips import chip
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
+from cubecore.tiling.rules import check_tiling, legal_mask, rule_named, rules
+from tiling.cases import B3, problem, stack, tiling
+
+CHIPS = [chip(name) for name in ("Ascend910B3", "Ascend950PR_9589", "Ascend310P3")]
+SMALL = st.integers(-1, 9)
+BLOCK = st.one_of(st.integers(-1, 4200), st.integers(0, 64).map(lambda i: 16 * i))
+FIELDS = {
+    "usedCoreNum": st.integers(-1, 50),
+    "singleCoreM": st.integers(-1, 600),
+    "singleCoreN": st.integers(-1, 600),
+    "baseM": BLOCK,
+    "baseN": BLOCK,
+    "baseK": BLOCK,
+    "depthA1": st.integers(-1, 70),
+    "depthB1": st.integers(-1, 70),
+    **dict.fromkeys(("stepM", "stepN"), SMALL),
+    **dict.fromkeys(("stepKa", "stepKb"), st.integers(-1, 40)),
+    **dict.fromkeys(("isBias", "iterateOrder"), st.integers(-1, 3)),
+    **dict.fromkeys(("dbL0A", "dbL0B", "dbL0C"), st.integers(-1, 4)),
+}
+CHANGES = st.fixed_dictionaries({}, optional=FIELDS)
+
+
+@st.composite
+def problems(draw):
+    kind = draw(st.sampled_from(["float16", "int8"]))
+    bias = {"float16": [None, "float32", "float16"], "int8": [None, "int32"]}[kind]
+    extent = st.one_of(st.integers(1, 700), st.sampled_from([4096, 65535, 65536]))
+    return Problem(
+        m=draw(extent),
+        n=draw(extent),
+        k=draw(extent),
+        a=kind,
+        bias=draw(st.sampled_from(bias)),
+        cores=draw(st.one_of(st.none(), st.integers(1, 50))),
+        trans_a=draw(st.booleans()),
+        trans_b=draw(st.booleans()),
+        template=draw(st.sampled_from(["MDL", "NORM"])),
+        split_k=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), st.lists(CHANGES, min_size=2, max_size=6), st.sampled_from(CHIPS))
+def test_a_rule_over_columns_is_the_rule_over_each(p, changes, soc):
+    tilings = [tiling(p, **change) for change in changes]
+    for edition in EDITIONS:
+        for reading in READINGS:
+            columns = Case(stack(tilings), p, soc, edition, reading)
+            for declared in rules():
+                together = declared.measure(columns)
+                for index, t in enumerate(tilings):
+                    alone = declared.measure(Case(t, p, soc, edition, reading))
+                    assert (alone is None) == (together is None), declared.id
+                    if alone is not None:
+                        holds = np.broadcast_to(together.holds(), len(tilings))
+                        assert bool(alone.holds()) == bool(holds[index]), declared.id
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), st.lists(CHANGES, min_size=1, max_size=6), st.sampled_from(CHIPS))
+def test_the_mask_is_the_check(p, changes, soc):
+    tilings = [tiling(p, **change) for change in changes]
+    mask, excluded = legal_mask(stack(tilings), p, soc)
+    checks = [check_tiling(t, p, soc) for t in tilings]
+    assert mask.tolist() == [c.legal for c in checks]
+    found = [f.rule for c in checks for f in c.findings]
+    assert excluded == {rule: found.count(rule) for rule in set(found)}
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    problems(),
+    CHANGES,
+    st.sampled_from(CHIPS),
+    st.sampled_from(EDITIONS),
+    st.sampled_from(READINGS),
+)
+def test_every_remedy_is_true(p, changes, soc, edition, reading):
+    t = tiling(p, **changes)
+    for found in check_tiling(t, p, soc, edition, reading).findings:
+        assert found.message.startswith(f"{found.rule}: ")
+        assert found.source
+        if not found.remedy:
+            assert found.rule in {"A-INNER-EXTENT", "B-INNER-EXTENT"}
+            continue
+        assert found.message.endswith(f"; {found.remedy}")
+        better = Case(
+            replace(t, **found.tiling_changes),
+            replace(p, **found.problem_changes),
+            soc,
+            edition,
+            reading,
+        )
+        measure = rule_named(found.rule).measure(better)
+        assert measure is None or measure.holds(), found.message
+
+
+CAPACITIES = {
+    "L0A-CAPACITY": ("baseM", "baseK", "dbL0A"),
+    "L0B-CAPACITY": ("baseN", "baseK", "dbL0B"),
+    "L0C-CAPACITY": ("baseM", "baseN", "dbL0C"),
+    "L1-CAPACITY": ("baseM", "baseN", "baseK", "depthA1", "depthB1"),
+    "BIAS-TABLE-CAPACITY": ("baseN",),
+}
+
+
+@pytest.mark.parametrize("name", CAPACITIES)
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_capacities_grow_with_their_fields_only(name, reading, edition):
+    for p in (problem(bias="float32"), problem(a="int8", bias="int32", trans_a=True)):
+        used = {}
+        for field, value in tiling(p).to_json().items():
+            more = replace(tiling(p), **{field: 4 * value + 64})
+            case = Case(more, p, B3, edition, reading)
+            used[field] = rule_named(name).measure(case).used
+        least = rule_named(name).measure(Case(tiling(p), p, B3, edition, reading)).used
+        assert {field for field, value in used.items() if value > least} == set(CAPACITIES[name])
+        assert min(used.values()) == least
+
+
+@pytest.mark.parametrize("name", CAPACITIES)
+def test_the_letter_never_counts_more_than_a_kernel_needs(name):
+    for p in (problem(bias="float16"), problem(a="int8", bias="int32", trans_a=True)):
+        for changes in ({}, {"baseM": 48, "baseN": 48, "baseK": 48}):
+            measures = [
+                rule_named(name).measure(Case(tiling(p, **changes), p, B3, "000", reading))
+                for reading in READINGS
+            ]
+            assert measures[0].used >= measures[1].used
+            assert (measures[0].limit, measures[0].unit) == (measures[1].limit, "B")
