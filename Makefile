@@ -40,6 +40,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs
+	$(BIN)/python -m tools.console
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -69,6 +69,77 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if old else 0
 
 
+@document("rules.md")
+def rules_page() -> str:
+    """Return the manual of rules: every rule's declaration."""
+    from cubecore.tiling.rules import explain, rules
+
+    lines = [
+        "# Rules of a TCubeTiling",
+        "",
+        "Generated from the rules' declarations; `cubecore explain RULE` prints one.",
+        "",
+    ]
+    for rule in rules():
+        title, _, rest = explain(rule.id).partition("\n")
+        lines += [f"## {title.replace(': ', ' - ', 1)}", "", "```text", rest.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+@document("instructions.md")
+def instructions_page() -> str:
+    """Return the manual of instructions: every declaration, by pipe."""
+    from cubecore.isa import instructions
+    from cubecore.isa.spec import Pipe
+    from cubecore.workflows.explain import describe
+
+    lines = [
+        "# Instructions",
+        "",
+        "Generated from the declarations; `cubecore explain NAME` prints one, in any dialect's",
+        "spelling. A line `Uncertain` marks what no public page settles.",
+        "",
+    ]
+    for pipe in Pipe:
+        named = [cls for cls in instructions().values() if cls.pipe is pipe]
+        if not named:
+            continue
+        lines += [f"## Pipe {pipe.value}", ""]
+        for cls in named:
+            _, _, rest = describe(cls).partition("\n")
+            lines += [f"### {cls.name}", "", "```text", rest.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+@document("chips.md")
+def chips_page() -> str:
+    """Return the catalogue: one line a chip, then what each architecture shares."""
+    from cubecore.reports.text import chip_text, chips_text
+    from cubecore.workflows.chips import ChipSheet, chip_list
+
+    chips = chip_list()
+    lines = [
+        "# Chips",
+        "",
+        "Generated from the catalogue. `cubecore chips NAME` prints every fact of one with its",
+        "source and how sure it is: INI platform configuration, DOC vendor documentation, MEAS",
+        "published measurement, CODE constant in vendor code, FIT derived from measurements, INF",
+        "inferred.",
+        "",
+        "```text",
+        chips_text([ChipSheet(chip) for chip in chips]).rstrip(),
+        "```",
+        "",
+        "The first chip of each architecture in full:",
+        "",
+    ]
+    first = {chip.arch: chip for chip in reversed(chips)}
+    for arch in sorted(first):
+        text = chip_text(ChipSheet(first[arch])).rstrip()
+        lines += [f"## Architecture {arch}", "", "```text", text, "```", ""]
+    return "\n".join(lines)
+
+
 _SEEDS_INTRODUCTION = """\
 # Coverage of the seeds
 

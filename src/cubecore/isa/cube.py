@@ -113,9 +113,9 @@ class Mad(Instruction):
 
     c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
     old value, or the bias of column n from BiasTable (c_matrix_source). m, k or n equal to 0:
-    nothing happens. Padding of the last fractals of a and b never reaches the result, and lanes of c
-    beyond m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive elements,
-    not as ZZ.
+    nothing happens. Padding of the last fractals of a and b never reaches the result, and lanes of
+    c beyond m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive
+    elements, not as ZZ.
     """
 
     c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024)

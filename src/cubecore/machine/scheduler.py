@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from greenlet import getcurrent, greenlet
+from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import DeadlockError, Violation
@@ -88,7 +89,6 @@ def run(
     gm: GlobalMemory,
     tasks: Sequence[Task],
     execute: Callable[[Core, Recorded], None] = reference.execute,
-    progress: Callable[[CoreId], None] | None = None,
 ) -> Outcome:
     """Run every task to its end and return what was found.
 
@@ -114,6 +114,19 @@ def run(
         core = Core(task.id, chip, gm, log, execute, signal, wait)
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core))
+    # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
+    with threadpool_limits(limits=1, user_api="blas"):
+        _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear())
+    return Outcome(tuple(log), sum(core.issued for core in cores.values()))
+
+
+def _run_threads(
+    threads: dict[CoreId, greenlet],
+    waiting: dict[CoreId, int],
+    flags: _CrossFlags,
+    done: Callable[[CoreId], None],
+) -> None:
+    """Run the first ready core until it waits or ends, until none is left."""
     while threads:
         ready = next((i for i in threads if _is_ready(i, waiting, flags)), None)
         if ready is None:
@@ -122,10 +135,7 @@ def run(
         threads[ready].switch()
         if threads[ready].dead:
             del threads[ready]
-            cores[ready].memories.clear()
-            if progress is not None:
-                progress(ready)
-    return Outcome(tuple(log), sum(core.issued for core in cores.values()))
+            done(ready)
 
 
 def _thread(body: Body, core: Core) -> Callable[[], None]:

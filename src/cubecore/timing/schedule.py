@@ -157,7 +157,7 @@ def _limit(clock: CoreClock, cycles: int, start_up: int) -> str:
     if 2 * start_up >= cycles:
         return "start-up"
     busiest = max(range(len(PIPES)), key=lambda i: clock.busy[i])
-    pipe = PIPES[busiest].value
+    pipe: str = PIPES[busiest].value
     waits = {reason: c for (name, reason), c in clock.stalls.items() if name == pipe}
     reason = max(waits, key=lambda r: (waits[r], r), default="")
     if reason and waits[reason] > clock.busy[busiest]:

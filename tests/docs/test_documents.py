@@ -1,0 +1,42 @@
+"""What the documents show is what the software does."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools import console  # noqa: E402 - tools is a folder of the repository, not of the package
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("name", console.DOCUMENTS)
+def test_console_blocks_show_what_the_commands_print(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    now = console.rendered(text)
+    assert console.same(text, now), f"{name} is stale; make docs writes it\n{now}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in PYTHON.findall(page.read_text(encoding="utf-8")):
+        exec(compile(code, str(page), "exec"), {"__name__": "document"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_to_files(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_reachable_from_the_readme():
+    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in PAGES[1:]:
+        assert page.name in shown or page.name == "README.md", f"README does not name {page.name}"

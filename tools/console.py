@@ -1,0 +1,64 @@
+"""Console blocks of the documents: run what they show, and keep what it answers.
+
+In a fenced block marked ``console`` a line that starts with ``$ cubecore`` is a command, and the
+lines up to the next command are what it prints. `rendered` runs the commands and returns the text
+with their present output; times that a clock measured are shown as they were the last time.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md",)
+"""Documents whose console blocks are run."""
+
+_BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+_CLOCK = re.compile(r"\b\d[\d.]*(e-?\d+)? s\b")
+
+
+def rendered(text: str) -> str:
+    """Return `text` with every console block's output as it is now."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _BLOCK.sub(lambda match: _run_block(match[0], Path(folder)), text)
+
+
+def same(before: str, after: str) -> bool:
+    """Whether two texts agree but for measured times."""
+    return _CLOCK.sub("T s", before) == _CLOCK.sub("T s", after)
+
+
+def _run_block(block: str, folder: Path) -> str:
+    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+    return "".join(f"$ {command}\n{_output(command, folder)}" for command in commands)
+
+
+def _output(command: str, folder: Path) -> str:
+    words = shlex.split(command)
+    assert words[0] == "cubecore", f"a console block may only run cubecore, got {words[0]}"
+    done = subprocess.run(
+        [sys.executable, "-m", "cubecore", *words[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    return done.stdout + done.stderr
+
+
+def refresh() -> None:
+    """Rewrite every document whose output changed."""
+    for name in DOCUMENTS:
+        path = ROOT / name
+        if path.is_file():
+            before = path.read_text(encoding="utf-8")
+            after = rendered(before)
+            if not same(before, after):
+                path.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    refresh()
