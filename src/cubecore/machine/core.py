@@ -54,7 +54,7 @@ class Core:
     gm: GlobalMemory
     log: FindingLog
     execute: Callable[["Core", Recorded], None]
-    signal: Callable[["Core", FftsCrossCoreSync], None]
+    signal: Callable[["Core", FftsCrossCoreSync, Location], None]
     wait: Callable[["Core", WaitFlagDev], None]
     registers: Registers = field(default_factory=Registers)
     memories: dict[Mem, Buffer] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Core:
         self.issued += 1
         if isinstance(template, FftsCrossCoreSync):
             self.flush()
-            self.signal(self, template)
+            self.signal(self, template, where)
         elif isinstance(template, WaitFlagDev):
             self.flush()
             self.wait(self, template)

@@ -8,6 +8,7 @@ from cubecore.isa.program import Location
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"
+SYNCCHECK = "synccheck"
 
 FINDING_IDS: dict[str, str] = {
     "out-of-bounds": MEMCHECK,
@@ -15,6 +16,7 @@ FINDING_IDS: dict[str, str] = {
     "capacity": MEMCHECK,
     "parameter": MEMCHECK,
     "uninitialised": INITCHECK,
+    "flag-overflow": SYNCCHECK,
 }
 """Stable ids, and the check that each belongs to."""
 

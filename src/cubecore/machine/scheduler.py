@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import DeadlockError, Violation
+from cubecore.isa.program import Location
 from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine import reference
 from cubecore.machine.core import Core, CoreId, Recorded
@@ -100,8 +101,13 @@ def run(
     hub = getcurrent()
     waiting: dict[CoreId, int] = {}
 
-    def signal(core: Core, sync: FftsCrossCoreSync) -> None:
-        flags.signal(core.id, sync.mode, sync.flag_id)
+    def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
+        for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
+            message = (
+                f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+                f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
+            )
+            log.add(Finding("flag-overflow", message, sync.name, where, str(core.id)))
 
     def wait(core: Core, sync: WaitFlagDev) -> None:
         while not flags.take(core.id, sync.flag_id):

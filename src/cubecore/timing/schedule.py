@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from greenlet import getcurrent, greenlet
 
 from cubecore.chips.model import Chip
+from cubecore.errors import RequestError
+from cubecore.isa.check import program_violations
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch
 from cubecore.isa.program import Issue, Program
@@ -13,6 +15,7 @@ from cubecore.isa.spec import Mem
 from cubecore.timing.memory_system import Demand, MemorySystem
 from cubecore.timing.pipes import MEMORY_STALL, PIPES, CoreClock
 from cubecore.timing.timeline import CoreTime, Stall, Timeline
+from cubecore.units import align_up
 
 _TENSOR_SPACING = 4096
 
@@ -55,6 +58,8 @@ def time_launch(
             depends on data.
         DeadlockError: a flag that nobody raises.
     """
+    if broken := [v for program in launch.programs for v in program_violations(program, chip)]:
+        raise RequestError(broken)
     memory = MemorySystem(chip)
     bases = _bases(launch)
     groups = _groups(launch, bases)
@@ -95,10 +100,11 @@ def time_launch(
 
 
 def _bases(launch: Launch) -> Mapping[str, int]:
+    """Return where each tensor starts, all apart from each other."""
     bases, address = {}, _TENSOR_SPACING
     for tensor in launch.tensors:
         bases[tensor.name] = address
-        address += -(-tensor.size_bytes // _TENSOR_SPACING + -1) * _TENSOR_SPACING
+        address += align_up(tensor.size_bytes, _TENSOR_SPACING) + _TENSOR_SPACING
     return bases
 
 
