@@ -32,7 +32,7 @@ def best_splits(case: Case, splits: Columns) -> Columns:
     if len(splits) <= SPLITS_KEPT:
         return splits
     problem, chip = case.problem, case.chip
-    m, n, k = splits.singleCoreM, splits.singleCoreN, problem.k
+    m, n, k = splits.singleCoreM.astype(float), splits.singleCoreN.astype(float), problem.k
     cube = costs.mad_cycles(chip, case.a, m, n, k)
     rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle or 1
     loaded = (case.a.bytes_of(m * k) + case.b.bytes_of(n * k)) / rate
@@ -48,7 +48,8 @@ def _block_bound(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any
     edges are the first block's load and the last tile.
     """
     t, chip, problem = blocks, case.chip, case.problem
-    m, n, k = np.minimum(t.singleCoreM, t.M), np.minimum(t.singleCoreN, t.N), problem.k
+    m = np.minimum(t.singleCoreM, t.M).astype(float)
+    n, k = np.minimum(t.singleCoreN, t.N).astype(float), float(problem.k)
     m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
     tiles = m_tiles * n_tiles
     steps = tiles * k_steps

@@ -127,6 +127,7 @@ def base_blocks(case: Case, splits: Columns) -> Columns:
     m_sizes = {int(m): block_sizes(int(m)) for m in np.unique(splits.singleCoreM)}
     n_sizes = {int(n): block_sizes(int(n)) for n in np.unique(splits.singleCoreN)}
     limit = case.chip.l0c_bytes // case.accumulator.size_bytes
+    limit = max(limit, FRACTAL_ROWS**2)  # a smaller L0C is for its rule to refuse
     split, base_m, base_n = [], [], []
     for row, (m, n) in enumerate(zip(splits.singleCoreM, splits.singleCoreN, strict=True)):
         rows, columns = m_sizes[int(m)], n_sizes[int(n)]
@@ -207,7 +208,10 @@ def stays(case: Case, rows: Columns, *, thorough: bool) -> tuple[Stay, Stay]:
     ways = _thorough_ways if thorough else _quick_ways
     a = ways(k_steps, m_tiles, size // a_block, joint, divisors)
     b = ways(k_steps, n_tiles, size // b_block, joint, divisors)
-    return _stay(a, k_steps, m_tiles), _stay(b, k_steps, n_tiles)
+    return (
+        _stay(a, k_steps, m_tiles, size // a_block + 1),
+        _stay(b, k_steps, n_tiles, size // b_block + 1),
+    )
 
 
 Way = tuple[Ints, Ints, int]
@@ -238,12 +242,16 @@ def _thorough_ways(
     return whole + doubled + [(one, part, 1) for part in together]
 
 
-def _stay(ways: list[Way], k_steps: Ints, tiles: Ints) -> Stay:
-    step = np.stack([way[0] for way in ways], axis=1)
-    step_k = np.stack([way[1] for way in ways], axis=1)
+def _stay(ways: list[Way], k_steps: Ints, tiles: Ints, too_many: Ints) -> Stay:
+    """Return the ways as arrays; steps beyond what L1 holds are cut to `too_many`, still too many.
+
+    Without the cut, products over extents near 2**31 would overflow.
+    """
+    step = np.minimum(np.stack([way[0] for way in ways], axis=1), too_many[:, None])
+    step_k = np.minimum(np.stack([way[1] for way in ways], axis=1), too_many[:, None])
     buffers = np.array([way[2] for way in ways])[None, :]
     filled_once = (step >= tiles[:, None]) & (step_k >= k_steps[:, None])
-    key = (step * (int(k_steps.max()) + 1) + step_k) * 2 + buffers
+    key = (step * (int(step_k.max()) + 1) + step_k) * 2 + buffers
     order = np.argsort(key, axis=1, kind="stable")
     ordered = np.take_along_axis(key, order, axis=1)
     repeats = np.zeros(key.shape, dtype=bool)

@@ -6,6 +6,7 @@ same rules over many candidates, for the solver.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -97,9 +98,11 @@ class Findings:
         }
 
 
+@cache
 def rules() -> tuple[Rule, ...]:
-    """Return every rule, in the order of declaration."""
-    return registered()
+    """Return every rule, in the order of `RULE_MODULES` and of declaration."""
+    order = {module.__name__: place for place, module in enumerate(RULE_MODULES)}
+    return tuple(sorted(registered(), key=lambda r: order[r.measure.__module__]))
 
 
 def rule_named(rule_id: str) -> Rule:

@@ -45,8 +45,13 @@ class Walk:
 
 
 def walk(t: Any) -> Walk:
-    """Return the walk of the fullest core of `t`, one tiling or many; all fields positive."""
-    m, n, k = np.minimum(t.singleCoreM, t.M), np.minimum(t.singleCoreN, t.N), t.singleCoreK
+    """Return the walk of the fullest core of `t`, one tiling or many; all fields positive.
+
+    Counts are floats: exact up to 2**53, and products of extents near 2**31 do not overflow.
+    """
+    m = np.asarray(np.minimum(t.singleCoreM, t.M), dtype=float)
+    n = np.asarray(np.minimum(t.singleCoreN, t.N), dtype=float)
+    k = np.asarray(t.singleCoreK, dtype=float)
     m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
     m_chunks, n_chunks = ceil_div(m_tiles, t.stepM), ceil_div(n_tiles, t.stepN)
     ka_chunks, kb_chunks = ceil_div(k_steps, t.stepKa), ceil_div(k_steps, t.stepKb)
@@ -90,7 +95,7 @@ class Loads:
 
 def _distances(t: Any, w: Walk, case: Case) -> tuple[Any, Any]:
     """Return the bytes that all cores touch between two reads of a chunk of A, and of B."""
-    k = np.asarray(w.k, dtype=float)
+    k = w.k
     a_panels = case.a.bytes_of(w.m_blocks * np.minimum(t.stepM * t.baseM, w.m) * k)
     b_panels = case.b.bytes_of(w.n_blocks * np.minimum(t.stepN * t.baseN, w.n) * k)
     a_whole = case.a.bytes_of(k * t.M)
@@ -123,9 +128,9 @@ def _loads(
     chip = case.chip
     is_a = operand == "a"
     kind = case.a if is_a else case.b
-    whole = case.tiling.M if is_a else case.tiling.N
+    whole = case.problem.m if is_a else case.problem.n
     k_inner = is_a != (case.problem.trans_a if is_a else case.problem.trans_b)
-    stored = case.tiling.Ka if k_inner else whole
+    stored = case.problem.k if k_inner else whole
     pitch = kind.bytes_of(stored)
     inner, outer = (1, 0) if k_inner else (0, 1)
     mean = (extent[0] / grid[0], extent[1] / grid[1])
@@ -142,7 +147,7 @@ def _loads(
         cycles=count * one,
         first_cycles=first,
         core_bytes=kind.bytes_of(passes * extent[0] * extent[1]),
-        hbm_bytes=kind.bytes_of(np.asarray(extent[1], dtype=float) * whole) * passes * share,
+        hbm_bytes=kind.bytes_of(extent[1] * whole) * passes * share,
         row_bytes=row_bytes,
     )
 

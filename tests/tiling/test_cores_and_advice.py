@@ -1,0 +1,143 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cubecore.chips import chip
+from cubecore.tiling.advice import ROWS
+from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.rules import check_tiling
+from cubecore.units import ceil_div
+from tiling.cases import B3, problem, tiling
+
+
+@given(st.integers(1, 90), st.integers(1, 90), st.integers(1, 90), st.integers(1, 90))
+def test_blocks_cover_c_once(m, n, single_m, single_n):
+    p = problem(m=m, n=n)
+    grid = (ceil_div(m, single_m), ceil_div(n, single_n))
+    t = tiling(p, singleCoreM=single_m, singleCoreN=single_n, usedCoreNum=grid[0] * grid[1])
+    blocks = core_blocks(t)
+    assert [b.core for b in blocks] == list(range(grid[0] * grid[1]))
+    covered = {
+        (i, j)
+        for b in blocks
+        for i in range(b.m0, b.m0 + b.m_len)
+        for j in range(b.n0, b.n0 + b.n_len)
+    }
+    assert len(covered) == sum(b.m_len * b.n_len for b in blocks) == m * n
+
+
+def test_block_i_is_i_mod_m_blocks_and_i_div_m_blocks():
+    p = problem(m=300, n=500)
+    t = tiling(p, singleCoreM=128, singleCoreN=256, usedCoreNum=6)
+    assert [b.to_json() for b in core_blocks(t)][:5] == [
+        {"core": 0, "m0": 0, "n0": 0, "m_len": 128, "n_len": 256},
+        {"core": 1, "m0": 128, "n0": 0, "m_len": 128, "n_len": 256},
+        {"core": 2, "m0": 256, "n0": 0, "m_len": 44, "n_len": 256},
+        {"core": 3, "m0": 0, "n0": 256, "m_len": 128, "n_len": 244},
+        {"core": 4, "m0": 128, "n0": 256, "m_len": 128, "n_len": 244},
+    ]
+    assert len(core_blocks(replace(t, usedCoreNum=20))) == 6
+    assert len(core_blocks(replace(t, usedCoreNum=4))) == 4
+
+
+def advice(t, p=None, soc=B3, **how):
+    return {a.id: a.message for a in check_tiling(t, p or problem(), soc, **how).advice}
+
+
+def full(**changes):
+    """Return a tiling on all 20 cores with the recommended block and double buffers."""
+    p = problem(m=640, n=1024, k=4096)
+    return p, tiling(p, usedCoreNum=20, singleCoreM=128, singleCoreN=256, **changes)
+
+
+def test_a_tiling_as_recommended_gets_no_advice():
+    p, t = full()
+    assert advice(t, p) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "message"),
+    [
+        (
+            {"dbL0A": 1},
+            "DOUBLE-BUFFER-L0",
+            "dbL0A = 1 serialises MTE1 and the Cube: 2 is recommended",
+        ),
+        (
+            {"dbL0B": 1},
+            "DOUBLE-BUFFER-L0",
+            "dbL0B = 1 serialises MTE1 and the Cube: 2 is recommended",
+        ),
+        (
+            {"depthA1": 4},
+            "DOUBLE-BUFFER-A1",
+            "depthA1 = 4 is one step, which serialises MTE2 and MTE1: 8 is recommended",
+        ),
+        (
+            {"depthB1": 4},
+            "DOUBLE-BUFFER-B1",
+            "depthB1 = 4 is one step, which serialises MTE2 and MTE1: 8 is recommended",
+        ),
+        ({"baseM": 112}, "BASE", "base 112 x 256 x 64 is not the recommended 128 x 256 x 64"),
+        ({"baseK": 48}, "BASE", "base 128 x 256 x 48 is not the recommended 128 x 256 x 64"),
+    ],
+)
+def test_departures_from_what_is_recommended(changes, name, message):
+    p, t = full(**changes)
+    assert advice(t, p) == {name: message}
+
+
+def test_k_is_loaded_whole_first_where_it_fits():
+    p = problem(m=640, n=1024, k=512)
+    t = tiling(p, usedCoreNum=20, singleCoreM=128, stepKa=4, depthA1=8, stepKb=4, depthB1=8)
+    assert advice(t, p) == {
+        "K-FULL-LOAD": "stepKb = 4: all 8 blocks of K fit L1",
+    }
+    found = check_tiling(t, p, B3).advice
+    assert [a.message for a in found] == [
+        "stepKa = 4: all 8 blocks of K fit L1",
+        "stepKb = 4: all 8 blocks of K fit L1",
+    ]
+    whole = replace(t, stepKa=8, depthA1=16, stepKb=8, depthB1=8)
+    assert "K-FULL-LOAD" not in advice(whole, p)
+
+
+def test_small_shares_need_no_recommended_base():
+    p = problem(m=16, n=5120, k=1024)
+    t = tiling(p, usedCoreNum=20, singleCoreM=16, singleCoreN=256, baseM=16)
+    assert "BASE" not in advice(t, p)
+
+
+def test_idle_and_capped_cores():
+    assert advice(tiling())["IDLE-CORES"] == "usedCoreNum = 4 leaves 16 cores idle"
+    assert "IDLE-CORES" not in advice(tiling(), problem(cores=4))
+    assert advice(tiling(), problem(cores=5))["IDLE-CORES"] == "usedCoreNum = 4 leaves 1 core idle"
+    found = advice(tiling(), problem(cores=24))
+    assert found["CORES-CAPPED"] == "cores = 24 is more than Ascend910B3 has: 20 are used"
+    assert "CORES-CAPPED" not in advice(tiling(), problem(cores=20))
+
+
+def test_long_rows_ask_for_intrinsics_check():
+    p = problem(n=65536, trans_a=True)
+    want = (
+        "N = 65536 is longer than 65535, a stored row of B: enable intrinsicsCheck in MatmulConfig"
+    )
+    assert advice(tiling(p), p)["INTRINSICS-CHECK"] == want
+    assert "INTRINSICS-CHECK" not in advice(tiling(p), p, chip("Ascend950PR_9589"))
+    short = problem(n=65535, trans_a=True)
+    assert "INTRINSICS-CHECK" not in advice(tiling(short), short)
+
+
+def test_nonsense_gets_findings_not_advice():
+    assert set(advice(tiling(baseM=0))) == {"IDLE-CORES"}
+
+
+def test_advice_names_its_source():
+    p, t = full(dbL0A=1)
+    (found,) = check_tiling(t, p, B3, edition="001").advice
+    assert found.to_json()["source"] == "seed 001, recommended values"
+    idle = check_tiling(tiling(), problem(), B3).advice[0]
+    assert (idle.id, idle.source) == ("IDLE-CORES", "cubecore")
+    assert "IDLE-CORES" not in ROWS

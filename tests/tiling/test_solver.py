@@ -1,0 +1,245 @@
+"""Plans: legal, no worse than a naive enumeration, the same every time, honest about their gap."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cubecore.chips import chip, chip_names
+from cubecore.errors import NoLegalTilingError, RequestError
+from cubecore.tiling.candidates import Columns, block_sizes
+from cubecore.tiling.cost import cost, predict
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import check_tiling, legal_mask
+from cubecore.tiling.solver import solve
+from cubecore.units import align_up, ceil_div
+from tiling.cases import B3, problem
+
+MARGIN = 1.03
+"""How far a plan may be from the best of a naive enumeration, in cycles after the start."""
+NAIVE_FIELDS = (
+    *("usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "stepM", "stepN"),
+    *("stepKa", "stepKb", "depthA1", "depthB1", "dbL0A", "dbL0B", "dbL0C", "iterateOrder"),
+)
+
+
+def shares(extent, cores):
+    counts = range(1, min(cores, ceil_div(extent, 16)) + 1)
+    return sorted({min(align_up(ceil_div(extent, c), 16), extent) for c in counts})
+
+
+def naive(p, soc):
+    """Give every tiling of a reduced space: shares and blocks in fractals, all steps, buffers."""
+    k_unit = max(16, p.a_type.c0)
+    cores = p.core_count(soc)
+    for m, n in itertools.product(shares(p.m, cores), shares(p.n, cores)):
+        used = ceil_div(p.m, m) * ceil_div(p.n, n)
+        blocks = itertools.product(
+            range(16, align_up(m, 16) + 1, 16),
+            range(16, align_up(n, 16) + 1, 16),
+            range(k_unit, align_up(p.k, k_unit) + 1, k_unit),
+        )
+        for base_m, base_n, base_k in blocks:
+            k_steps = ceil_div(p.k, base_k)
+            for ka, kb in itertools.product(range(1, k_steps + 1), repeat=2):
+                steps_m = range(1, ceil_div(m, base_m) + 1) if ka == k_steps else (1,)
+                steps_n = range(1, ceil_div(n, base_n) + 1) if kb == k_steps else (1,)
+                for sm, sn, flags in itertools.product(
+                    steps_m, steps_n, itertools.product((1, 2), (1, 2), (1, 2), (1, 2), (0, 1))
+                ):
+                    a1, b1, l0, l0c, order = flags
+                    depths = (a1 * sm * ka, b1 * sn * kb)
+                    blocks_ = (base_m, base_n, base_k, sm, sn, ka, kb)
+                    yield (used, m, n, *blocks_, *depths, l0, l0, l0c, order)
+
+
+def best_naive(p, soc):
+    rows = np.array([row for row in naive(p, soc) if row[0] <= p.core_count(soc)], dtype=np.int64)
+    fields = {name: rows[:, i] for i, name in enumerate(NAIVE_FIELDS)}
+    fixed = {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "singleCoreK": p.k}
+    columns = Columns(fields | fixed | {"isBias": int(p.bias is not None)})
+    legal = columns.take(legal_mask(columns, p, soc)[0])
+    return float(np.ceil(cost(legal, p, soc).total.min()))
+
+
+def tiny(seed):
+    rng = random.Random(seed)
+    kind = rng.choice(["float16", "int8"])
+    return Problem(
+        m=rng.randint(1, 70),
+        n=rng.randint(1, 70),
+        k=rng.choice([1, 16, 33, 64, 80, 96]),
+        a=kind,
+        bias=rng.choice([None, {"float16": "float32", "int8": "int32"}[kind]]),
+        cores=rng.choice([1, 2, 4, 20]),
+        trans_a=rng.random() < 0.5,
+        trans_b=rng.random() < 0.5,
+        chip=rng.choice(["Ascend910B3", "Ascend910B1", "Ascend950PR_9589", "Ascend310P3"]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_brute_force_finds_nothing_better(seed):
+    p = tiny(seed)
+    soc = p.chip_record
+    start = (soc.launch_cycles or 0) + (soc.start_cycles or 0)
+    ours = solve(p, soc).best.predicted.cycles - start
+    assert ours <= MARGIN * (best_naive(p, soc) - start)
+
+
+EXTENT = st.one_of(
+    st.integers(1, 100),
+    st.integers(1, 5000),
+    st.sampled_from([1, 16, 127, 4093, 4096, 65535, 65536, 128256, 2**31 - 1]),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    m=EXTENT,
+    n=EXTENT,
+    k=EXTENT,
+    kind=st.sampled_from(["float16", "int8"]),
+    flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    cores=st.one_of(st.none(), st.integers(1, 80)),
+    launch=st.sampled_from(["cube", "mix"]),
+    soc=st.sampled_from(["Ascend910B3", "Ascend910B1", "Ascend950PR_9599", "Ascend310P3"]),
+)
+def test_every_plan_is_legal(m, n, k, kind, flags, cores, launch, soc):
+    bias = {"float16": "float16", "int8": "int32"}[kind] if flags[2] else None
+    p = Problem(
+        m=m, n=n, k=k, a=kind, bias=bias, trans_a=flags[0], trans_b=flags[1], cores=cores,
+        launch=launch, chip=soc,
+    )  # fmt: skip
+    record = p.chip_record
+    solution = solve(p, record)
+    for ranked in (solution.best, *solution.alternatives):
+        assert check_tiling(ranked.tiling, p, record).findings == ()
+        assert ranked.predicted == predict(ranked.tiling, p, record)
+    cycles = [r.predicted.cycles for r in (solution.best, *solution.alternatives)]
+    assert cycles == sorted(cycles)
+    assert solution.lower_bound <= cycles[0]
+    assert solution.gap == cycles[0] / solution.lower_bound >= 1
+    assert solution.judged >= len(cycles)
+
+
+@pytest.mark.parametrize("name", chip_names())
+def test_every_chip_of_the_catalogue_is_planned(name):
+    p = problem(chip=name)
+    solution = solve(p, chip(name), count=1)
+    assert check_tiling(solution.best.tiling, p, chip(name)).legal
+    assert len(solution.alternatives) <= 1
+
+
+def test_the_documented_letter_holds_where_it_can():
+    """Shares of cores stay within M and N, and K is whole: what table 1 says to the letter."""
+    for extents in ((1, 1, 1), (7, 9, 5), (100, 3000, 700), (8191, 127, 33)):
+        p = problem(**dict(zip("mnk", extents, strict=True)))
+        found = check_tiling(solve(p, B3).best.tiling, p, B3, reading="documented").findings
+        assert not {f.rule for f in found} & {
+            "SINGLE-CORE-M",
+            "SINGLE-CORE-N",
+            "SINGLE-CORE-K",
+            "MDL-STEP-M",
+            "MDL-STEP-N",
+            "MDL-K-STEP-MULTIPLE",
+            "DEPTH-A1",
+            "DEPTH-B1",
+            "BASE-K-ALIGNMENT",
+        }
+
+
+def test_the_same_request_gives_the_same_answer():
+    for p in (problem(), problem(m=1, n=4096, k=4096), problem(m=30, n=70, k=40, a="int8")):
+        assert solve(p, B3) == solve(replace(p), B3)
+
+
+def test_alternatives_differ_in_split_or_block_and_are_as_many_as_asked():
+    p = problem(m=4096, n=5120, k=4096)
+    solution = solve(p, B3, count=6)
+    assert len(solution.alternatives) == 6
+    keys = [
+        (r.tiling.singleCoreM, r.tiling.singleCoreN, r.tiling.baseM, r.tiling.baseN)
+        for r in (solution.best, *solution.alternatives)
+    ]
+    assert len(set(keys)) == 7
+    assert solve(p, B3, count=0).alternatives == ()
+    assert solve(p, B3, count=0).best == solution.best
+
+
+def test_a_large_product_is_near_its_bound():
+    p = problem(m=8192, n=8192, k=8192)
+    solution = solve(p, B3)
+    assert solution.gap < 1.35  # measured kernels of this size need 1.33 times the Cube's time
+    assert solution.best.predicted.limited_by in {"M", "MTE2"}
+    assert solution.best.tiling.usedCoreNum == 20
+
+
+def test_decode_uses_all_the_memory_there_is():
+    solution = solve(problem(m=1, n=4096, k=4096), B3)
+    assert solution.best.predicted.limited_by in {"HBM", "MTE2"}
+    assert solution.gap < 1.2
+    assert solution.best.tiling.singleCoreM == 1
+
+
+def test_more_cores_never_hurt_and_caps_are_the_chips():
+    cycles = [solve(problem(cores=c), B3).best.predicted.cycles for c in (1, 2, 4, 8, 16, 20)]
+    assert cycles == sorted(cycles, reverse=True)
+    assert solve(problem(cores=99), B3).best == solve(problem(), B3).best
+
+
+def test_unused_fields_are_as_the_vendor_leaves_them():
+    t = solve(problem(), B3).best.tiling
+    assert (t.batchM, t.batchN, t.singleBatchM, t.singleBatchN) == (1, 1, 1, 1)
+    zero = [name for name, value in t.to_json().items() if value == 0]
+    assert {"transLength", "shareMode", "shareL1Size", "depthAL1CacheUB", "mxTypePara"} <= {*zero}
+
+
+def test_what_cannot_be_planned_is_refused_before_any_search():
+    with pytest.raises(RequestError, match=r"^batch must be 1 for planning, got 2"):
+        solve(problem(batch=2), B3)
+    with pytest.raises(RequestError, match="seed 002, table 4"):
+        solve(problem(a="float8_e5m2"), B3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"l0a_bytes": 256}, "L0A-CAPACITY (A's base blocks fit L0A)"),
+        ({"l0b_bytes": 256}, "L0B-CAPACITY (B's base blocks fit L0B)"),
+        ({"l0c_bytes": 512}, "L0C-CAPACITY (C's base blocks fit L0C)"),
+        ({"l1_user_bytes": 600}, "L1-CAPACITY (A's and B's blocks, and bias, fit L1)"),
+    ],
+)
+def test_no_legal_tiling_names_the_rule(changes, rule):
+    with pytest.raises(NoLegalTilingError) as caught:
+        solve(problem(), replace(B3, **changes))
+    text = str(caught.value)
+    assert text.startswith(
+        "256 x 512 x 1024 on Ascend910B3 must have a tiling that satisfies every rule, got none: "
+        f"{rule} excluded "
+    )
+    assert text.endswith(" candidates")
+
+
+def test_the_smallest_buffers_that_hold_one_fractal_suffice():
+    small = replace(B3, l0a_bytes=512, l0b_bytes=512, l0c_bytes=1024, l1_user_bytes=1024)
+    best = solve(problem(), small).best.tiling
+    assert (best.baseM, best.baseN, best.baseK) == (16, 16, 16)
+    assert (best.depthA1, best.depthB1, best.dbL0A, best.dbL0C) == (1, 1, 1, 1)
+    assert check_tiling(best, problem(), small).legal
+
+
+@given(st.integers(1, 5000))
+def test_block_sizes_are_balanced_fractals(extent):
+    sizes = block_sizes(extent).tolist()
+    assert sizes == sorted(set(sizes))
+    for size in sizes:
+        tiles = ceil_div(extent, size)
+        assert size % 16 == 0
+        assert size == align_up(ceil_div(extent, tiles), 16)
+    assert min(sizes) == 16
