@@ -88,7 +88,9 @@ def _tables(soc: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def _products(soc: str) -> list[str]:
-    return [product for table in _tables(soc) for product in table.get("products", [])]
+    """Return the names that may mean `soc`, the most specific first."""
+    tables = reversed(_tables(soc))
+    return [product for table in tables for product in table.get("products", [])]
 
 
 def _load(name: str) -> Chip:

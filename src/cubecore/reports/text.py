@@ -1,5 +1,6 @@
 """Answers as text: plain lines, the same on a terminal, in a pipe and in the documentation."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from cubecore.workflows.run import Run
 from cubecore.workflows.time import Timed
 
 _SHOWN_STALLS = 5
+_FIGURE = re.compile(r"[\d,.]+( us|%|\.\.)?")
+"""A cell that stands to the right of its column."""
 _MAP_LIMIT = 16
 
 
@@ -26,7 +29,8 @@ def table(rows: Iterable[Sequence[Any]], indent: str = "  ") -> list[str]:
     lines = []
     for row in cells:
         parts = [
-            c.rjust(w) if c[:1].isdigit() else c.ljust(w) for c, w in zip(row, widths, strict=True)
+            c.rjust(w) if _FIGURE.fullmatch(c) else c.ljust(w)
+            for c, w in zip(row, widths, strict=True)
         ]
         lines.append((indent + "  ".join(parts)).rstrip())
     return lines
@@ -73,7 +77,10 @@ def plan_text(plan: Plan) -> str:
         f"no tiling can be under {bound} us ({plan.gap:.2f} times)"
     )
     if p.not_modelled:
-        lines.append(f"Not modelled on this chip: {', '.join(p.not_modelled)}")
+        lines.append(
+            f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
+            f"chip: cubecore chips {plan.request.chip.name} names them"
+        )
     rows: list[Sequence[Any]] = [("", "us", "cores", "singleCore M x N", "base M x N x K", "by")]
     for place, ranked in enumerate(plan.alternatives, 2):
         t = ranked.tiling
