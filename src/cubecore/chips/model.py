@@ -151,6 +151,8 @@ class Chip:
         Raises:
             RequestError: a field that chips do not have, or a text that is not its type.
         """
+        if not changes:
+            return self
         values: dict[str, Any] = {}
         for name, text in changes.items():
             values[name] = _parse(name, text)

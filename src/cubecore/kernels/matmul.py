@@ -90,9 +90,11 @@ def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str =
     (`scalar_step_cycles`): what kind of kernel the code is taken to be.
 
     Raises:
-        RequestError: an option of the problem that this kernel does not carry.
+        RequestError: an option of the problem that this kernel does not carry, or a tiling of other
+            extents.
     """
     _refuse_unsupported(problem, tiling)
+    tiling.require_match(problem)
     plan = MatmulPlan(problem, tiling, chip, step)
     blocks = core_blocks(tiling)
     trees: dict[tuple[int, int], CoreTree] = {}
