@@ -16,6 +16,7 @@ from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.spec import Cost, Instruction, Pipe
 from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.timing.memory_system import Demand, MemorySystem
+from cubecore.timing.timeline import Segment
 
 PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
 _INDEX = {p.value: i for i, p in enumerate(PIPES)}
@@ -41,11 +42,13 @@ class CoreClock:
     demand: Callable[[Issue], Demand]
     pause: Pause
     scalar: int = 0
+    record: int = 0
     issued: int = 0
     free: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     done: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     busy: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     stalls: dict[tuple[str, str], int] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         chip = self.chip
@@ -156,17 +159,33 @@ class CoreClock:
         cost = issue.template.cost(self.chip)
         if cost.traffic is not None:
             return self._traffic_handler(issue, issue.template, cost)
-        busy, head, start = cost.busy, cost.idle_head, self._start
+        busy, head = cost.busy, cost.idle_head
+        start = self._recorded(issue.template.name, self._start)
 
         def run(*_: int) -> None:
             self._enqueue(pipe, start, pipe, busy, head)
 
         return run
 
+    def _recorded(self, name: str, action: Callable[..., bool]) -> Callable[..., bool]:
+        """Return `action`, noting when it ran while fewer than `record` segments are noted."""
+        if not self.record:
+            return action
+
+        def note(time: int, pipe: int, *arguments: Any) -> bool:
+            started = action(time, pipe, *arguments)
+            if started and len(self.segments) < self.record:
+                start, end = self._queues[pipe][-1], self.free[pipe]
+                self.segments.append(Segment(PIPES[pipe].value, name, start, end))
+            return started
+
+        return note
+
     def _run_one(self, issue: Issue, template: Instruction, addresses: tuple[int, ...]) -> None:
         pipe, cost = _INDEX[template.pipe.value], template.cost(self.chip)
         if cost.traffic is None:
-            self._enqueue(pipe, self._start, pipe, cost.busy, cost.idle_head)
+            action = self._recorded(template.name, self._start)
+            self._enqueue(pipe, action, pipe, cost.busy, cost.idle_head)
         else:
             self._traffic_handler(issue, template, cost)(*addresses)
 
@@ -193,7 +212,10 @@ class CoreClock:
         names = [operand.mem.name for operand in template.operands()]
         place = names.index("GM")
         demand = self.demand(issue)
-        act = self._store if cost.traffic is not None and cost.traffic.writes else self._load
+        act = self._recorded(
+            template.name,
+            self._store if cost.traffic is not None and cost.traffic.writes else self._load,
+        )
 
         def run(*addresses: int) -> None:
             self._enqueue(pipe, act, pipe, cost, addresses[place], demand)

@@ -46,12 +46,18 @@ def _slot_part(address: Expr, program: Program) -> Expr:
 
 
 def time_launch(
-    launch: Launch, chip: Chip, *, operations: int = 0, peak: int | None = None
+    launch: Launch,
+    chip: Chip,
+    *,
+    operations: int = 0,
+    peak: int | None = None,
+    record: int = 0,
 ) -> Timeline:
     """Return when a launch ends on `chip`.
 
     `operations` counts the useful multiply and add operations, `peak` those that the chip can do in
-    a cycle; with both, the answer has TFLOPS and utilisation.
+    a cycle; with both, the answer has TFLOPS and utilisation. `record` instructions of each group
+    are kept as segments.
 
     Raises:
         RequestError: a cost constant of the chip that no source gives, or a program whose time
@@ -64,7 +70,7 @@ def time_launch(
     bases = _bases(launch)
     groups = _groups(launch, bases)
     start: int = chip.require("start_cycles", "timing")
-    clocks = _run_groups(chip, memory, groups, start)
+    clocks = _run_groups(chip, memory, groups, start, record)
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
     cycles = max(ends) + launch_cycles
@@ -87,6 +93,7 @@ def time_launch(
                 tuple(core.core for core in group.cores),
                 end,
                 {pipe.value: clock.busy[i] for i, pipe in enumerate(PIPES)},
+                tuple(clock.segments),
             )
             for group, clock, end in zip(groups, clocks, ends, strict=True)
         ),
@@ -117,7 +124,7 @@ def _groups(launch: Launch, bases: Mapping[str, int]) -> list[_Group]:
 
 
 def _run_groups(
-    chip: Chip, memory: MemorySystem, groups: list[_Group], start: int
+    chip: Chip, memory: MemorySystem, groups: list[_Group], start: int, record: int
 ) -> list[CoreClock]:
     """Walk every group's tree; whoever asks the memory at the earliest time goes first."""
     hub = getcurrent()
@@ -126,7 +133,7 @@ def _run_groups(
         if len(waiting) > 1:
             hub.switch(time)
 
-    clocks = [CoreClock(chip, memory, group.demand, pause, scalar=start) for group in groups]
+    clocks = [CoreClock(chip, memory, group.demand, pause, start, record) for group in groups]
     waiting: dict[int, int] = dict.fromkeys(range(len(groups)), start)
     threads = [
         greenlet(lambda g=group, c=clock: g.program.run(c, g.slots[0]))

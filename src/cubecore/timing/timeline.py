@@ -18,13 +18,27 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """One instruction on one pipe of a group's cores: when it ran, cycles from the kernel's start."""
+
+    pipe: str
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class CoreTime:
-    """One group of cores that run the same tree: how many, and when they end."""
+    """One group of cores that run the same tree: which, when they end, and what their pipes did.
+
+    `segments` holds the first instructions of the group, as many as were asked for.
+    """
 
     program: str
     cores: tuple[int, ...]
     end_cycles: int
     busy_cycles: dict[str, int]
+    segments: tuple[Segment, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the group as JSON."""
