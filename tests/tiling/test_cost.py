@@ -113,7 +113,7 @@ def test_links_carry_what_the_walk_carries(case):
     assert found["L1->L0B"] == want["L0B"]
     assert found["L0C->GM"] == want["C"]
     step = B3.scalar_step_cycles["MDL"]
-    assert predict(t, p, B3).pipes["SCALAR"] == want["steps"] * step
+    assert predict(t, p, B3).pipes["S"] == want["steps"] * step
 
 
 @settings(max_examples=100, deadline=None)
@@ -191,12 +191,12 @@ def test_one_tile_by_hand():
         "MTE1": int(np.ceil(mte1)),
         "MTE2": int(np.ceil(2 * (load + latency))),
         "FIX": int(np.ceil(fix)),
-        "SCALAR": 450,
+        "S": 450,
     }
     # the scalar unit paces the only step; then the last Mmad and the write
     total = 8695 + 6475 + 1250 + 2 * load + 450 + 10 + fix
     assert found.cycles == int(np.ceil(total))
-    assert found.limited_by == "START"
+    assert found.limited_by == "start-up"
     assert found.not_modelled == ()
 
 
@@ -269,7 +269,7 @@ def test_unknown_constants_are_named_and_cost_nothing():
     old = chip("Ascend310P3")
     found = predict(tiling(), problem(), old)
     assert "scalar_step_cycles" in found.not_modelled
-    assert found.pipes["SCALAR"] == 0
+    assert found.pipes["S"] == 0
     assert found.us is not None
     kirin = chip("Kirin9030")
     p = problem(chip="Kirin9030")

@@ -191,7 +191,8 @@ def stays(case: Case, rows: Columns, *, thorough: bool) -> tuple[Stay, Stay]:
     """Return the ways that A and B may stay in L1 for every base block of `rows`.
 
     All of K with one, two, half of the or all tiles; or as many base-K blocks as a share of L1
-    holds, balanced or a divisor of K's blocks. `thorough` tries more shares and single buffers.
+    holds, or L1 beside all of the other's K, balanced or a divisor of K's blocks. `thorough` tries
+    more shares and single buffers.
     """
     t = rows
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -206,8 +207,10 @@ def stays(case: Case, rows: Columns, *, thorough: bool) -> tuple[Stay, Stay]:
     m_tiles = ceil_div(np.minimum(t.singleCoreM, t.M), t.baseM)
     n_tiles = ceil_div(np.minimum(t.singleCoreN, t.N), t.baseN)
     ways = _thorough_ways if thorough else _quick_ways
-    a = ways(k_steps, m_tiles, size // a_block, joint, divisors)
-    b = ways(k_steps, n_tiles, size // b_block, joint, divisors)
+    beside_b = np.maximum(size - k_steps * b_block, 0) // (2 * a_block)
+    beside_a = np.maximum(size - k_steps * a_block, 0) // (2 * b_block)
+    a = ways(k_steps, m_tiles, size // a_block, [*joint, beside_b], divisors)
+    b = ways(k_steps, n_tiles, size // b_block, [*joint, beside_a], divisors)
     return (
         _stay(a, k_steps, m_tiles, size // a_block + 1),
         _stay(b, k_steps, n_tiles, size // b_block + 1),

@@ -37,7 +37,7 @@ class Prediction:
     """What the closed form expects of one tiling.
 
     `us` is None where the chip's clock is unknown. `limited_by` is the busiest of the pipes (M,
-    MTE1, MTE2, FIX, SCALAR), HBM and START (launch and start-up). `pipes` are busy cycles of the
+    MTE1, MTE2, FIX, S the scalar unit), HBM and start-up. `pipes` are busy cycles of the
     fullest core, `bytes` what its links carry, and HBM what device memory serves to all.
     """
 
@@ -92,7 +92,7 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     later = np.maximum(pipes["MTE2"] - a.mean_cycles - b.mean_cycles, 0) + chain / groups
     busy = np.maximum(chain, np.maximum(_scalar_path(w, pipes), later))
     fill = (chip.hbm_latency_cycles or 0) + a.first_cycles + b.first_cycles
-    clients = _clients(t, problem, chip)
+    clients = clients_per_core(t, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes)
     served = (chip.hbm_latency_cycles or 0) + hbm + chain / groups
@@ -106,7 +106,7 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     )
 
 
-def _clients(t: Any, problem: Problem, chip: Chip) -> Any:
+def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     """Return how many clients one AI Core serves in turn: 1, or up to 2 in a mix launch (D12)."""
     if problem.launch == "cube":
         return 1
@@ -137,7 +137,7 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
         "MTE1": mte1,
         "MTE2": mte2,
         "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles),
-        "SCALAR": w.steps * step,
+        "S": w.steps * step,
     }
     carried = {
         "GM->L1": a.core_bytes + b.core_bytes,
@@ -168,7 +168,7 @@ def _chain(case: Case, w: Walk, pipes: Mapping[str, Any], a: Loads, b: Loads) ->
 
 def _scalar_path(w: Walk, pipes: Mapping[str, Any]) -> Any:
     """Return the cycles when the scalar unit sets the pace: its own, the last Mmad and write."""
-    return pipes["SCALAR"] + pipes["M"] / w.steps + pipes["FIX"] / w.tiles
+    return pipes["S"] + pipes["M"] / w.steps + pipes["FIX"] / w.tiles
 
 
 def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
@@ -178,7 +178,7 @@ def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
         RequestError: the catalogue has no Cube rate for the input types on `chip`.
     """
     c = cost(tiling, problem, chip)
-    busy = {**c.pipes, "HBM": c.hbm, "START": c.start}
+    busy = {**c.pipes, "HBM": c.hbm, "start-up": c.start}
     cycles = math.ceil(c.total)
     return Prediction(
         us=chip.microseconds(cycles),

@@ -1,7 +1,7 @@
 """The solver: every core split, base block and stay in L1 worth looking at, ranked by the cost.
 
-In stages, each over arrays: core splits, cut by a bound; base blocks of the best splits, cut by a
-bound; a few ways to use L1 for the best blocks, by the closed form; all ways for the best of those.
+In stages, each over arrays: core splits and base blocks of the best, both cut by an estimate; a few
+ways to use L1 for the best blocks, by the closed form; all ways for the best of those.
 Every candidate passes the rules that `check_tiling` applies (edition 000, effective).
 """
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
-from cubecore.tiling.bounds import best_splits, promising_blocks
 from cubecore.tiling.candidates import Columns, Stay, base_blocks, concatenate, core_splits, stays
 from cubecore.tiling.cost import Prediction, cost, lower_bound, predict
+from cubecore.tiling.estimate import best_splits, promising_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask, rule_named
 from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
-from cubecore.tiling.rules_buffers import l0a_capacity, l0b_capacity, l0c_capacity, l1_capacity
+from cubecore.tiling.rules_buffers import l1_capacity
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
 
@@ -95,9 +95,12 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
     case = Case(None, problem, chip)
     excluded: Counter[str] = Counter()
     splits = best_splits(case, core_splits(case, problem.core_count(chip)))
-    blocks = _within(case, base_blocks(case, splits), excluded, _L0_RULES)
-    if len(blocks) == 0:
+    blocks = base_blocks(case, splits)
+    fits, by_rule = legal_mask(blocks.with_fields(**_LEAST_STAY), problem, chip)
+    excluded.update(by_rule)
+    if not fits.any():
         raise _no_tiling(case, excluded)
+    blocks = blocks.take(fits)
     blocks = blocks.take(promising_blocks(case, blocks))
     rough = _judge(case, blocks, excluded, thorough=False)
     if len(rough.tilings) == 0:
@@ -117,11 +120,16 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
     )
 
 
-_L0_RULES = (
-    ("L0A-CAPACITY", l0a_capacity),
-    ("L0B-CAPACITY", l0b_capacity),
-    ("L0C-CAPACITY", l0c_capacity),
-)
+_LEAST_STAY = {
+    "stepM": 1,
+    "stepN": 1,
+    "stepKa": 1,
+    "stepKb": 1,
+    "depthA1": 1,
+    "depthB1": 1,
+    "iterateOrder": 0,
+}
+"""A base block that breaks a rule with one block of A and of B in L1 breaks it with more."""
 _L1_RULES = (
     ("L1-CAPACITY", l1_capacity),
     ("MDL-STEP-M", mdl_step_m),
@@ -148,10 +156,6 @@ def _holds(
         excluded[name] += int(mask.size - np.count_nonzero(holds))
         mask &= holds
     return mask
-
-
-def _within(case: Case, columns: Columns, excluded: Counter[str], rules: Any) -> Columns:
-    return columns.take(_holds(case, columns, rules, excluded, (len(columns),)))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import Chip, costs
+from cubecore.dtypes import ElementType
+from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT
 from cubecore.units import ceil_div
@@ -129,9 +131,8 @@ def _loads(
     is_a = operand == "a"
     kind = case.a if is_a else case.b
     whole = case.problem.m if is_a else case.problem.n
-    k_inner = is_a != (case.problem.trans_a if is_a else case.problem.trans_b)
+    k_inner = has_k_inner(case.problem, operand)
     stored = case.problem.k if k_inner else whole
-    pitch = kind.bytes_of(stored)
     inner, outer = (1, 0) if k_inner else (0, 1)
     mean = (extent[0] / grid[0], extent[1] / grid[1])
     row_bytes = kind.bytes_of(mean[inner] * 8) / 8
@@ -139,9 +140,9 @@ def _loads(
     share = _miss_share(chip, passes, distance)
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     exposed = (1 - (chip.gm_latency_overlap or 0)) * (near + share * (far - near))
-    one = _transfer(chip, mean[outer], row_bytes, pitch, row_elements=stored, exposed=exposed)
+    one = transfer(chip, kind, mean[outer], row_bytes, stored=stored, exposed=exposed)
     chunk_row = kind.bytes_of(chunk[inner])
-    first = _transfer(chip, chunk[outer], chunk_row, pitch, row_elements=stored, exposed=0)
+    first = transfer(chip, kind, chunk[outer], chunk_row, stored=stored, exposed=0)
     return Loads(
         count=count,
         cycles=count * one,
@@ -152,15 +153,21 @@ def _loads(
     )
 
 
-def _transfer(
-    chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any, *, row_elements: int, exposed: Any
+def has_k_inner(problem: Problem, operand: str) -> bool:
+    """Whether the stored rows of A or B run along K."""
+    return not problem.trans_a if operand == "a" else problem.trans_b
+
+
+def transfer(
+    chip: Chip, kind: ElementType, rows: Any, row_bytes: Any, *, stored: int, exposed: Any
 ) -> Any:
     """Return MTE2's cycles to bring one chunk, with the exposed part of each transfer's latency.
 
-    A stored row longer than 65535 elements is beyond the stride of one transfer: its chunk comes
-    row by row.
+    `stored` is the length of a stored row in elements. Beyond 65535 the rows are further apart than
+    one transfer can stride, and the chunk comes row by row.
     """
-    if row_elements <= ND_INNER_LIMIT:
+    pitch_bytes = kind.bytes_of(stored)
+    if stored <= ND_INNER_LIMIT:
         return costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes) + exposed
     return rows * (costs.gm_to_l1_cycles(chip, 1, row_bytes, pitch_bytes) + exposed)
 

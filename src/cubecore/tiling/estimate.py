@@ -1,0 +1,153 @@
+"""What cuts the solver's search: estimates of what a core split or a base block can come to.
+
+They are quick where the cost is exact: K steps of one plausible length, and the fewest passes over
+the operands that L1 could allow. Functions return what to keep, ties in the order given.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import costs
+from cubecore.tiling.candidates import Columns
+from cubecore.tiling.cost import TEMPLATE, clients_per_core, lower_bound
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.walk import has_k_inner, transfer
+from cubecore.units import align_up, ceil_div
+
+SPLITS_KEPT, BLOCKS_KEPT = 24, 128
+
+
+def smallest(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the positions of the `count` smallest values, in ascending order; ties by position."""
+    if len(values) > count:
+        near = np.nonzero(values <= np.partition(values, count)[count])[0]
+    else:
+        near = np.arange(len(values))
+    return np.asarray(near[np.argsort(values[near], kind="stable")[:count]])
+
+
+def best_splits(case: Case, splits: Columns) -> Columns:
+    """Keep the splits with the least estimate: Cube, bytes into L1, bytes out, the fullest core."""
+    if len(splits) <= SPLITS_KEPT:
+        return splits
+    problem, chip = case.problem, case.chip
+    m, n, k = splits.singleCoreM.astype(float), splits.singleCoreN.astype(float), problem.k
+    cube = costs.mad_cycles(chip, case.a, m, n, k)
+    rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle or 1
+    loaded = (case.a.bytes_of(m * k) + case.b.bytes_of(n * k)) / rate
+    written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
+    most = np.maximum(np.maximum(cube, loaded), written)
+    clients = clients_per_core(splits, problem, chip)
+    return splits.take(smallest(clients * (most + 1e-3 * (cube + loaded)), SPLITS_KEPT))
+
+
+def _estimate(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return cycles on the fullest core for each base block, and of its edges.
+
+    The edges are the first block's load and the last tile.
+    """
+    t, chip, problem = blocks, case.chip, case.problem
+    m = np.minimum(t.singleCoreM, t.M).astype(float)
+    n, k = np.minimum(t.singleCoreN, t.N).astype(float), float(problem.k)
+    m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
+    tiles = m_tiles * n_tiles
+    steps = tiles * k_steps
+    mte2 = _least_loads(case, t, (m, n, k), (m_tiles, n_tiles))
+    a, b = case.a.bytes_of(m * k), case.b.bytes_of(n * k)
+    cube = costs.mad_cycles(chip, case.a, m, n, k) + steps * (chip.mad_queued_cycles or 0)
+    heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
+    mte1 = costs.l1_to_l0a_cycles(chip, a * n_tiles) + costs.l1_to_l0b_cycles(chip, b * m_tiles)
+    mte1 = mte1 + steps * heads
+    stage = np.where(t.dbL0A == 2, np.maximum(mte1 + cube / steps, cube), mte1 + cube)
+    fix = tiles * costs.l0c_to_gm_cycles(chip, m / m_tiles, problem.c_type.bytes_of(m * n) / tiles)
+    chain = np.where(t.dbL0C == 2, np.maximum(stage + fix / tiles, fix), stage + fix)
+    scalar = steps * (chip.scalar_step_cycles or {}).get(TEMPLATE, 0)
+    first = case.a.bytes_of(np.minimum(t.baseM, m)) + case.b.bytes_of(np.minimum(t.baseN, n))
+    rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle or 1
+    edges = first * np.minimum(t.baseK, k) / rate
+    clients = clients_per_core(t, problem, chip)
+    busy = np.maximum(np.maximum(chain, scalar), mte2) + edges
+    return clients * busy, edges + chain / tiles
+
+
+def _least_loads(
+    case: Case, t: Columns, extent: tuple[Any, Any, float], tiles: tuple[Any, Any]
+) -> Any:
+    """Return MTE2's cycles with the fewest passes over A and B that L1 could allow.
+
+    One is read once, by itself or in panels of all K; the other once for each panel or part of the
+    first that L1 holds; or each is read again for every tile of the other axis.
+    """
+    m, n, k = extent
+    chip = case.chip
+    size = chip.l1_user_bytes
+    a, b = case.a.bytes_of(m * k), case.b.bytes_of(n * k)
+    rows, columns = align_up(t.baseM, case.row_align), align_up(t.baseN, case.column_align)
+    a_panel, b_panel = case.a.bytes_of(rows * k), case.b.bytes_of(columns * k)
+    a_pair, b_pair = 2 * case.a.bytes_of(rows * t.baseK), 2 * case.b.bytes_of(columns * t.baseK)
+    both = a_panel + b_panel <= size
+    b_again = np.where(a <= size, 1, np.where(both, ceil_div(a, size), tiles[0]))
+    a_again = np.where(b <= size, 1, np.where(both, ceil_div(b, size), tiles[1]))
+    near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+    touched = a_panel * ceil_div(t.M, t.singleCoreM) + b_panel * ceil_div(t.N, t.singleCoreN)
+    missing = 1 - np.exp(-touched / chip.l2_bytes) if chip.l2_bytes else 1.0
+    later = near + missing * (far - near)
+    first_a, again_a = _pass_cycles(case, "a", (t.baseM, m, tiles[0]), (far, later))
+    first_b, again_b = _pass_cycles(case, "b", (t.baseN, n, tiles[1]), (far, later))
+    a_most, b_most = again_a * (tiles[1] - 1), again_b * (tiles[0] - 1)
+    more = np.minimum(
+        np.where(a_panel + b_pair <= size, again_b * (b_again - 1), a_most + b_most),
+        np.where(b_panel + a_pair <= size, again_a * (a_again - 1), a_most + b_most),
+    )
+    return first_a + first_b + more
+
+
+def _pass_cycles(
+    case: Case, operand: str, axis: tuple[Any, Any, Any], latencies: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """Return MTE2's cycles to read an operand in chunks that fill a quarter of L1.
+
+    One result for each of the latencies. `axis` is (base block, extent, tiles) along M or N.
+    """
+    base, extent, tiles = axis
+    chip, problem = case.chip, case.problem
+    kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
+    most = chip.l1_user_bytes * 8 // (4 * kind.bits * base)
+    chunks = ceil_div(float(problem.k), np.maximum(most, 1))
+    length, rows, stored = problem.k / chunks, extent / tiles, whole
+    if has_k_inner(problem, operand):
+        length, rows, stored = rows, length, problem.k
+    row_bytes = kind.bytes_of(rows)
+    shown = 1 - (chip.gm_latency_overlap or 0)
+    first, again = (
+        transfer(chip, kind, length, row_bytes, stored=stored, exposed=shown * latency)
+        for latency in latencies
+    )
+    return chunks * tiles * first, chunks * tiles * again
+
+
+def promising_blocks(case: Case, blocks: Columns) -> NDArray[Any]:
+    """Return the positions of the blocks worth a look: least estimate, overall and of each split.
+
+    Where device memory is busy longer than any core, all blocks within its time are equal but for
+    the first load and the last tile: those with the least of it are kept too.
+    """
+    cycles, edges = _estimate(case, blocks)
+    start = (case.chip.launch_cycles or 0) + (case.chip.start_cycles or 0)
+    floor = lower_bound(case.problem, case.chip) - start
+    hidden = np.maximum(cycles, floor) + edges
+    kept = [smallest(cycles, BLOCKS_KEPT), smallest(hidden, BLOCKS_KEPT // 4)]
+    return np.unique(np.concatenate([*kept, _best_of_each_split(blocks, cycles)]))
+
+
+def _best_of_each_split(blocks: Columns, cycles: NDArray[Any]) -> NDArray[Any]:
+    """Return the positions of every core split's best block, for what the estimate cannot see."""
+    single_m, single_n = blocks.singleCoreM, blocks.singleCoreN
+    split = single_m * (int(single_n.max()) + 1) + single_n
+    group = np.searchsorted(np.unique(split), split)
+    least = np.full(int(group.max()) + 1, np.inf)
+    np.minimum.at(least, group, cycles)
+    best = np.nonzero(cycles == least[group])[0]
+    return np.asarray(best[np.unique(group[best], return_index=True)[1]])
