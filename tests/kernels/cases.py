@@ -1,0 +1,166 @@
+"""Random problems and random legal tilings of them, and runs with whole-number operands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cubecore.tiling.problem import Epilogue, Problem
+from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.struct import TCubeTiling
+from harness import A2, Array, MatmulRun, expected, make_tiling, run_matmul, whole_numbers
+
+KINDS = tuple(
+    {"a": "float16", "trans_a": ta, "trans_b": tb, "bias": bias, "c": c}
+    for ta in (False, True)
+    for tb in (False, True)
+    for bias in (None, "float32", "float16")
+    for c in ("float32", "float16")
+) + tuple(
+    {"a": "int8", "trans_a": ta, "trans_b": tb, "bias": bias, "c": "int32"}
+    for ta in (False, True)
+    for tb in (False, True)
+    for bias in (None, "int32")
+)
+
+
+def kind_id(kind: Mapping[str, Any]) -> str:
+    """Return a short name of one of `KINDS`."""
+    trans = ("t" if kind["trans_a"] else "n") + ("t" if kind["trans_b"] else "n")
+    return f"{kind['a']}-{trans}-bias {kind['bias']}-{kind['c']}"
+
+
+def make(kind: Mapping[str, Any], m: int, n: int, k: int, **more: Any) -> Problem:
+    """Return a problem of a kind."""
+    relu = more.pop("relu", False)
+    return Problem(m=m, n=n, k=k, epilogue=Epilogue(relu=relu), **{**kind, **more})
+
+
+def draw_extent(rng: np.random.Generator, largest: int) -> int:
+    """Return an extent: small, or one beside a multiple of 16 or 32, or any."""
+    style = rng.integers(4)
+    if style == 0:
+        return int(rng.integers(1, 18))
+    if style == 1:
+        return max(1, int(16 * rng.integers(1, largest // 16 + 1) + rng.integers(-1, 2)))
+    if style == 2:
+        return int(16 * rng.integers(1, largest // 16 + 1))
+    return int(rng.integers(1, largest + 1))
+
+
+def draw_problem(rng: np.random.Generator, largest: int = 150) -> Problem:
+    """Return a random problem of any kind."""
+    kind = KINDS[rng.integers(len(KINDS))]
+    if rng.integers(3) == 0:
+        kind = KINDS[len(KINDS) - 1 - rng.integers(8)]
+    m, n, k = (draw_extent(rng, largest) for _ in range(3))
+    return make(kind, m, n, k, relu=bool(rng.integers(2)))
+
+
+def draw_tiling(rng: np.random.Generator, problem: Problem, tries: int = 200) -> TCubeTiling:
+    """Return a random legal tiling: everything that the rules leave open is drawn."""
+    for _ in range(tries):
+        drawn = _draw(rng, problem)
+        if drawn is not None and check_tiling(drawn, problem, A2).legal:
+            return drawn
+    raise AssertionError(f"no legal tiling in {tries} tries for {problem}")
+
+
+def _share(rng: np.random.Generator, extent: int) -> int:
+    """Return a core's share: all of it (even rounded up), some fractals, or any number."""
+    style = rng.integers(5)
+    if style <= 1:
+        return extent
+    if style == 2:
+        return -(-extent // 16) * 16
+    if style == 3:
+        return int(min(extent, 16 * rng.integers(1, -(-extent // 16) + 1)))
+    return int(rng.integers(max(1, extent // 4), extent + 1))
+
+
+def _steps(rng: np.random.Generator, blocks: int) -> int:
+    style = rng.integers(4)
+    if style == 0:
+        return blocks
+    if style == 1:
+        return 1
+    return int(rng.integers(1, blocks + 2))
+
+
+def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
+    single_m, single_n = _share(rng, p.m), _share(rng, p.n)
+    cores = -(-p.m // single_m) * -(-p.n // single_n)
+    if cores > A2.aic_count:
+        return None
+    most = [-(-extent // 16) for extent in (single_m, single_n, p.k)]
+    base_m, base_n, base_k = (
+        16 * int(rng.integers(1, (min(blocks, 6) if rng.integers(4) else 12) + 1))
+        for blocks in most
+    )
+    k_blocks = -(-p.k // base_k)
+    step_ka, step_kb = _steps(rng, k_blocks), _steps(rng, k_blocks)
+    step_m = 1 if step_ka < k_blocks else int(rng.integers(1, -(-single_m // base_m) + 2))
+    step_n = 1 if step_kb < k_blocks else int(rng.integers(1, -(-single_n // base_n) + 2))
+    return make_tiling(
+        p,
+        singleCoreM=single_m,
+        singleCoreN=single_n,
+        baseM=base_m,
+        baseN=base_n,
+        baseK=base_k,
+        stepM=step_m,
+        stepN=step_n,
+        stepKa=step_ka,
+        stepKb=step_kb,
+        depthA1=step_m * step_ka * int(rng.integers(1, 3)),
+        depthB1=step_n * step_kb * int(rng.integers(1, 3)),
+        dbL0A=int(rng.integers(1, 3)),
+        dbL0B=int(rng.integers(1, 3)),
+        dbL0C=int(rng.integers(1, 3)),
+        iterateOrder=int(rng.integers(2)),
+    )
+
+
+def draw_operands(rng: np.random.Generator, p: Problem) -> dict[str, Array]:
+    """Return whole numbers; int8 uses its whole range, int32 most of it."""
+    shapes = {
+        "a": (p.k, p.m) if p.trans_a else (p.m, p.k),
+        "b": (p.n, p.k) if p.trans_b else (p.k, p.n),
+    }
+    if p.a == "int8":
+        found = {
+            name: rng.integers(-128, 128, shape).astype(np.int8) for name, shape in shapes.items()
+        }
+        if p.bias is not None:
+            found["bias"] = rng.integers(-(2**29), 2**29, p.n).astype(np.int32)
+        return found
+    found = {name: whole_numbers(rng, shape, p.a) for name, shape in shapes.items()}
+    if p.bias is not None:
+        found["bias"] = rng.integers(-2048, 2049, p.n).astype(p.bias)
+    return found
+
+
+def exact(p: Problem, operands: Mapping[str, Array]) -> Array:
+    """Return C as it must be, to the bit: whole numbers, then relu, then C's type."""
+    wide = expected(p, operands)
+    if p.epilogue.relu:
+        wide = np.maximum(wide, 0)
+    return wide.astype(p.c_type.numpy)
+
+
+def brief(tiling: TCubeTiling) -> str:
+    """Return the fields that are not 0, to paste into `make_tiling`."""
+    return ", ".join(
+        f"{k}={v}" for k, v in tiling.to_json().items() if v and k not in {"M", "N", "Ka", "Kb"}
+    )
+
+
+def assert_right(p: Problem, tiling: TCubeTiling, operands: Mapping[str, Array]) -> MatmulRun:
+    """Run; every element is written, exact, and nothing is found."""
+    ran = run_matmul(p, tiling, operands)
+    told = f"{p}\n{brief(tiling)}"
+    assert not ran.findings, f"{ran.findings[0].message}\n{told}"
+    assert ran.written.all(), told
+    wrong = ran.c != exact(p, operands)
+    assert not wrong.any(), f"{int(wrong.sum())} wrong, first at {np.argwhere(wrong)[0]}\n{told}"
+    return ran

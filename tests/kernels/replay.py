@@ -1,0 +1,43 @@
+"""Executing one core's instructions in another order than the program's."""
+
+from collections.abc import Mapping, Sequence
+
+from cubecore.isa.launch import Launch
+from cubecore.isa.program import Location
+from cubecore.machine.core import Core, CoreId
+from cubecore.machine.findings import Finding
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.scheduler import Task, run
+from cubecore.tiling.problem import Problem
+from harness import A2, Array, Issued, tensor_of
+
+HERE = Location("replay", 0, "replay")
+
+
+def replay(
+    launch: Launch, problem: Problem, order: Sequence[Issued], operands: Mapping[str, Array]
+) -> tuple[Array, tuple[Finding, ...]]:
+    """Return C and findings after core 0 ran `order`, a reordered `harness.listing` of it."""
+    gm = GlobalMemory()
+    placed = {
+        spec.name: gm.allocate(spec.name, spec.size_bytes)
+        if spec.output
+        else gm.place(spec.name, operands[spec.name])
+        for spec in launch.tensors
+    }
+
+    def moved(template, addresses):
+        for operand, address in zip(template.operands(), addresses, strict=True):
+            if operand.mem.name == "GM":
+                name, offset = tensor_of(launch, address)
+                yield placed[name].address + offset
+            else:
+                yield address
+
+    def body(core: Core) -> None:
+        for template, addresses in order:
+            core.record(template, tuple(moved(template, addresses)), HERE)
+
+    outcome = run(A2, gm, [Task(CoreId(0), body)])
+    c = placed["c"].buffer.data.view(problem.c_type.numpy).reshape(problem.m, problem.n)
+    return c, outcome.findings

@@ -1,0 +1,517 @@
+"""The matmul kernel: right to the bit for every kind of product, and in every order flags allow."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.isa.cube import Mad
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.spec import Mem
+from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.tiling.problem import Epilogue, Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.rules_buffers import l1_capacity
+from harness import A2, expected, issued, listing, make_tiling, run_matmul, tensor_of
+from kernels.cases import (
+    KINDS,
+    assert_right,
+    brief,
+    draw_operands,
+    draw_problem,
+    draw_tiling,
+    exact,
+    kind_id,
+    make,
+)
+from kernels.queues import HappensBefore, OrderError, accesses, interleave
+from kernels.replay import replay
+
+SHAPES = [
+    (1, 1, 1),
+    (1, 40, 70),
+    (17, 1, 33),
+    (16, 16, 32),
+    (31, 65, 1),
+    (113, 47, 129),
+    (330, 210, 190),
+]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=kind_id)
+HALF = {"a": "float16", "c": "float32"}
+INT8 = {"a": "int8", "c": "int32"}
+
+
+def check_right(problem, seed=0, **fields):
+    """Run `make_tiling(problem, **fields)`, which must be legal, with whole numbers."""
+    tiling = make_tiling(problem, **fields)
+    found = check_tiling(tiling, problem, A2)
+    assert found.legal, [f.message for f in found.findings]
+    return assert_right(problem, tiling, draw_operands(np.random.default_rng(seed), problem))
+
+
+# --- the plan's tiling
+
+
+@every_kind
+def test_the_plans_tiling_gives_the_exact_product(kind):
+    for number, shape in enumerate(SHAPES):
+        problem = make(kind, *shape, relu=number % 2 == 1)
+        plan = cubecore.plan(problem)
+        assert check_tiling(plan.tiling, problem, A2).legal
+        assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(number), problem))
+
+
+@pytest.mark.sweep
+@every_kind
+@pytest.mark.parametrize("cores", [1, 20])
+def test_the_plans_tiling_over_many_shapes(kind, cores):
+    rng = np.random.default_rng(12345)
+    for number in range(25):
+        shape = (int(x) for x in rng.integers(1, 500, 3))
+        problem = make(kind, *shape, relu=number % 2 == 1, cores=cores)
+        assert_right(problem, cubecore.plan(problem).tiling, draw_operands(rng, problem))
+
+
+# --- shapes of tails
+
+
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_one_row_of_a_is_gemv(kind, trans_a):
+    problem = make(kind, 1, 37, 100, trans_a=trans_a)
+    check_right(problem, baseN=32, baseK=32, stepKa=2, depthA1=4, dbL0A=2)
+    mads = issued(matmul_launch(problem, make_tiling(problem), A2), Mad)
+    assert {template.m for template, _ in mads} == {1}
+
+
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+@pytest.mark.parametrize(("base_k", "step_ka"), [(16, 1), (16, 3), (32, 2), (48, 7), (80, 5)])
+@pytest.mark.parametrize("m", [33, 65])
+def test_a_tail_of_one_row_is_an_m_1_product_in_gemvs_layout(kind, base_k, step_ka, m):
+    problem = make(kind, m, 40, 145)
+    fields = {"baseM": 32, "baseK": base_k, "stepKa": step_ka, "stepKb": step_ka, "dbL0A": 2}
+    check_right(problem, **fields, depthA1=2 * step_ka)
+    mads = issued(matmul_launch(problem, make_tiling(problem, **fields), A2), Mad)
+    assert {template.m for template, _ in mads} == {32, 1}
+
+
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_a_one_row_tail_behind_other_tiles_of_its_chunk(kind):
+    problem = make(kind, 49, 33, 40)
+    check_right(problem, baseM=16, baseK=16, stepM=4, stepKa=3, depthA1=24, dbL0A=2)
+
+
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_a_transposed_one_row_tail_is_computed_as_two_rows(kind):
+    problem = make(kind, 33, 40, 50, trans_a=True)
+    check_right(problem, baseM=32, baseK=32, stepKa=2)
+    mads = issued(matmul_launch(problem, make_tiling(problem, baseM=32), A2), Mad)
+    assert {template.m for template, _ in mads} == {32, 2}
+
+
+@every_kind
+def test_a_one_column_tail_in_n(kind):
+    check_right(make(kind, 20, 33, 40), baseN=32, stepKb=3, dbL0B=2)
+
+
+@every_kind
+def test_a_one_element_tail_in_k(kind):
+    check_right(make(kind, 20, 33, 97), baseK=32, baseN=32, dbL0A=2, dbL0B=2, dbL0C=2)
+
+
+@every_kind
+def test_one_element_in_every_direction(kind):
+    check_right(make(kind, 1, 1, 1, relu=True))
+
+
+# --- steps, buffers, orders
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_k_steps_that_do_not_nest(kind, order):
+    problem = make(kind, 40, 40, 320, bias="float32" if kind is HALF else "int32")
+    fields = {"baseK": 32, "iterateOrder": order, "dbL0A": 2, "dbL0B": 2}
+    check_right(problem, **fields, stepKa=5, stepKb=3, depthA1=10, depthB1=6)
+
+
+@every_kind
+@pytest.mark.parametrize("order", [0, 1])
+def test_several_tiles_in_a_chunk_where_k_is_whole(kind, order):
+    check_right(
+        make(kind, 100, 120, 70),
+        baseM=32,
+        baseN=16,
+        baseK=64,
+        stepM=2,
+        stepN=3,
+        stepKa=2,
+        stepKb=2,
+        depthA1=8,
+        depthB1=12,
+        iterateOrder=order,
+    )
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_one_operand_stays_while_the_other_streams(order):
+    problem = make(HALF, 100, 120, 200)
+    fields = {"baseK": 32, "iterateOrder": order, "dbL0C": 2, "baseM": 32, "baseN": 32}
+    check_right(problem, **fields, stepM=3, stepKa=7, depthA1=42, stepKb=2, depthB1=4)
+    check_right(problem, **fields, stepN=3, stepKb=7, depthB1=42, stepKa=2, depthA1=4)
+
+
+@pytest.mark.parametrize("base_k", [16, 48, 80])
+@pytest.mark.parametrize("trans", [(True, True), (True, False), (False, False)])
+def test_int8_base_k_of_sixteens_is_padded_on_chip(base_k, trans):
+    problem = make(INT8, 50, 70, 161, trans_a=trans[0], trans_b=trans[1])
+    check_right(problem, baseK=base_k, stepKa=4, stepKb=2, depthA1=8, depthB1=4)
+
+
+@pytest.mark.parametrize("base", [16, 48])
+@pytest.mark.parametrize("step", [1, 3])
+def test_int8_blocks_of_half_a_square_transposed(base, step):
+    problem = make(INT8, 3 * base + 5, 3 * base + 7, 64, trans_a=True, trans_b=False)
+    steps = {"stepM": step, "stepN": step, "stepKa": 2, "stepKb": 2}
+    fields = {"baseM": base, "baseN": base, "baseK": 32, "dbL0A": 2, "dbL0B": 2}
+    check_right(problem, **fields, **steps, depthA1=4 * step, depthB1=2 * step)
+
+
+# --- cores
+
+
+def test_blocks_beyond_the_matrix_are_not_computed():
+    problem = make(HALF, 40, 50, 60)
+    check_right(problem, singleCoreM=48, singleCoreN=64, baseM=48, baseN=64)
+
+
+def test_ragged_blocks_on_many_cores():
+    problem = make(INT8, 100, 90, 60, bias="int32")
+    check_right(problem, singleCoreM=31, singleCoreN=19, baseN=32)
+
+
+def test_as_many_cores_as_there_are_rows():
+    check_right(make(HALF, 20, 30, 40), singleCoreM=1)
+
+
+def test_a_share_that_starts_at_an_odd_element():
+    check_right(make(INT8, 33, 35, 37, trans_a=True, bias="int32"), singleCoreM=7, singleCoreN=9)
+
+
+@pytest.mark.parametrize("cores", [1, 3, 20])
+def test_idle_cores_do_no_harm(cores):
+    problem = make(HALF, 70, 30, 50, cores=cores)
+    plan = cubecore.plan(problem)
+    assert plan.tiling.usedCoreNum <= cores
+    assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(1), problem))
+
+
+# --- long rows
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_rows_of_k_longer_than_one_transfer_can_stride(kind, check):
+    problem = make(kind, 3, 2, 70_000, trans_b=True, intrinsics_check=check)
+    operands = {
+        "a": np.random.default_rng(0).integers(-1, 2, (3, 70_000)).astype(problem.a_type.numpy),
+        "b": np.random.default_rng(1).integers(-1, 2, (2, 70_000)).astype(problem.a_type.numpy),
+    }
+    assert_right(problem, cubecore.plan(problem).tiling, operands)
+
+
+@pytest.mark.parametrize("extents", [(3, 70_000, 5), (70_000, 3, 5)])
+@pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
+def test_rows_of_m_or_n_longer_than_one_transfer_can_stride(kind, extents):
+    problem = make(kind, *extents, trans_a=True)
+    plan = cubecore.plan(problem)
+    assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(0), problem))
+
+
+def test_a_long_bias_is_read_tile_by_tile():
+    problem = make(HALF, 3, 70_000, 5, bias="float16")
+    check_right(problem, singleCoreN=3504, baseN=256)
+
+
+@pytest.mark.parametrize(
+    "extents", [(128, 151_936, 4096), (1, 70_000, 4096), (3, 70_000, 5), (35, 30_086, 7)]
+)
+def test_a_wide_product_with_bias_has_a_plan(extents):
+    m, n, k = extents
+    problem = make(HALF, m, n, k, bias="float32")
+    assert cubecore.check(cubecore.plan(problem).tiling, problem).legal
+
+
+def test_a_pitch_of_exactly_65535_and_one_more():
+    for n in (65_535, 65_536):
+        problem = make(HALF, 2, n, 3)
+        fields = {"singleCoreN": 4096, "baseN": 512, "baseM": 16, "baseK": 16}
+        check_right(problem, **fields)
+
+
+# --- values at the edge of their types
+
+
+def test_float16_results_beyond_its_range_are_its_largest_values():
+    problem = make({"a": "float16", "c": "float16"}, 16, 16, 64)
+    operands = {"a": np.full((16, 64), 8, np.float16), "b": np.full((64, 16), 200, np.float16)}
+    operands["b"][:, 3] *= -1
+    ran = run_matmul(problem, make_tiling(problem), operands)
+    assert set(np.unique(ran.c)) == {-65504.0, 65504.0}
+
+
+def test_int32_sums_saturate():
+    problem = make(INT8, 16, 16, 64, bias="int32")
+    operands = {"a": np.ones((16, 64), np.int8), "b": np.ones((64, 16), np.int8)}
+    operands["bias"] = np.full(16, 2**31 - 5, np.int32)
+    operands["bias"][4] = 2**31 - 65
+    ran = run_matmul(problem, make_tiling(problem), operands)
+    wanted = np.clip(expected(problem, operands), -(2**31), 2**31 - 1)
+    assert (ran.c == wanted).all()
+
+
+# --- what the kernel occupies and issues
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_kernel_stays_inside_what_the_rules_count(seed):
+    rng = np.random.default_rng(900 + seed)
+    problem = draw_problem(rng)
+    tiling = draw_tiling(rng, problem)
+    allowed = l1_capacity(Case(tiling, problem, A2)).used
+    halves = {
+        Mem.L0A: A2.l0a_bytes // tiling.dbL0A,
+        Mem.L0B: A2.l0b_bytes // tiling.dbL0B,
+        Mem.L0C: A2.l0c_bytes // tiling.dbL0C,
+        Mem.BT: A2.bt_bytes,
+    }
+    launch = matmul_launch(problem, tiling, A2)
+    for core in launch.cores:
+        for one in listing(launch, core.core):
+            for mem, where, _, writes in accesses(one):
+                first, last = int(where.min()) * 32, int(where.max() + 1) * 32
+                if mem is Mem.L1:
+                    assert not writes or last <= allowed
+                else:
+                    assert first // halves[mem] == (last - 1) // halves[mem], (mem, first, last)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_byte_of_c_is_written_once(seed):
+    rng = np.random.default_rng(700 + seed)
+    problem = draw_problem(rng)
+    tiling = draw_tiling(rng, problem)
+    launch = matmul_launch(problem, tiling, A2)
+    count = np.zeros(problem.m * problem.n, np.int64)
+    for core in launch.cores:
+        for template, (dst, _) in issued(launch, CopyMatrixCcToGm, core.core):
+            name, offset = tensor_of(launch, dst)
+            assert name == "c"
+            first, rest = divmod(offset, problem.c_type.size_bytes)
+            assert rest == 0
+            np.add.at(count, template.offsets("dst").reshape(-1) + first, 1)
+    assert (count == 1).all()
+
+
+def test_small_accumulating_mads_have_a_barrier_between_them():
+    for fractals, wanted in ((9, True), (10, False)):
+        problem = make(HALF, 16, 16 * fractals, 64)
+        tiling = make_tiling(problem, baseN=16 * fractals)
+        names = [t for t, _ in listing(matmul_launch(problem, tiling, A2))]
+        names = [t for t in names if isinstance(t, Mad | PipeBarrier)]
+        followed = [isinstance(after, PipeBarrier) for mad, after in pairwise(names)]
+        followed = [f for f, mad in zip(followed, names, strict=False) if isinstance(mad, Mad)]
+        assert all(followed) if wanted else not any(followed)
+
+
+# --- order
+
+RACED = [
+    make(HALF, 70, 90, 150, bias="float16"),
+    make(HALF, 49, 33, 97, trans_a=True, trans_b=True),
+    make(INT8, 70, 90, 150, bias="int32"),
+    make(INT8, 49, 65, 97, trans_a=True, trans_b=False, bias="int32"),
+]
+WALKS = {
+    "single buffers": "baseK=32",
+    "all buffers doubled": (
+        "baseK=32 stepKa=2 stepKb=1 depthA1=4 depthB1=2 dbL0A=2 dbL0B=2 dbL0C=2"
+    ),
+    "L0A doubled only": "baseK=32 dbL0A=2 depthA1=2",
+    "L0B doubled only": "baseK=32 dbL0B=2 depthB1=2 dbL0C=2",
+    "K whole, several tiles": (
+        "baseK=64 stepKa=3 stepKb=3 stepM=2 stepN=2 depthA1=12 depthB1=6 dbL0A=2"
+    ),
+    "A stays, B streams": "baseK=32 stepKa=5 stepM=5 depthA1=25 depthB1=2",
+    "B stays, A streams": "baseK=32 stepKb=5 stepN=6 depthB1=30 depthA1=2",
+    "steps that do not nest": "baseK=32 stepKa=3 stepKb=2 depthA1=6 depthB1=4 dbL0C=2",
+}
+
+
+def fields_of(text):
+    """Return the fields of a walk's line."""
+    return {name: int(value) for name, value in (one.split("=") for one in text.split())}
+
+
+def raced_listing(problem, walk, order):
+    tiling = make_tiling(problem, **fields_of(WALKS[walk]), iterateOrder=order)
+    legal = {f.rule for f in check_tiling(tiling, problem, A2).findings}
+    assert legal <= {"MDL-K-STEP-MULTIPLE"}
+    return tiling, listing(matmul_launch(problem, tiling, A2))
+
+
+every_walk = pytest.mark.parametrize("walk", WALKS)
+every_order = pytest.mark.parametrize("order", [0, 1])
+every_raced = pytest.mark.parametrize(
+    "problem", RACED, ids=lambda p: f"{p.a}-{int(p.trans_a)}{int(p.trans_b)}"
+)
+
+
+@every_raced
+@every_walk
+@every_order
+def test_flags_order_every_pair_of_conflicting_accesses(problem, walk, order):
+    _, program = raced_listing(problem, walk, order)
+    HappensBefore(program).require_order()
+
+
+@every_raced
+@every_walk
+def test_every_flag_is_waited_for_as_often_as_it_is_raised(problem, walk):
+    _, program = raced_listing(problem, walk, 1)
+    balance = {}
+    for template, _ in program:
+        if isinstance(template, SetFlag | WaitFlag):
+            key = (template.src, template.dst, template.event_id)
+            balance[key] = balance.get(key, 0) + (1 if isinstance(template, SetFlag) else -1)
+    assert balance
+    assert set(balance.values()) == {0}
+
+
+@every_raced
+@every_walk
+@every_order
+def test_c_is_the_same_in_any_order_that_the_flags_allow(problem, walk, order):
+    tiling, program = raced_listing(problem, walk, order)
+    operands = draw_operands(np.random.default_rng(3), problem)
+    wanted = exact(problem, operands)
+    launch = matmul_launch(problem, tiling, A2)
+    for seed in range(3):
+        changed = interleave(program, np.random.default_rng(seed))
+        c, findings = replay(launch, problem, changed, operands)
+        assert not findings
+        assert (c == wanted).all(), f"order {seed} of {brief(tiling)}"
+
+
+def _without(program, kind, flag, place):
+    """Return the program without the `place`-th set or wait of a flag."""
+    seen, kept = -1, []
+    for one in program:
+        template = one[0]
+        if isinstance(template, kind) and (template.src, template.dst) == flag:
+            seen += 1
+            if seen == place:
+                continue
+        kept.append(one)
+    assert seen >= place
+    return kept
+
+
+FLAGS = [
+    ("MTE1", "MTE2"),
+    ("MTE2", "MTE1"),
+    ("M", "MTE1"),
+    ("MTE1", "M"),
+    ("M", "FIX"),
+    ("FIX", "M"),
+]
+
+
+@pytest.mark.parametrize("kind", [SetFlag, WaitFlag])
+@pytest.mark.parametrize("flag", FLAGS, ids="-".join)
+@every_walk
+def test_without_one_flag_the_order_is_broken(flag, kind, walk):
+    _, program = raced_listing(RACED[0], walk, 1)
+    for place in (5, 8):
+        with pytest.raises(OrderError):
+            HappensBefore(_without(program, kind, flag, place)).require_order()
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids="-".join)
+def test_with_neither_a_flag_nor_its_waits_something_races(flag):
+    """A pair of pipes without flags stays balanced: only the accesses can tell."""
+    _, program = raced_listing(RACED[0], "all buffers doubled", 1)
+    broken = [
+        (template, addresses)
+        for template, addresses in program
+        if not isinstance(template, SetFlag | WaitFlag) or (template.src, template.dst) != flag
+    ]
+    with pytest.raises(OrderError):
+        HappensBefore(broken).require_order()
+
+
+def test_a_slot_that_moves_over_its_neighbour_races():
+    """L0A's second half read and filled in place of the first: flags alone cannot tell."""
+    _, program = raced_listing(RACED[0], "all buffers doubled", 1)
+    half = A2.l0a_bytes // 2
+    broken = []
+    for template, addresses in program:
+        moved = [
+            address % half if operand.mem is Mem.L0A else address
+            for operand, address in zip(template.operands(), addresses, strict=True)
+        ]
+        broken.append((template, tuple(moved)))
+    with pytest.raises(OrderError, match="races"):
+        HappensBefore(broken).require_order()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="kernels/operand.py _move_squares: the last base block of an int8 chunk whose baseK is "
+    "an odd multiple of 16 is read 16 rows past its buffer, which MTE2 may be filling",
+)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_transposing_load_of_int8_reads_only_its_own_buffer(side):
+    problem = make(INT8, 32, 32, 128, trans_a=side == "a", trans_b=side == "a")
+    fields = {"baseM": 32, "baseN": 32, "baseK": 16, f"stepK{side}": 2}
+    if side == "a":
+        fields |= {"depthA1": 4, "depthB1": 2}
+    else:
+        fields |= {"depthA1": 2, "depthB1": 4}
+    tiling = make_tiling(problem, **fields)
+    assert check_tiling(tiling, problem, A2).legal
+    HappensBefore(listing(matmul_launch(problem, tiling, A2))).require_order()
+
+
+# --- what the kernel refuses
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ({"template": "NORM"}, "template must be MDL to be executed or timed, got NORM"),
+        ({"batch": 2}, "batch must be 1 to be executed or timed, got 2"),
+        ({"split_k": True}, "split_k must be False to be executed or timed, got True"),
+        ({"format_b": "NZ"}, "format_b must be ND to be executed or timed, got NZ"),
+        ({"pos_c": "VECIN"}, "pos_c must be GM to be executed or timed, got VECIN"),
+        ({"a": "bfloat16"}, "a must be float16 or int8 to be executed or timed, got bfloat16"),
+        ({"unit_flag": True}, "unit_flag must be None or False to be executed or timed, got True"),
+        ({"launch": "mix"}, "launch must be cube to be executed or timed, got mix"),
+    ],
+)
+def test_what_the_kernel_does_not_carry_is_refused(keys, line):
+    problem = Problem(m=16, n=16, k=16, **keys)
+    with pytest.raises(cubecore.RequestError) as refused:
+        matmul_launch(problem, make_tiling(problem), A2)
+    assert str(refused.value) == line
+
+
+def test_relu_reaches_every_element():
+    problem = make(HALF, 33, 17, 20)
+    problem = Problem(**{**problem.to_json(), "epilogue": Epilogue(relu=True)})
+    ran = check_right(problem)
+    assert (ran.c >= 0).all()
+    assert (ran.c > 0).any()
