@@ -19,6 +19,9 @@ COARSE_BLOCKS = np.array(
     (*range(16, 129, 16), *range(144, 257, 16), *range(288, 513, 32), 640, 768, 1024, 2048)
 )
 """Block sizes that a long axis is tried with, before they are balanced over its tiles."""
+LONG_AXIS = 512
+"""Beyond this many elements block sizes are coarse; with two such axes small blocks are left out:
+those that fill less than an eighth of L0C."""
 SHORT_K = 64
 """Up to this many pieces of K (16 elements, or C0) shorter steps than the longest are tried."""
 
@@ -109,7 +112,7 @@ def block_sizes(extent: int) -> Ints:
     Every size is the smallest multiple of 16 for its number of tiles. Short axes get every number
     of tiles that makes a difference, long ones a coarse choice.
     """
-    if extent <= 512:
+    if extent <= LONG_AXIS:
         sizes = np.arange(FRACTAL_ROWS, align_up(extent, FRACTAL_ROWS) + 1, FRACTAL_ROWS)
     else:
         sizes = COARSE_BLOCKS[extent >= COARSE_BLOCKS]
@@ -131,7 +134,9 @@ def base_blocks(case: Case, splits: Columns) -> Columns:
     split, base_m, base_n = [], [], []
     for row, (m, n) in enumerate(zip(splits.singleCoreM, splits.singleCoreN, strict=True)):
         rows, columns = m_sizes[int(m)], n_sizes[int(n)]
-        i, j = np.nonzero(rows[:, None] * columns[None, :] <= limit)
+        area = rows[:, None] * columns[None, :]
+        least = limit // 8 if min(m, n) > LONG_AXIS else 0
+        i, j = np.nonzero((area <= limit) & (area >= least))
         split.append(np.full(len(i), row))
         base_m.append(rows[i])
         base_n.append(columns[j])
