@@ -34,7 +34,8 @@ class CoreClock:
     """The clock of a group of cores that run one tree in step.
 
     `pause(time)` is called before each request to the shared memory, so that the groups are served
-    in the order of time. `demand(issue)` gives a leaf's addresses over the group.
+    in the order of time. `demand(issue)` gives a leaf's addresses over the group. The first
+    `record` instructions are kept as segments.
     """
 
     chip: Chip

@@ -19,7 +19,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One instruction on one pipe of a group's cores: when it ran, cycles from the kernel's start."""
+    """One instruction on one pipe of a group's cores: when it ran, in cycles."""
 
     pipe: str
     name: str
