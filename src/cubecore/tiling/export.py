@@ -143,6 +143,7 @@ def _integer(text: str) -> int | None:
 
 def _json_object(text: str, subject: str) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the object; refuse a name that stands twice."""
         made = dict(pairs)
         if len(made) != len(pairs):
             names = [name for name, _ in pairs]

@@ -221,6 +221,7 @@ class Problem:
         violations: list[Violation] = []
 
         def resolve(name: str, default: Callable[[], str]) -> None:
+            """Replace a type's name by ours, or by the default's."""
             value = getattr(self, name)
             if not isinstance(value, str):
                 violations.append(_wrong(name, "be the name of an element type", value))

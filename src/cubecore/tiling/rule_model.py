@@ -192,6 +192,7 @@ def rule(
     """
 
     def register(measure: Measurer) -> Measurer:
+        """Add the rule to the registry and return the function as it is."""
         assert rule_id not in _REGISTRY, f"{rule_id} is declared twice"
         declared = text or getdoc(measure) or ""
         assert declared, f"{rule_id} has no text"

@@ -62,6 +62,7 @@ def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer)
     value = getattr(t, depth)
 
     def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
         wanted = 2 * product if value > 2 * product else product
         return set_fields(case, rule_fn, **{depth: wanted})
 
@@ -101,6 +102,7 @@ def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: 
         text=f"Hold {field} to {options[0]} or {options[1]}, in both readings and editions.",
     )
     def measure(case: Case) -> Measure:
+        """Measure the field."""
         return Measure(
             used=getattr(case.tiling, field),
             limit=options,
@@ -148,6 +150,7 @@ def _mad_extent(field: str, rule_id: str) -> Measurer:
         ),
     )
     def measure(case: Case) -> Measure | None:
+        """Measure the field."""
         if not case.effective:
             return None
         largest = MAD_EXTENT_LIMIT // case.k_align * case.k_align
@@ -180,6 +183,7 @@ def _mdl_step(case: Case, names: tuple[str, str, str, str], rule_fn: Measurer) -
     base = clamp(t.baseK)
 
     def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
         buffers = 2 if getattr(t, depth) >= 2 * value * steps else 1
         return set_fields(case, rule_fn, **{step: 1, depth: buffers * steps})
 
@@ -234,6 +238,7 @@ def mdl_k_step_multiple(case: Case) -> Measure | None:
     more, fewer = _ordered(a, b)
 
     def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
         step = min(t.stepKa, t.stepKb)
         if t.stepKa > step:
             buffers = 2 if t.depthA1 >= 2 * t.stepM * t.stepKa else 1

@@ -172,6 +172,7 @@ def l1_capacity(case: Case) -> Measure:
         used = used + bias.bytes_of(t.baseN)
 
     def terms() -> str:
+        """Spell the sum."""
         m = f"ceil({t.baseM} / {case.a.c0})" if divides_rows else spelled("baseM", t.baseM, rows)
         n = f"ceil({t.baseN} / {case.b.c0})" if divides_columns else ""
         n = n or spelled("baseN", t.baseN, columns)

@@ -38,6 +38,7 @@ def _positive(field: str, rule_id: str, least: int, rows: tuple[str, ...]) -> Me
         ),
     )
     def measure(case: Case) -> Measure | None:
+        """Measure the field."""
         stated = any(row.startswith(case.edition) for row in rows)
         if not stated and not case.effective:
             return None
@@ -134,6 +135,7 @@ def used_core_num_product(case: Case) -> Measure:
         blocks = blocks * ceil_div(t.Ka, clamp(t.singleCoreK))
 
     def limit_terms() -> str:
+        """Spell the blocks of the grid."""
         text = f"ceil({t.M} / {t.singleCoreM}) x ceil({t.N} / {t.singleCoreN})"
         return f"{text} x ceil({t.Ka} / {t.singleCoreK})" if case.problem.split_k else text
 
@@ -173,6 +175,7 @@ def _inner_extent(case: Case, operand: str, rows: str, columns: str) -> Measure 
     value, outer = getattr(case.tiling, name), getattr(case.tiling, other)
 
     def remedy() -> Remedy | None:
+        """Return the change of the request that shortens the rows."""
         if case.edition == "000":
             return Remedy("enable intrinsicsCheck", problem={"intrinsics_check": True})
         if outer > ND_INNER_LIMIT:
