@@ -1,0 +1,404 @@
+"""What holds for every declared instruction; a new one without a row here fails."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa import instruction_named, instructions
+from cubecore.isa.check import template_violations
+from cubecore.isa.program import Issue, Program
+from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.vector.mask import SetVectorMask
+from isa.bench import A2, ALL_ONES, HERE, Bench
+
+HALF = element_type("float16")
+WORD = element_type("float32")
+MASK_64 = 2**64 - 1
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "copy_cbuf_to_bt": {"src_type": WORD, "len_burst": 1},
+    "mad": {"a_type": HALF, "b_type": HALF, "c_type": WORD, "m": 16, "k": 16, "n": 16}
+    | {"c_matrix_init_val": False, "c_matrix_source": True},
+    "copy_matrix_cc_to_gm": {"src_type": WORD, "n_size": 16, "m_size": 16, "dst_stride": 256}
+    | {"src_stride": 16},
+    "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
+    "copy_gm_to_cbuf": {"n_burst": 1, "len_burst": 1},
+    "copy_gm_to_cbuf_multi_nd2nz": {"dtype": HALF, "n_value": 1, "d_value": 16}
+    | {"src_d_value": 16, "dst_nz_c0_stride": 1},
+    "load_cbuf_to_ca": {"repeat": 1},
+    "load_cbuf_to_cb": {"repeat": 1},
+    "load_cbuf_to_ca_transpose": {"dtype": HALF, "repeat": 1},
+    "load_cbuf_to_cb_transpose": {"dtype": HALF, "repeat": 1},
+    "copy_gm_to_ubuf": {"n_burst": 1, "len_burst": 1},
+    "copy_ubuf_to_gm": {"n_burst": 1, "len_burst": 1},
+    "set_flag": {"src": "MTE2", "dst": "MTE1", "event_id": 0},
+    "wait_flag": {"src": "MTE2", "dst": "MTE1", "event_id": 0},
+    "pipe_barrier": {},
+    "ffts_cross_core_sync": {"mode": 0, "flag_id": 0},
+    "wait_flag_dev": {"flag_id": 0},
+    "set_ctrl": {"value": 0},
+    "scalar_work": {},
+    "set_vector_mask": {"mask_high": 0, "mask_low": 1},
+    "set_mask_norm": {},
+    "set_mask_count": {},
+} | {name: {"dtype": HALF} for name in ("vadd", "vsub", "vmul", "vmax", "vmin")}
+"""A legal template of each instruction, with every operand it can have."""
+
+GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
+OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
+    "copy_cbuf_to_bt": {"dst": (BT, 64), "src": (L1, 32)},
+    "mad": {"c": (L0C, 1024), "a": (L0A, 512), "b": (L0B, 512), "bias": (BT, 128)},
+    "copy_matrix_cc_to_gm": {"dst": (GM, 1), "src": (L0C, 64)},
+    "copy_gm_to_cbuf": {"dst": (L1, 32), "src": (GM, 1)},
+    "copy_gm_to_cbuf_multi_nd2nz": {"dst": (L1, 32), "src": (GM, 1)},
+    "load_cbuf_to_ca": {"dst": (L0A, 512), "src": (L1, 32)},
+    "load_cbuf_to_cb": {"dst": (L0B, 512), "src": (L1, 32)},
+    "load_cbuf_to_ca_transpose": {"dst": (L0A, 512), "src": (L1, 32)},
+    "load_cbuf_to_cb_transpose": {"dst": (L0B, 512), "src": (L1, 32)},
+    "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
+    "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
+} | {
+    name: {"dst": (UB, 32), "src0": (UB, 32), "src1": (UB, 32)}
+    for name in ("vadd", "vsub", "vmul", "vmax", "vmin")
+}
+"""Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
+
+BIT = (0, 1)
+BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
+GAPS = {"src_gap": (0, 65535), "dst_gap": (0, 65535)}
+LOAD = {"start_index": (0, 65535), "repeat": (1, 255), "src_stride": (0, 65535)} | {
+    "dst_gap": (0, 65535),
+    "decrement": BIT,
+}
+SQUARES = {"index_id": (0, 65535), "repeat": (0, 255), "src_stride": (0, 65535)} | {
+    "dst_gap": (0, 65535),
+    "decrement": BIT,
+    "dst_frac_gap": (0, 65535),
+}
+VECTOR = {"repeat": (0, 255)} | {
+    f"{operand}_{what}_stride": (0, 255)
+    for operand in ("dst", "src0", "src1")
+    for what in ("block", "repeat")
+}
+RANGES: dict[str, dict[str, tuple[int, int]]] = {
+    "copy_cbuf_to_bt": BURSTS
+    | {"source_gap": (0, 65535), "dst_gap": (0, 65535), "conv_control": BIT},
+    "mad": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
+    "copy_matrix_cc_to_gm": {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": BIT}
+    | {"dst_stride": (1, 2**32 - 1), "src_stride": (0, 65535), "nz2nd_en": BIT}
+    | {"nd_num": (1, 65535), "src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)},
+    "set_nd_para": {"nd_num": (1, 65535), "src_nd_stride": (0, 65535)}
+    | {"dst_nd_stride": (1, 2**32 - 1)},
+    "copy_gm_to_cbuf": BURSTS | GAPS,
+    "copy_gm_to_ubuf": BURSTS | GAPS,
+    "copy_ubuf_to_gm": BURSTS | GAPS,
+    "copy_gm_to_cbuf_multi_nd2nz": {"nd_num": (0, 4095), "n_value": (0, 16384)}
+    | {"d_value": (0, 65535), "src_nd_matrix_stride": (0, 65535), "src_d_value": (1, 65535)}
+    | {"dst_nz_c0_stride": (1, 16384), "dst_nz_n_stride": (1, 16384)}
+    | {"dst_nz_matrix_stride": (1, 65535)},
+    "load_cbuf_to_ca": LOAD,
+    "load_cbuf_to_cb": LOAD,
+    "load_cbuf_to_ca_transpose": SQUARES,
+    "load_cbuf_to_cb_transpose": SQUARES,
+    "set_flag": {"event_id": (0, 7)},
+    "wait_flag": {"event_id": (0, 7)},
+    "ffts_cross_core_sync": {"mode": (0, 2), "flag_id": (0, 15)},
+    "wait_flag_dev": {"flag_id": (0, 15)},
+    "set_ctrl": {"value": (0, MASK_64)},
+    "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
+    **dict.fromkeys(("vadd", "vsub", "vmul", "vmax", "vmin"), VECTOR),
+}
+"""Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
+
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", "F322F16"),
+    **dict.fromkeys(
+        (
+            *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
+            *(("wait_flag", "dst"), ("ffts_cross_core_sync", "on")),
+        ),
+        ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"),
+    ),
+    ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
+    ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
+}
+BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm"), "datablock")
+FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
+TYPES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
+    ("mad", "a_type"): ("float16", "int8"),
+    ("mad", "b_type"): ("float16", "int8"),
+    ("mad", "c_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
+    **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
+    **{
+        (name, "dtype"): (
+            *("int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
+            *("float32", "int32", "uint32"),
+        )
+        for name in (
+            "copy_gm_to_cbuf_multi_nd2nz",
+            "load_cbuf_to_ca_transpose",
+            "load_cbuf_to_cb_transpose",
+        )
+    },
+    **{
+        (name, "dtype"): ("int16", "float16", "int32", "float32")
+        for name in ("vadd", "vsub", "vmul", "vmax", "vmin")
+    },
+}
+
+ORACLES: dict[str, str] = {
+    "copy_cbuf_to_bt": "isa/test_cube.py::test_l1_to_bias_table",
+    "mad": "isa/test_cube.py::test_mad",
+    "copy_matrix_cc_to_gm": "isa/test_fixpipe.py::test_nz_to_nd",
+    "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
+    "copy_gm_to_cbuf": "isa/test_moves.py::test_runs_of_blocks",
+    "copy_gm_to_cbuf_multi_nd2nz": "isa/test_moves.py::test_nd_to_nz",
+    "load_cbuf_to_ca": "isa/test_moves.py::test_fractals_to_l0",
+    "load_cbuf_to_cb": "isa/test_moves.py::test_fractals_to_l0",
+    "load_cbuf_to_ca_transpose": "isa/test_moves.py::test_transposed_squares_to_l0",
+    "load_cbuf_to_cb_transpose": "isa/test_moves.py::test_transposed_squares_to_l0",
+    "copy_gm_to_ubuf": "isa/test_moves.py::test_runs_of_blocks",
+    "copy_ubuf_to_gm": "isa/test_moves.py::test_runs_of_blocks",
+    "set_flag": "timing/test_pipes.py::test_a_flag_orders_two_pipes",
+    "wait_flag": "timing/test_pipes.py::test_a_flag_orders_two_pipes",
+    "pipe_barrier": "timing/test_pipes.py::test_a_barrier_joins_every_pipe",
+    "ffts_cross_core_sync": "machine/test_scheduler.py::test_mode_0_waits_for_every_core",
+    "wait_flag_dev": "machine/test_scheduler.py::test_mode_0_waits_for_every_core",
+    "set_ctrl": "isa/test_vector.py::test_ctrl_is_replaced_whole",
+    "scalar_work": "timing/test_pipes.py::test_scalar_work_delays_what_is_issued_after_it",
+    "set_vector_mask": "isa/test_vector.py::test_masks",
+    "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
+    "set_mask_count": "isa/test_vector.py::test_masks",
+    **dict.fromkeys(
+        ("vadd", "vsub", "vmul", "vmax", "vmin"),
+        "isa/test_vector.py::test_two_repeats_of_every_function",
+    ),
+}
+"""The test that compares each instruction's effect with an independent one."""
+
+TESTS = Path(__file__).parent.parent
+every_instruction = pytest.mark.parametrize("name", sorted(instructions()))
+
+
+def example(name: str, **changes: Any) -> Instruction:
+    return instruction_named(name)(**(EXAMPLES[name] | changes))
+
+
+def violations(template: Instruction, on=A2) -> list[str]:
+    return [str(violation) for violation in template_violations(template, on)]
+
+
+def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
+    """Run a template on memories that are all written; one operand may be moved."""
+    operands = OPERANDS.get(template.name, {})
+    sub = int(any(mem is UB for mem, _ in operands.values()))
+    bench = Bench(sub, gm_bytes=8192)
+    for mem in {mem for mem, _ in operands.values()}:
+        bench.poke(mem, 0, bytes(bench.buffer(mem).size_bytes))
+    addresses = []
+    for operand in template.operands():
+        mem, _ = operands[operand.name]
+        start = bench.base + 1024 if mem is GM else 0
+        addresses.append(start + (by if operand.name == moved else 0))
+    if template.name.startswith("v"):
+        bench.do(SetVectorMask(mask_high=ALL_ONES, mask_low=ALL_ONES))
+    bench.do(template, *addresses)
+    return bench
+
+
+@every_instruction
+def test_every_instruction_has_its_rows(name):
+    assert set(EXAMPLES) == set(ORACLES) == set(instructions())
+    assert set(OPERANDS) == {n for n, c in instructions().items() if c.declared}
+    file, test = ORACLES[name].split("::")
+    assert f"\ndef {test}(" in (TESTS / file).read_text()
+
+
+@every_instruction
+def test_it_is_documented(name):
+    kind = instructions()[name]
+    assert kind.name == name
+    assert kind.__doc__ is not None
+    assert kind.__doc__.strip().split("\n")[0].endswith(".")
+    assert not kind.__doc__.startswith(f"{kind.__name__}(")  # what dataclass writes by itself
+    assert kind.source
+    assert kind.archs == ("2201",)
+    assert all(line == line.strip() and line for line in kind.uncertain)
+
+
+FIELDS = [(name, f.name) for name, kind in instructions().items() for f in fields(kind)]
+UNDOCUMENTED = pytest.mark.xfail(strict=True, reason="`lanes` of vector instructions has no doc")
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [pytest.param(*f, marks=UNDOCUMENTED if f[1] == "lanes" else ()) for f in FIELDS],
+)
+def test_every_parameter_is_documented_and_has_its_row(name, field):
+    (meta,) = [f.metadata for f in fields(instructions()[name]) if f.name == field]
+    assert meta.get("doc", "").strip()
+    if "low" in meta:
+        assert (meta["low"], meta["high"]) == RANGES[name][field]
+    elif "options" in meta:
+        assert meta["options"] == WORDS[name, field]
+    else:
+        assert meta["types"] == TYPES[name, field]
+
+
+def test_no_row_is_left_over():
+    declared = set(FIELDS)
+    rows = {(name, field) for name, row in RANGES.items() for field in row}
+    assert (rows | set(WORDS) | set(TYPES)) <= declared
+
+
+NUMBERS = [(name, field) for name, row in RANGES.items() for field in row]
+
+
+@pytest.mark.parametrize(("name", "field"), NUMBERS)
+def test_numbers_out_of_range(name, field):
+    low, high = RANGES[name][field]
+    for value in (low - 1, high + 1):
+        template = example(name, **{field: value})
+        message = f"{name}.{field} must be in [{low}, {high}], got {value}"
+        assert violations(template) == [message]
+        if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
+            assert execute(template).messages == [f"parameter: {message}"]
+    for value in (low, high):
+        messages = violations(example(name, **{field: value}))
+        assert not [m for m in messages if " must be in [" in m], messages
+
+
+@pytest.mark.xfail(strict=True, reason="a core never judges what it signals or waits for")
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("ffts_cross_core_sync", "mode", 3),
+        ("ffts_cross_core_sync", "flag_id", 16),
+        ("wait_flag_dev", "flag_id", 16),
+    ],
+)
+def test_cross_core_numbers_out_of_range_are_findings(name, field, value):
+    bench = Bench()
+    bench.core.signal = bench.core.wait = lambda *_: None
+    bench.core.record(example(name, **{field: value}), (), HERE)
+    bench.core.flush()
+    low, high = RANGES[name][field]
+    assert bench.messages == [f"parameter: {name}.{field} must be in [{low}, {high}], got {value}"]
+
+
+@pytest.mark.parametrize(("name", "field"), WORDS)
+def test_words_that_are_none_of_its_options(name, field):
+    template = example(name, **{field: "MTE9"})
+    options = ", ".join(WORDS[name, field])
+    message = f"{name}.{field} must be one of {options}, got 'MTE9'"
+    assert violations(template) == [message]
+    if name != "ffts_cross_core_sync":
+        assert execute(template).messages == [f"parameter: {message}"]
+
+
+@pytest.mark.parametrize(("name", "field"), TYPES)
+def test_types_that_it_does_not_take(name, field):
+    template = example(name, **{field: element_type("int64")})
+    allowed = ", ".join(TYPES[name, field])
+    message = f"{name}.{field} must be one of {allowed}, got int64"
+    assert violations(template) == [message]
+    assert execute(template).messages == [f"parameter: {message}"]
+
+
+def test_two_broken_ranges_are_both_found():
+    template = example("mad", m=-1, n=4096)
+    assert violations(template) == [
+        "mad.m must be in [0, 4095], got -1",
+        "mad.n must be in [0, 4095], got 4096",
+    ]
+
+
+@every_instruction
+def test_a_legal_example_runs_without_a_finding(name):
+    template = example(name)
+    assert violations(template) == []
+    if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
+        assert execute(template).messages == []
+
+
+@every_instruction
+def test_operands_are_what_the_documents_say(name):
+    declared = {o.name: (o.mem, o.alignment) for o in instructions()[name].declared}
+    assert declared == OPERANDS.get(name, {})
+
+
+ALIGNED = [
+    (name, operand, mem, align)
+    for name, row in OPERANDS.items()
+    for operand, (mem, align) in row.items()
+    if align > 1
+]
+
+
+@pytest.mark.parametrize(("name", "operand", "mem", "align"), ALIGNED)
+def test_alignment_is_enforced(name, operand, mem, align):
+    template = example(name)
+    assert execute(template, operand, align).messages == []
+    for off in (align // 2, 1):
+        bench = execute(template, operand, align + off)
+        assert bench.messages == [
+            f"misaligned: {name}.{operand} must start at a multiple of {align} B in {mem.label}, "
+            f"got {align + off}"
+        ]
+
+
+ARCH_CHIPS = ("Ascend950PR_9599", "Ascend310P3", "Ascend310", "Ascend910A", "KirinX90")
+
+
+@every_instruction
+@pytest.mark.parametrize("other", ARCH_CHIPS)
+def test_it_runs_only_on_its_architectures(name, other):
+    elsewhere = chip(other)
+    messages = violations(example(name), elsewhere)
+    assert messages == [f"{name} must run on architecture 2201, got {elsewhere.arch}"]
+
+
+@every_instruction
+def test_every_name_finds_it(name):
+    kind = instructions()[name]
+    assert instruction_named(name) is kind
+    shared = {"DataCopy", "data_move", "fixpipe"}
+    for dialect in kind.names.values():
+        if dialect not in shared:
+            assert instruction_named(dialect) is kind
+
+
+def test_hardware_names_are_taken_once():
+    names = [k.names["c_api"] for k in instructions().values() if "c_api" in k.names]
+    assert len(names) == len(set(names))
+
+
+@every_instruction
+def test_templates_are_values(name):
+    first, second = example(name), example(name)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert replace(first) == first
+
+
+def test_a_program_states_each_broken_template_once():
+    from cubecore.isa.check import program_violations
+
+    bad = example("mad", m=5000)
+    issues = tuple(Issue(t, (), HERE) for t in (bad, example("pipe_barrier"), bad))
+    found = [str(v) for v in program_violations(Program(issues), A2)]
+    assert found == ["mad.m must be in [0, 4095], got 5000"]
+
+
+def test_an_unknown_name_is_refused():
+    from cubecore.errors import RequestError
+
+    with pytest.raises(RequestError) as caught:
+        instruction_named("vdiv")
+    assert str(caught.value) == "instruction must be one that is declared, got 'vdiv'"

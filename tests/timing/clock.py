@@ -1,0 +1,103 @@
+"""A chip of round numbers, and programs timed on one core."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.cube import Mad
+from cubecore.isa.expr import Expr
+from cubecore.isa.moves import CopyGmToCbuf, LoadCbufToCa
+from cubecore.isa.program import Issue, Location, Program
+from cubecore.isa.spec import Instruction
+from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.timing.memory_system import Demand, MemorySystem
+from cubecore.timing.pipes import PIPES, CoreClock
+
+A2 = chip("Ascend910B3")
+HERE = Location("kernel.py", 1, "kernel")
+HALF, WORD = element_type("float16"), element_type("float32")
+
+ROUND = replace(
+    A2,
+    name="Round",
+    frequency_hz=1_000_000_000,
+    cube_k=MappingProxyType({"float16": 16, "int8": 32}),
+    mad_queued_cycles=9,
+    mad_head_cycles=59,
+    l1_to_l0a_bytes_per_cycle=256,
+    l1_to_l0b_bytes_per_cycle=128,
+    l1_to_l0_queued_cycles=2,
+    l1_to_l0_head_cycles=30,
+    scalar_issue_cycles=1,
+    pipe_queue_depth=32,
+    gm_to_l1_transfer_cycles=10,
+    gm_to_l1_row_cycles=0,
+    gm_to_l1_pitch_row_cycles=0,
+    gm_to_l1_bytes_per_cycle=64,
+    gm_to_l1_misaligned_block_cycles=MappingProxyType({}),
+    hbm_bytes_per_second=32_000_000_000,
+    hbm_row_bytes=0,
+    hbm_slack_cycles=0,
+    hbm_latency_cycles=1000,
+    l2_latency_cycles=20,
+    gm_latency_overlap=1.0,
+    l2_bytes=1 << 20,
+    start_cycles=100,
+    launch_cycles=1000,
+    l0c_to_gm_head_cycles=20,
+    l0c_to_gm_row_cycles=1,
+    l0c_to_gm_bytes_per_cycle=64,
+)
+"""One cycle is a nanosecond; HBM gives 32 B a cycle, MTE2 takes 64, L2 holds 1 MiB."""
+
+
+def mad(k: int = 16) -> Instruction:
+    """Return a 16 x k x 16 product: k / 16 + 9 cycles, 50 more when M had to wait."""
+    return Mad(a_type=HALF, b_type=HALF, c_type=WORD, m=16, k=k, n=16)
+
+
+def load(fractals: int = 4) -> Instruction:
+    """Return a load of L0A: 2 cycles a fractal and 2, 28 more when MTE1 had to wait."""
+    return LoadCbufToCa(repeat=fractals)
+
+
+def fetch(blocks: int = 16) -> Instruction:
+    """Return a load of L1: 10 cycles and half a cycle a block."""
+    return CopyGmToCbuf(n_burst=1, len_burst=blocks)
+
+
+def raises(src: str, dst: str, event: int = 0) -> Instruction:
+    return SetFlag(src=src, dst=dst, event_id=event)
+
+
+def waits(src: str, dst: str, event: int = 0) -> Instruction:
+    return WaitFlag(src=src, dst=dst, event_id=event)
+
+
+def barrier(on: str = "ALL") -> Instruction:
+    return PipeBarrier(on=on)
+
+
+def issue(template: Instruction, *addresses: int) -> Issue:
+    """Return a leaf; operands without an address get 0."""
+    places = [*addresses, *[0] * len(template.operands())][: len(template.operands())]
+    return Issue(template, tuple(Expr(a) for a in places), HERE)
+
+
+def clock_of(*steps: Instruction | Issue, on=ROUND) -> CoreClock:
+    """Walk a flat program; each core asks for its own addresses."""
+    body = tuple(s if isinstance(s, Issue) else issue(s) for s in steps)
+    clock = CoreClock(on, MemorySystem(on), lambda _: Demand((0,), (1,)), lambda _: None)
+    Program(body).run(clock, {})
+    return clock
+
+
+def busy(clock: CoreClock) -> dict[str, int]:
+    """Return the busy cycles of the pipes that were busy."""
+    return {p.value: c for p, c in zip(PIPES, clock.busy, strict=True) if c}
+
+
+def done(clock: CoreClock, pipe: str) -> int:
+    """Return when a pipe's last result was complete."""
+    return clock.done[[p.value for p in PIPES].index(pipe)]
