@@ -468,11 +468,6 @@ def test_a_slot_that_moves_over_its_neighbour_races():
         HappensBefore(broken).require_order()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="kernels/operand.py _move_squares: the last base block of an int8 chunk whose baseK is "
-    "an odd multiple of 16 is read 16 rows past its buffer, which MTE2 may be filling",
-)
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_transposing_load_of_int8_reads_only_its_own_buffer(side):
     problem = make(INT8, 32, 32, 128, trans_a=side == "a", trans_b=side == "a")

@@ -141,3 +141,22 @@ def test_advice_names_its_source():
     idle = check_tiling(tiling(), problem(), B3).advice[0]
     assert (idle.id, idle.source) == ("IDLE-CORES", "cubecore")
     assert "IDLE-CORES" not in ROWS
+
+
+@pytest.mark.parametrize(("depth", "advised"), [(15, False), (16, True), (17, False)])
+def test_the_vendors_published_tiling_fills_l1_and_is_told_so(depth, advised):
+    """asc_mmhp_a2_case5 to case8 were measured with depthA1 16 and depthB1 8: 524288 B of L1."""
+    p = problem(m=8192, n=8192, k=8192, trans_b=True, c="float16", chip="Ascend910B1")
+    fields = {"baseM": 128, "baseN": 256, "baseK": 64, "stepKa": 8, "depthA1": depth}
+    fields |= {"stepKb": 4, "depthB1": 8, "singleCoreM": 2048, "singleCoreN": 1536}
+    found = check_tiling(tiling(p, usedCoreNum=24, **fields), p, chip("Ascend910B1"))
+    assert ("L1-CAPACITY" in {f.rule for f in found.findings}) == (depth > 16)
+    text = [a.message for a in found.advice if a.id == "L1-RESERVED"]
+    assert text == (
+        [
+            "L1 use = 524288 B is more than the 524032 B that the tiling library plans: measured "
+            "to work, but leaves no room for anything else"
+        ]
+        if advised
+        else []
+    )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+_TABLE_4 = "seed 002, table 4"
+
 
 @dataclass(frozen=True, slots=True)
 class Combination:
@@ -13,13 +15,24 @@ class Combination:
     bias: str
     source: str
 
+    @property
+    def bias_source(self) -> str:
+        """The place that says which bias a row takes."""
+        return "seed 002, table 5" if self.source == _TABLE_4 else self.source
+
+    @property
+    def bias_inputs(self) -> tuple[str, ...]:
+        """Types that a bias may have in global memory: float16 is widened on its way to float32."""
+        widened = ("float16",) if (self.a, self.bias) == ("float16", "float32") else ()
+        return (self.bias, *widened) if self.bias else ()
+
 
 _A2 = (
-    Combination("int8", "int8", "int32", "int32", "seed 002, tables 4 and 5"),
-    Combination("float16", "float16", "float32", "float32", "seed 002, tables 4 and 5"),
-    Combination("float32", "float32", "float32", "float32", "seed 002, tables 4 and 5"),
-    Combination("bfloat16", "bfloat16", "float32", "float32", "seed 002, tables 4 and 5"),
-    Combination("int4", "int4", "int32", "", "seed 002, table 4"),
+    Combination("int8", "int8", "int32", "int32", _TABLE_4),
+    Combination("float16", "float16", "float32", "float32", _TABLE_4),
+    Combination("float32", "float32", "float32", "float32", _TABLE_4),
+    Combination("bfloat16", "bfloat16", "float32", "float32", _TABLE_4),
+    Combination("int4", "int4", "int32", "", _TABLE_4),
 )
 _EARLIER = (
     Combination("int8", "int8", "int32", "int32", "seed 004, table 2"),

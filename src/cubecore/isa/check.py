@@ -21,10 +21,13 @@ def program_violations(program: Program, chip: Chip) -> list[Violation]:
 
 
 def memory_bytes(chip: Chip, mem: Mem) -> tuple[int, int]:
-    """Return (physical, usable) bytes of a core's local memory on `chip`."""
+    """Return (physical, usable) bytes of a core's local memory on `chip`.
+
+    All of L1 is usable: the vendor's published matmul kernel fills it (docs/decisions.md).
+    """
     sizes = {
         Mem.UB: (chip.ub_bytes, chip.ub_user_bytes),
-        Mem.L1: (chip.l1_bytes, chip.l1_user_bytes),
+        Mem.L1: (chip.l1_bytes, chip.l1_bytes),
         Mem.L0A: (chip.l0a_bytes, chip.l0a_bytes),
         Mem.L0B: (chip.l0b_bytes, chip.l0b_bytes),
         Mem.L0C: (chip.l0c_bytes, chip.l0c_bytes),

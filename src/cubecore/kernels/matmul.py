@@ -13,16 +13,16 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
 from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.expr import Expr, Int
+from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program import Program
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.system import ScalarWork
-from cubecore.kernels.builder import Builder, Scalar
-from cubecore.kernels.cursor import Cursor
-from cubecore.kernels.operand import Chunk, OperandPlan, Tile
+from cubecore.kernels.builder import Builder
+from cubecore.kernels.operand import OperandPlan
+from cubecore.kernels.stream import Flags, Place, Ring, Stream
 from cubecore.tiling.cores import core_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
@@ -152,12 +152,15 @@ class CoreTree:
         a_bytes = a.buffers * a.buffer_bytes(m)
         b_bytes = bb.buffers * bb.buffer_bytes(n)
         self.bias_l1 = a_bytes + b_bytes
-        self.step = _Ring(b, "step", max(t.dbL0A, t.dbL0B))
-        self.l0a, self.l0b = _Ring(b, "l0a", t.dbL0A), _Ring(b, "l0b", t.dbL0B)
-        self.l0c = _Ring(b, "l0c", t.dbL0C)
-        self.stream_a = _Stream(self, a, 0, Expr.of(self.slot_a), (m, n), outer=t.iterateOrder == 1)
-        self.stream_b = _Stream(
-            self, bb, a_bytes, Expr.of(self.slot_b), (n, m), outer=t.iterateOrder == 0
+        self.step = Ring(b, "step", max(t.dbL0A, t.dbL0B))
+        self.l0a, self.l0b = Ring(b, "l0a", t.dbL0A), Ring(b, "l0b", t.dbL0B)
+        self.l0c = Ring(b, "l0c", t.dbL0C)
+        self.flags = Flags(b)
+        shape = (m, n, self.k)
+        m_outer = t.iterateOrder == 1
+        self.stream_a = Stream(b, (a, bb), Place(Expr.of(self.slot_a), 0), shape, outer=m_outer)
+        self.stream_b = Stream(
+            b, (bb, a), Place(Expr.of(self.slot_b), a_bytes), shape, outer=not m_outer
         )
         self.program = self._build()
 
@@ -195,17 +198,17 @@ class CoreTree:
         m_size, n_size = t.stepM * t.baseM, t.stepN * t.baseN
         if t.iterateOrder == 1:
             for m_chunk in b.split("m_chunk", self.m, m_size):
-                self.stream_a.enter_outer(m_chunk[1])
+                self.stream_a.enter_outer()
                 for n_chunk in b.split("n_chunk", self.n, n_size):
-                    self.stream_b.enter_inner(n_chunk[1])
+                    self.stream_b.enter_inner()
                     yield m_chunk, n_chunk
                     self.stream_b.leave_inner()
                 self.stream_a.leave_outer()
         else:
             for n_chunk in b.split("n_chunk", self.n, n_size):
-                self.stream_b.enter_outer(n_chunk[1])
+                self.stream_b.enter_outer()
                 for m_chunk in b.split("m_chunk", self.m, m_size):
-                    self.stream_a.enter_inner(m_chunk[1])
+                    self.stream_a.enter_inner()
                     yield m_chunk, n_chunk
                     self.stream_a.leave_inner()
                 self.stream_b.leave_outer()
@@ -233,20 +236,20 @@ class CoreTree:
             return
         b = self.builder
         at = self.slot_bias_at(n_block, kind)
-        self.wait("MTE1", "MTE2", _BIAS_EVENT)
+        self.flags.wait("MTE1", "MTE2", _BIAS_EVENT)
         row = CopyGmToCbufMultiNd2Nz(
             dtype=kind, n_value=1, d_value=n, src_d_value=n, dst_nz_c0_stride=1
         )
         b.issue(row, self.bias_l1, at)
-        self.set("MTE2", "MTE1", _BIAS_EVENT)
-        self.wait("MTE2", "MTE1", _BIAS_EVENT)
-        self.wait("M", "MTE1", _BIAS_EVENT)
+        self.flags.set("MTE2", "MTE1", _BIAS_EVENT)
+        self.flags.wait("MTE2", "MTE1", _BIAS_EVENT)
+        self.flags.wait("M", "MTE1", _BIAS_EVENT)
         blocks = ceil_div(kind.bytes_of(n), DATA_BLOCK_BYTES)
         convert = kind.name == "float16"
         b.issue(
             CopyCbufToBt(src_type=kind, len_burst=blocks, conv_control=convert), 0, self.bias_l1
         )
-        self.set("MTE1", "MTE2", _BIAS_EVENT)
+        self.flags.set("MTE1", "MTE2", _BIAS_EVENT)
 
     def slot_bias_at(self, n_block: Expr, kind: ElementType) -> Expr:
         """Return the address of a tile's bias in global memory."""
@@ -256,7 +259,7 @@ class CoreTree:
 
     def _bias_done(self) -> None:
         if self.slot_bias is not None:
-            self.set("M", "MTE1", _BIAS_EVENT)
+            self.flags.set("M", "MTE1", _BIAS_EVENT)
 
     # --- one tile
 
@@ -265,13 +268,13 @@ class CoreTree:
     ) -> None:
         """`along_m` is (first tile of the chunk, tile in the chunk, its rows, the chunk's rows)."""
         t, b = self.plan.tiling, self.builder
-        self.wait("FIX", "M", self.l0c.at)
+        self.flags.wait("FIX", "M", self.l0c.at)
         for k_block, k in b.split("k", self.k, t.baseK):
             self._step(k_block, k, along_m, along_n)
-        self.set("M", "FIX", self.l0c.at)
-        self.wait("M", "FIX", self.l0c.at)
+        self.flags.set("M", "FIX", self.l0c.at)
+        self.flags.wait("M", "FIX", self.l0c.at)
         self._store(along_m[0] + along_m[1], along_m[2], along_n[0] + along_n[1], along_n[2])
-        self.set("FIX", "M", self.l0c.at)
+        self.flags.set("FIX", "M", self.l0c.at)
         self.l0c.next()
 
     def _step(
@@ -285,17 +288,17 @@ class CoreTree:
         b.issue(ScalarWork(step=self.plan.step))
         self.stream_a.enter_step(k_block)
         self.stream_b.enter_step(k_block)
-        self.wait("M", "MTE1", self.l0a.at)
-        self.stream_a.move(k_block, k, along_m, self.l0a, self.plan.chip.l0a_bytes)
-        self.wait("M", "MTE1", self.l0b.at + 2)
-        self.stream_b.move(k_block, k, along_n, self.l0b, self.plan.chip.l0b_bytes)
-        self.set("MTE1", "M", self.step.at)
+        self.flags.wait("M", "MTE1", self.l0a.at)
+        self.stream_a.move(k_block, k, along_m, self._l0_slot(self.l0a, self.plan.chip.l0a_bytes))
+        self.flags.wait("M", "MTE1", self.l0b.at + 2)
+        self.stream_b.move(k_block, k, along_n, self._l0_slot(self.l0b, self.plan.chip.l0b_bytes))
+        self.flags.set("MTE1", "M", self.step.at)
         self.stream_a.leave_step(k_block)
         self.stream_b.leave_step(k_block)
-        self.wait("MTE1", "M", self.step.at)
+        self.flags.wait("MTE1", "M", self.step.at)
         self._multiply(k_block, along_m[2], along_n[2], k)
-        self.set("M", "MTE1", self.l0a.at)
-        self.set("M", "MTE1", self.l0b.at + 2)
+        self.flags.set("M", "MTE1", self.l0a.at)
+        self.flags.set("M", "MTE1", self.l0b.at + 2)
         for ring in (self.step, self.l0a, self.l0b):
             ring.next()
 
@@ -303,9 +306,9 @@ class CoreTree:
         b, p, chip = self.builder, self.plan.problem, self.plan.chip
         # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
         rows = 2 if m == 1 and not self.plan.a.k_inner else m
-        c = self.l0c.at * (chip.l0c_bytes // self.l0c.size)
-        a = self.l0a.at * (chip.l0a_bytes // self.l0a.size)
-        bb = self.l0b.at * (chip.l0b_bytes // self.l0b.size)
+        c = self._l0_slot(self.l0c, chip.l0c_bytes)
+        a = self._l0_slot(self.l0a, chip.l0a_bytes)
+        bb = self._l0_slot(self.l0b, chip.l0b_bytes)
         for first in b.choose(k_block, "==", 0):
             template = Mad(
                 a_type=p.a_type,
@@ -339,17 +342,14 @@ class CoreTree:
             relu_pre=p.epilogue.relu,
             nz2nd_en=True,
         )
-        self.builder.issue(template, at, self.l0c.at * (chip.l0c_bytes // self.l0c.size))
+        self.builder.issue(template, at, self._l0_slot(self.l0c, chip.l0c_bytes))
+
+    @staticmethod
+    def _l0_slot(ring: Ring, buffer_bytes: int) -> Expr:
+        """Return the address that the ring stands at: the buffer is cut evenly."""
+        return ring.at * (buffer_bytes // ring.size)
 
     # --- flags
-
-    def set(self, src: str, dst: str, event: Int) -> None:
-        """Raise a flag."""
-        self.builder.issue(SetFlag(src=src, dst=dst, event_id=0), event_id=event)
-
-    def wait(self, src: str, dst: str, event: Int) -> None:
-        """Wait for a flag."""
-        self.builder.issue(WaitFlag(src=src, dst=dst, event_id=0), event_id=event)
 
     def _flags_up(self, kind: type[SetFlag] | type[WaitFlag]) -> None:
         """Raise the flags of everything that is free, or take them back at the end."""
@@ -362,207 +362,3 @@ class CoreTree:
             events += [("MTE1", "MTE2", _BIAS_EVENT), ("M", "MTE1", _BIAS_EVENT)]
         for src, dst, event in events:
             self.builder.issue(kind(src=src, dst=dst, event_id=event))
-
-
-class _Ring:
-    """A counter modulo a small size; a size of 1 needs no scalar."""
-
-    def __init__(self, builder: Builder, name: str, size: int) -> None:
-        self.size = size
-        self._scalar: Scalar | None = builder.scalar(name) if size > 1 else None
-
-    @property
-    def at(self) -> Expr:
-        """Where it stands."""
-        return Expr(0) if self._scalar is None else self._scalar.value
-
-    def next(self) -> None:
-        """Step on."""
-        if self._scalar is not None:
-            self._scalar.set((self.at + 1) % self.size)
-
-
-class _Stream:
-    """The chunks of one operand: loads ahead, residency in L1, and moves to L0.
-
-    `outer` says that the operand's own axis is the outer one of the tiling's order. A chunk that
-    holds all of K stays until its own axis moves on; otherwise every tile loads its chunks anew.
-    """
-
-    def __init__(
-        self,
-        tree: CoreTree,
-        plan: OperandPlan,
-        l1_start: int,
-        source: Expr,
-        extents: tuple[int, int],
-        *,
-        outer: bool,
-    ) -> None:
-        self._tree, self._plan, self._outer, self._source = tree, plan, outer, source
-        self._builder = b = tree.builder
-        self._event = 0 if plan.is_a else 2
-        self._l1 = l1_start
-        own, other = extents
-        self._own = own
-        self._size = plan.buffer_bytes(own)
-        name = "a" if plan.is_a else "b"
-        self._k_chunks = ceil_div(tree.k_blocks, plan.step_k)
-        self._own_chunks = ceil_div(own, plan.step_r * plan.base_r)
-        self._level = self._residency()
-        other_plan = tree.plan.b if plan.is_a else tree.plan.a
-        self._cursor = self._sequence(b, name, other, other_plan)
-        self._filled = _Ring(b, f"{name}_filled", plan.buffers)
-        self._used = _Ring(b, f"{name}_used", plan.buffers)
-        self._left = b.scalar(f"{name}_left", self._total) if plan.buffers > 1 else None
-
-    def _residency(self) -> str:
-        if self._k_chunks > 1:
-            if self._plan.step_r > 1:
-                raise refuse(
-                    "stepM" if self._plan.is_a else "stepN",
-                    "be 1 while K is not in one chunk",
-                    self._plan.step_r,
-                )
-            return "step"
-        if self._own_chunks == 1:
-            return "core"
-        return "outer" if self._outer else "inner"
-
-    def _sequence(self, b: Builder, name: str, other: int, other_plan: OperandPlan) -> Cursor:
-        """Set `_total`, the loads of a core, and return the cursor over them."""
-        other_tiles = ceil_div(other, other_plan.base_r)
-        other_chunks = ceil_div(other, other_plan.base_r * other_plan.step_r)
-        if self._level == "step":
-            self._total = self._k_chunks * self._own_chunks * other_tiles
-            if self._outer:
-                wheels = [("k", self._k_chunks), ("again", other_tiles), ("own", self._own_chunks)]
-                return Cursor(b, name, wheels)
-            wheels = [
-                ("k", self._k_chunks),
-                ("again", min(other_plan.step_r, other_tiles)),
-                ("own", self._own_chunks),
-                ("round", other_chunks),
-            ]
-            cursor = Cursor(b, name, wheels)
-            left = other_tiles - cursor.at("round") * other_plan.step_r
-            if other_tiles % other_plan.step_r and other_plan.step_r > 1:
-                cursor.limit("again", left.minimum(other_plan.step_r))
-            return cursor
-        rounds = other_chunks if self._level == "inner" else 1
-        self._total = self._own_chunks * rounds
-        return Cursor(b, name, [("own", self._own_chunks), ("round", rounds)])
-
-    # --- where a chunk begins and ends
-
-    def start(self) -> None:
-        """Load what runs ahead, and what stays for the whole core."""
-        if self._left is not None:
-            self._load_next()
-        if self._level == "core":
-            self._acquire()
-
-    def finish(self) -> None:
-        """Let go of what stayed."""
-        if self._level == "core":
-            self._release()
-
-    def enter_outer(self, _: int) -> None:
-        """Begin a chunk of the outer axis."""
-        if self._level == "outer":
-            self._acquire()
-
-    def leave_outer(self) -> None:
-        """End it."""
-        if self._level == "outer":
-            self._release()
-
-    def enter_inner(self, _: int) -> None:
-        """Begin a chunk of the inner axis."""
-        if self._level == "inner":
-            self._acquire()
-
-    def leave_inner(self) -> None:
-        """End it."""
-        if self._level == "inner":
-            self._release()
-
-    def enter_step(self, k_block: Expr) -> None:
-        """Begin a chunk of K where one begins."""
-        if self._level == "step":
-            with self._builder.when(k_block % self._plan.step_k, "==", 0):
-                self._acquire()
-
-    def leave_step(self, k_block: Expr) -> None:
-        """End a chunk of K where one ends."""
-        if self._level != "step":
-            return
-        step, last = self._plan.step_k, self._tree.k_blocks - 1
-        for final in self._builder.choose(k_block, "==", last):
-            if final:
-                self._release()
-            else:
-                with self._builder.when(k_block % step, "==", step - 1):
-                    self._release()
-
-    def _acquire(self) -> None:
-        """Wait for the next chunk, after asking for the one behind it."""
-        if self._left is None:
-            self._load_next()
-        else:
-            with self._builder.when(self._left.value, ">", 0):
-                self._load_next()
-        self._tree.wait("MTE2", "MTE1", self._used.at + self._event)
-
-    def _release(self) -> None:
-        self._tree.set("MTE1", "MTE2", self._used.at + self._event)
-        self._used.next()
-
-    def _load_next(self) -> None:
-        """Load the chunk at the cursor into the buffer that is filled next."""
-        tree, plan = self._tree, self._plan
-        own, k = self._cursor.at("own"), self._chunk_of_k()
-        event = self._filled.at + self._event
-        tree.wait("MTE1", "MTE2", event)
-        r_size, k_size = plan.step_r * plan.base_r, plan.step_k * plan.base_k
-        for r in self._lengths(own, self._own, r_size):
-            for k_len in self._lengths(k, tree.k, k_size):
-                self._transfer(own * r_size, k * k_size, plan.chunk(r, k_len))
-        tree.set("MTE2", "MTE1", event)
-        self._filled.next()
-        self._cursor.advance()
-        if self._left is not None:
-            self._left.set(self._left.value - 1)
-
-    def _chunk_of_k(self) -> Expr:
-        return self._cursor.at("k") if self._level == "step" else Expr(0)
-
-    def _lengths(self, index: Expr, total: int, size: int) -> Iterator[int]:
-        """Give the length of chunk `index`, in a branch where the last one is shorter."""
-        whole, tail = divmod(total, size)
-        if not tail:
-            yield size
-            return
-        for last in self._builder.choose(index, "==", whole):
-            yield tail if last else size
-
-    def _transfer(self, r: Expr, k: Expr, chunk: Chunk) -> None:
-        plan = self._plan
-        size = plan.dtype.size_bytes
-        elements = r * plan.pitch + k if plan.k_inner else k * plan.pitch + r
-        target = self._l1 + self._filled.at * self._size
-        plan.load(self._builder, self._source + elements * size, target, chunk)
-
-    # --- to L0
-
-    def move(
-        self, k_block: Expr, k: int, along: tuple[Expr, Expr, int, int], ring: _Ring, l0_bytes: int
-    ) -> None:
-        """Move the base block of a step into the L0 slot that the ring stands at."""
-        plan, tree = self._plan, self._tree
-        _, place, r, chunk_r = along
-        local = k_block % plan.step_k if self._k_chunks > 1 else k_block
-        buffer = self._l1 + self._used.at * self._size
-        slot = ring.at * (l0_bytes // ring.size)
-        tile = Tile(r, k, plan.chunk(chunk_r, 0))
-        plan.move(tree.builder, buffer, slot, (place, local), tile)

@@ -88,8 +88,11 @@ class OperandPlan:
 
     def pitch_rows(self, chunk: Chunk) -> int:
         """Rows from one L1 column of C0 elements to the next."""
-        rows = chunk.r - chunk.vector_rows if self.k_inner else self.step_k * self.base_k
-        return int(align_up(max(rows, 1), self.row_alignment))
+        if self.k_inner:
+            return int(align_up(max(chunk.r - chunk.vector_rows, 1), self.row_alignment))
+        # The last base block is read in whole squares, which may reach past its own rows.
+        last = align_up(self.base_k, self.square)
+        return int(align_up((self.step_k - 1) * self.base_k + last, self.row_alignment))
 
     def matrix_columns(self) -> int:
         """Columns of one NZ matrix in L1, whole C0 pieces."""

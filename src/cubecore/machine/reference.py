@@ -30,8 +30,8 @@ def _reach(template: Instruction, operand: str) -> tuple[int, int] | None:
 def execute(core: Core, recorded: Recorded) -> None:
     """Run one instruction on a core and log what is wrong with it.
 
-    An instruction whose parameters are wrong, or that would leave a memory, is not made; one that is
-    only misaligned, or reaches into reserved bytes, is.
+    An instruction whose parameters are wrong, or that would leave a memory, is not made; one that
+    is only misaligned, or reaches into reserved bytes, is.
     """
     template, addresses, where = recorded
     if isinstance(template, Sync):

@@ -40,7 +40,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
     found = [*_cores(case), *_intrinsics(case)]
     if min(sizes) > 0:
-        found += [*_buffers(t), *_blocks(case)]
+        found += [*_reserved(case), *_buffers(t), *_blocks(case)]
     edition = "seed " + case.edition
     return tuple(
         Advice(name, text, f"{edition}, recommended values" if name in ROWS else "cubecore")
@@ -67,6 +67,13 @@ def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
         if value > ND_INNER_LIMIT:
             text = f"{name} = {value} is longer than {ND_INNER_LIMIT}, a stored row of {operand}"
             yield "INTRINSICS-CHECK", f"{text}: enable intrinsicsCheck in MatmulConfig"
+
+
+def _reserved(case: Case) -> Iterator[tuple[str, str]]:
+    measure, free = l1_capacity(case), case.chip.l1_user_bytes
+    if measure is not None and measure.holds() and measure.used > free:
+        text = f"L1 use = {measure.used} B is more than the {free} B that the tiling library plans"
+        yield "L1-RESERVED", f"{text}: measured to work, but leaves no room for anything else"
 
 
 def _buffers(t: Any) -> Iterator[tuple[str, str]]:

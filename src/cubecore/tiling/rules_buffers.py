@@ -149,10 +149,12 @@ def bias_table_capacity(case: Case) -> Measure | None:
     rows=("000/t2/l1-capacity", "001/t2/l1-capacity"),
 )
 def l1_capacity(case: Case) -> Measure:
-    """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the usable size of L1.
+    """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the size of L1.
 
     effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
     baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them.
+    The size is the physical one: the vendor's published kernel fills it, though the tiling library
+    leaves some bytes free (the documented readings hold to those).
     documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
     not, as printed, without the factor C0; bias counts. documented 001: plain products; no bias.
     """
@@ -181,7 +183,7 @@ def l1_capacity(case: Case) -> Measure:
 
     return Measure(
         used=used,
-        limit=case.chip.l1_user_bytes,
+        limit=case.chip.l1_bytes if case.effective else case.chip.l1_user_bytes,
         relation="<=",
         unit="B",
         authority=case.chip.name,

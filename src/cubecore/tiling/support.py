@@ -5,54 +5,19 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cubecore.chips import Chip
+from cubecore.chips.products import combination, combinations
 from cubecore.errors import RequestError, Violation
 from cubecore.tiling.problem import Problem
 
 PLANNABLE_DTYPES = ("float16", "int8")
 
 
-@dataclass(frozen=True)
-class Combination:
-    """Element types that `mad` takes together: inputs, and the bias types that may join them.
-
-    A 16-bit float bias is widened on its way from L1 to BiasTable, where it is float32.
-    """
-
-    a: str
-    b: str
-    bias: tuple[str, ...]
-
-
-_FLOAT_BIAS = ("float32", "float16")
-_EVERYWHERE = (
-    Combination("int8", "int8", ("int32",)),
-    Combination("float16", "float16", _FLOAT_BIAS),
-    Combination("float32", "float32", ("float32",)),
-    Combination("bfloat16", "bfloat16", ("float32",)),
-    Combination("int4", "int4", ("int32",)),
-)
-_FP8 = ("float8_e4m3fn", "float8_e5m2")
-_FP4 = ("float4_e2m1fn", "float4_e1m2")
-_NARROW_FLOATS = (
-    *(Combination(a, b, ("float32",)) for a in _FP8 for b in _FP8),
-    *(Combination(a, b, ("float32",)) for a in _FP4 for b in _FP4),
-    Combination("hifloat8", "hifloat8", ("float32",)),
-)
-COMBINATIONS: dict[str, tuple[Combination, ...]] = {"3510": (*_EVERYWHERE, *_NARROW_FLOATS)}
-"""By architecture, where it differs from `_EVERYWHERE` (seed 002, tables 4 and 5)."""
-
 PLAIN_OUTPUTS = {"float32": ("float32", "float16", "bfloat16"), "int32": ("int32",)}
 """What fixpipe writes from an accumulator type without quantisation."""
 QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
 """What fixpipe writes only with epilogue.quant."""
-
-
-def combinations(chip: Chip) -> tuple[Combination, ...]:
-    """Return the element types that `chip`'s architecture multiplies."""
-    return COMBINATIONS.get(chip.arch, _EVERYWHERE)
 
 
 def validate(problem: Problem, chip: Chip) -> None:
@@ -72,13 +37,13 @@ def validate(problem: Problem, chip: Chip) -> None:
 
 
 def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
-    table = combinations(chip)
-    row = next((c for c in table if (c.a, c.b) == (problem.a, problem.b)), None)
+    row = combination(chip.arch, problem.a, problem.b)
     if row is None:
+        table = combinations(chip.arch)
         pairs = ", ".join(f"{c.a} by {c.b}" for c in table)
         yield Violation(
             "a and b",
-            f"be types that arch {chip.arch} multiplies ({pairs}: seed 002, table 4)",
+            f"be types that arch {chip.arch} multiplies ({pairs}: {table[0].source})",
             f"{problem.a} by {problem.b}",
         )
         return
@@ -99,12 +64,10 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             f"({', '.join((*plain, *quantised))}; seed 002, table 4)",
             problem.c,
         )
-    if problem.bias is not None and problem.bias not in row.bias:
-        yield Violation(
-            "bias",
-            f"be {' or '.join(row.bias)} for {row.a} by {row.b} (seed 002, table 5)",
-            problem.bias,
-        )
+    if problem.bias is not None and problem.bias not in row.bias_inputs:
+        kinds = " or ".join(row.bias_inputs)
+        need = f"be {kinds}" if kinds else "be absent"
+        yield Violation("bias", f"{need} for {row.a} by {row.b} ({row.bias_source})", problem.bias)
 
 
 def require_plannable(problem: Problem) -> None:
