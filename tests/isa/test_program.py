@@ -83,7 +83,6 @@ def bodies(draw, depth=3, variables=SLOTS + SCALARS, numbers=None):
     for _ in range(draw(st.integers(0, 4))):
         kinds = ["copy", "flag", "assign", "load"] + (["loop", "branch"] if depth else [])
         kind = draw(st.sampled_from(kinds))
-        inner = lambda more=(): bodies(depth - 1, variables + tuple(more), numbers)
         expression = affine(variables)
         if kind == "copy":
             nodes.append(Issue(COPY, (draw(expression), draw(expression)), HERE))
@@ -99,11 +98,14 @@ def bodies(draw, depth=3, variables=SLOTS + SCALARS, numbers=None):
         elif kind == "loop":
             index = Var("i", next(numbers))
             trips = draw(st.integers(0, 3).map(Expr) | expression.map(lambda e: e % 4))
-            nodes.append(Loop(index, trips, tuple(draw(inner((index,))))))
+            nodes.append(
+                Loop(index, trips, tuple(draw(bodies(depth - 1, (*variables, index), numbers))))
+            )
         else:
             sign = draw(st.sampled_from(["<", ">=", "==", "!="]))
             condition = Condition.of(draw(expression), sign, draw(expression))
-            nodes.append(Branch(condition, tuple(draw(inner())), tuple(draw(inner()))))
+            sides = [tuple(draw(bodies(depth - 1, variables, numbers))) for _ in range(2)]
+            nodes.append(Branch(condition, *sides))
     return nodes
 
 
