@@ -123,6 +123,14 @@ def test_flags_of_other_events_and_pairs_do_not_count():
             clock_of(waits("MTE1", "M"), mad(), load(), other).finish()
 
 
+def test_a_flag_passed_on_by_a_pipe_that_does_nothing_else():
+    """M only waits for the load and tells V: V starts when the load ends."""
+    chip = replace(ROUND, vector_head_cycles=5, vector_repeat_cycles=1)
+    steps = [load(), raises("MTE1", "M"), waits("MTE1", "M"), raises("M", "V"), waits("M", "V")]
+    vadd = instruction_named("vadd")(dtype=WORD)
+    assert clock_of(*steps, vadd, on=chip).finish() == 39 + 6
+
+
 def test_double_buffering():
     """Two buffers: the third load waits until the first product has read its buffer.
 
@@ -359,7 +367,7 @@ def test_counter_mode_takes_as_many_repeats_as_it_counts():
 
 # --- a naive clock
 
-PIPE_NAMES = ("MTE1", "M")
+PIPE_NAMES = ("MTE1", "M", "V")
 
 
 def naive(steps: list) -> int | None:
@@ -425,37 +433,42 @@ def naive(steps: list) -> int | None:
     return max([len(steps), *ends])
 
 
+WORK = {"M": (16, 160, 1600), "MTE1": (1, 8, 100), "V": (1, 200)}
+PAIRS = [(src, dst) for src in PIPE_NAMES for dst in PIPE_NAMES if src != dst]
 STEP = st.one_of(
-    st.tuples(st.just("work"), st.just("M"), st.sampled_from([16, 160, 1600])),
-    st.tuples(st.just("work"), st.just("MTE1"), st.sampled_from([1, 8, 100])),
-    st.tuples(st.just("set"), st.sampled_from(PIPE_NAMES), st.integers(0, 1)),
-    st.tuples(st.just("wait"), st.sampled_from(PIPE_NAMES), st.integers(0, 1)),
+    *(st.tuples(st.just("work"), st.just(pipe), st.sampled_from(WORK[pipe])) for pipe in WORK),
+    *(
+        st.tuples(st.just(kind), st.sampled_from(PAIRS), st.integers(0, 1))
+        for kind in ("set", "wait")
+    ),
     st.tuples(st.just("barrier"), st.sampled_from(PIPE_NAMES)),
 )
-OTHER = {"M": "MTE1", "MTE1": "M"}
 
 
-@settings(max_examples=300, deadline=None, database=None)
+def written(step: tuple) -> tuple:
+    """Return an instruction, and (cycles, more when idle) or what it orders for the naive clock."""
+    kind, *rest = step
+    if kind == "barrier":
+        return barrier(rest[0]), ("barrier", rest[0])
+    if kind != "work":
+        (src, dst), event = rest
+        return (raises if kind == "set" else waits)(src, dst, event), (kind, src, dst, event)
+    pipe, size = rest
+    if pipe == "M":
+        return mad(size), ("work", pipe, size // 16 + 9, 50)
+    if pipe == "MTE1":
+        return load(size), ("work", pipe, 2 * size + 2, 28)
+    return instruction_named("vadd")(dtype=WORD, repeat=size), ("work", pipe, 5 + size, 0)
+
+
+@settings(max_examples=400, deadline=None, database=None)
 @given(st.lists(STEP, max_size=25))
 def test_flags_and_barriers_against_a_naive_clock(drawn):
-    templates, plain = [], []
-    for kind, pipe, *rest in drawn:
-        if kind == "work" and pipe == "M":
-            templates.append(mad(rest[0]))
-            plain.append(("work", pipe, rest[0] // 16 + 9, 50))
-        elif kind == "work":
-            templates.append(load(rest[0]))
-            plain.append(("work", pipe, 2 * rest[0] + 2, 28))
-        elif kind == "barrier":
-            templates.append(barrier(pipe))
-            plain.append(("barrier", pipe))
-        else:
-            make = raises if kind == "set" else waits
-            src, dst = (pipe, OTHER[pipe]) if kind == "set" else (OTHER[pipe], pipe)
-            templates.append(make(src, dst, rest[0]))
-            plain.append((kind, src, dst, rest[0]))
+    pairs = [written(step) for step in drawn]
+    plain = [p for _, p in pairs]
     wanted = naive(plain)
-    clock = clock_of(*templates, on=replace(ROUND, pipe_queue_depth=100))
+    chip = replace(ROUND, pipe_queue_depth=100, vector_head_cycles=5, vector_repeat_cycles=1)
+    clock = clock_of(*[template for template, _ in pairs], on=chip)
     if wanted is None:
         with pytest.raises(DeadlockError):
             clock.finish()
