@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cubecore.isa.expr import Var
-from cubecore.isa.program import Program
+from cubecore.isa.expr import Expr, Var
+from cubecore.isa.program import Issue, Program
+from cubecore.isa.spec import Mem
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,24 @@ class CoreProgram:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class CoreGroup:
+    """Cores that run one tree: they differ in the values of its slots only."""
+
+    program: Program
+    cores: tuple[CoreProgram, ...]
+    slots: tuple[dict[Var, int], ...]
+
+    def distances(self, issue: Issue) -> tuple[int, ...]:
+        """Return how far each core's global operand of a leaf lies from the first core's, bytes."""
+        place = [operand.mem for operand in issue.template.operands()].index(Mem.GM)
+        own = set(self.program.slots)
+        terms = issue.addresses[place].terms
+        varying = Expr(0, tuple((a, f) for a, f in terms if isinstance(a, Var) and a in own))
+        first = varying.at(self.slots[0])
+        return tuple(varying.at(slots) - first for slots in self.slots)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Launch:
     """Tensors and cores."""
 
@@ -41,3 +60,12 @@ class Launch:
     def programs(self) -> tuple[Program, ...]:
         """The distinct trees, in the order of the first core that runs each."""
         return tuple(dict.fromkeys(core.program for core in self.cores))
+
+    def groups(self, bases: Mapping[str, int]) -> tuple[CoreGroup, ...]:
+        """Return the cores by the tree that they run, for tensors that start at `bases`."""
+        result = []
+        for program in self.programs:
+            cores = tuple(core for core in self.cores if core.program is program)
+            slots = tuple(core.addresses(bases) for core in cores)
+            result.append(CoreGroup(program, cores, slots))
+        return tuple(result)

@@ -1,17 +1,15 @@
 """Timing a launch: groups of equal cores, served by the shared memory in the order of time."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from greenlet import getcurrent, greenlet
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.isa.check import program_violations
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch
-from cubecore.isa.program import Issue, Program
-from cubecore.isa.spec import Mem
+from cubecore.isa.launch import CoreGroup, Launch
+from cubecore.isa.program import Issue
 from cubecore.timing.memory_system import Demand, MemorySystem
 from cubecore.timing.pipes import MEMORY_STALL, PIPES, CoreClock
 from cubecore.timing.timeline import CoreTime, Stall, Timeline
@@ -20,29 +18,12 @@ from cubecore.units import align_up
 _TENSOR_SPACING = 4096
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Group:
-    """Cores that run one tree."""
-
-    program: Program
-    cores: tuple[CoreProgram, ...]
-    slots: tuple[dict[Var, int], ...]
-
-    def demand(self, issue: Issue) -> Demand:
-        """Return the distinct addresses of a leaf's global operand over the cores."""
-        place = [operand.mem for operand in issue.template.operands()].index(Mem.GM)
-        varying = _slot_part(issue.addresses[place], self.program)
-        first = varying.at(self.slots[0])
-        distances: dict[int, int] = {}
-        for slots in self.slots:
-            distance = varying.at(slots) - first
-            distances[distance] = distances.get(distance, 0) + 1
-        return Demand(tuple(distances), tuple(distances.values()))
-
-
-def _slot_part(address: Expr, program: Program) -> Expr:
-    slots = set(program.slots)
-    return Expr(0, tuple((a, f) for a, f in address.terms if isinstance(a, Var) and a in slots))
+def _demand(group: CoreGroup, issue: Issue) -> Demand:
+    """Return the distinct addresses of a leaf's global operand, and how many cores ask for each."""
+    cores_each: dict[int, int] = {}
+    for distance in group.distances(issue):
+        cores_each[distance] = cores_each.get(distance, 0) + 1
+    return Demand(tuple(cores_each), tuple(cores_each.values()))
 
 
 def time_launch(
@@ -67,8 +48,7 @@ def time_launch(
     if broken := [v for program in launch.programs for v in program_violations(program, chip)]:
         raise RequestError(broken)
     memory = MemorySystem(chip)
-    bases = _bases(launch)
-    groups = _groups(launch, bases)
+    groups = launch.groups(_bases(launch))
     start: int = chip.require("start_cycles", "timing")
     clocks = _run_groups(chip, memory, groups, start, record)
     ends = [clock.finish() for clock in clocks]
@@ -115,16 +95,8 @@ def _bases(launch: Launch) -> Mapping[str, int]:
     return bases
 
 
-def _groups(launch: Launch, bases: Mapping[str, int]) -> list[_Group]:
-    result = []
-    for program in launch.programs:
-        cores = tuple(core for core in launch.cores if core.program is program)
-        result.append(_Group(program, cores, tuple(core.addresses(bases) for core in cores)))
-    return result
-
-
 def _run_groups(
-    chip: Chip, memory: MemorySystem, groups: list[_Group], start: int, record: int
+    chip: Chip, memory: MemorySystem, groups: Sequence[CoreGroup], start: int, record: int
 ) -> list[CoreClock]:
     """Walk every group's tree; whoever asks the memory at the earliest time goes first."""
     hub = getcurrent()
@@ -133,7 +105,9 @@ def _run_groups(
         if len(waiting) > 1:
             hub.switch(time)
 
-    clocks = [CoreClock(chip, memory, group.demand, pause, start, record) for group in groups]
+    clocks = [
+        CoreClock(chip, memory, partial(_demand, group), pause, start, record) for group in groups
+    ]
     waiting: dict[int, int] = dict.fromkeys(range(len(groups)), start)
     threads = [
         greenlet(lambda g=group, c=clock: g.program.run(c, g.slots[0]))
