@@ -1,0 +1,457 @@
+"""The command line: what each command prints, and what it says to a bad request."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cubecore
+from cubecore.chips import chip_names
+from cubecore.isa import instructions
+from cubecore.tiling.rules import rules
+from workflows.command import (
+    BAD_REQUEST,
+    DONE,
+    FOUND,
+    PROBLEM,
+    assert_refused,
+    bug,
+    cli,
+    names_in,
+    shell,
+)
+from workflows.folders import folder, on_shelf, shelf  # noqa: F401 - fixtures
+
+# ruff: noqa: F811 - fixtures are arguments
+
+# --- what the commands print
+
+KEYS = {
+    "plan": "problem tiling predicted lower_bound_us alternatives",
+    "run": "verified max_abs_error max_rel_error tolerance policy findings wall_s verify_wall_s "
+    "total_wall_s reference_wall_s peak_bytes",
+    "time": "us cycles limited_by tflops utilisation pipes stalls cores simulated_fraction",
+}
+
+
+@pytest.mark.parametrize("command", KEYS)
+def test_json_has_the_contracts_keys(command):
+    answer = cli(command, *PROBLEM, "--json")
+    assert answer.code == DONE
+    assert answer.err == ""
+    assert set(KEYS[command].split()) <= set(answer.json)
+    assert answer.out.count("\n") == 1
+
+
+def test_check_prints_legal_findings_and_advice(on_shelf):
+    assert on_shelf
+    legal = cli("check", "good.json", *PROBLEM, "--json")
+    assert legal.code == DONE
+    assert legal.json["legal"]
+    assert legal.json["findings"] == []
+    illegal = cli("check", "illegal.json", *PROBLEM, "--json")
+    assert illegal.code == FOUND
+    (finding,) = illegal.json["findings"]
+    assert finding["rule"] == "BASE-M-ALIGNMENT"
+    assert set(finding) >= {"rule", "used", "limit", "unit", "message", "remedy", "source"}
+
+
+def test_check_says_what_is_wrong_and_where_it_is_written(on_shelf):
+    assert on_shelf
+    answer = cli("check", "illegal.json", *PROBLEM)
+    assert answer.code == FOUND
+    assert answer.out.splitlines()[:3] == [
+        "illegal: 1 rule broken",
+        "  BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16",
+        "    seed 000, table 2",
+    ]
+    assert cli("check", "good.json", *PROBLEM).out.splitlines()[0] == "legal"
+
+
+@pytest.mark.parametrize("name", ["good.json", "good.bin", "good.h"])
+def test_a_tiling_may_be_json_a_blob_or_a_header(on_shelf, name):
+    assert on_shelf
+    assert cli("check", name, *PROBLEM).code == DONE
+    assert cli("run", "--tiling", name, *PROBLEM).code == DONE
+
+
+@pytest.mark.parametrize("command", ["run", "time"])
+def test_an_illegal_tiling_is_neither_run_nor_timed(on_shelf, command):
+    assert on_shelf
+    line = "BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16"
+    answer = cli(command, "--tiling", "illegal.json", *PROBLEM)
+    assert (answer.code, answer.out, answer.err) == (FOUND, "", line + "\n")
+    as_json = cli(command, "--tiling", "illegal.json", *PROBLEM, "--json")
+    assert as_json.code == FOUND
+    assert as_json.json["error"]["message"] == line
+    assert as_json.json["error"]["findings"][0]["rule"] == "BASE-M-ALIGNMENT"
+
+
+def test_compare_of_two_tilings(on_shelf):
+    assert on_shelf
+    same = cli("compare", "good.json", "good.bin", *PROBLEM, "--json")
+    assert same.code == DONE
+    assert same.json["ratio"] == 1
+    assert same.json["differing"] == {}
+    other = cli("compare", "good.json", "illegal.json", *PROBLEM, "--json")
+    assert other.code == FOUND
+    assert other.json["ratio"] is None
+    assert other.json["differing"] == {"baseM": [16, 24]}
+    assert cli("compare", "good.json", "good.bin", *PROBLEM).out.endswith(
+        "The second takes 1.000 times the first.\n"
+    )
+
+
+def test_chips_lists_every_chip():
+    answer = cli("chips")
+    assert answer.code == DONE
+    assert [line.split()[0] for line in answer.out.splitlines()[1:]] == list(chip_names())
+    listed = cli("chips", "--json").json["chips"]
+    assert [sheet["name"] for sheet in listed] == list(chip_names())
+
+
+@pytest.mark.parametrize("name", chip_names())
+def test_every_chip_has_a_sheet(name):
+    assert cli("chips", name).out.startswith(f"{name}: architecture ")
+    facts = cli("chips", name, "--json").json["facts"]
+    assert all(set(fact) >= {"value", "source", "reliability"} for fact in facts.values())
+
+
+def test_a_what_if_chip_shows_what_was_replaced():
+    facts = cli("chips", "Ascend910B3", "--set", "aic_count=3", "--json").json["facts"]
+    assert facts["aic_count"]["value"] == 3
+    assert facts["aic_count"]["source"] == "--set"
+
+
+def test_everything_that_has_a_name_is_explained():
+    names = [rule.id for rule in rules()]
+    names += [name for cls in instructions().values() for name in (cls.name, *cls.names.values())]
+    for name in names:
+        answer = cli("explain", name, "--json")
+        assert answer.code == DONE, name
+        assert set(answer.json) == {"name", "kind", "text"}
+        assert answer.json["text"] == cli("explain", name).out
+
+
+def test_the_plan_as_text_names_the_product_and_the_tiling():
+    lines = cli("plan", "--m", 100, "--n", 200, "--k", 300, "--trans-a", "--relu").out.splitlines()
+    assert lines[0] == (
+        "C[100x200] float32 = A[300x100]^T float16 x B[300x200] float16, relu on Ascend910B3"
+    )
+    assert lines[2] == "Tiling"
+    assert lines[3].split()[0] == "usedCoreNum"
+    assert any(line.startswith("Predicted ") for line in lines)
+
+
+def test_what_the_library_calls_a_type_is_understood():
+    answer = cli("plan", *PROBLEM, "--a", "half", "--c", "DT_FLOAT", "--json")
+    assert (answer.json["problem"]["a"], answer.json["problem"]["c"]) == ("float16", "float32")
+
+
+@pytest.mark.parametrize("command", [(), ("plan",), ("check",), ("run",), ("time",), ("compare",)])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help(command, option):
+    answer = cli(*command, option)
+    assert answer.code == DONE
+    assert answer.out.startswith("Usage: ")
+
+
+def test_version():
+    assert cli("--version").out == f"cubecore, version {cubecore.__version__}\n"
+
+
+# --- bad requests, each as a whole line
+
+NOTHING_GIVEN = "\n".join(
+    f"{name} must be given, got nothing; only m, n and k have no default" for name in "mnk"
+)
+NARROW = "TCubeTiling is int32"
+WIDE = 10**30
+B_NAMES = "Ascend910B1, Ascend910B2, Ascend910B2C, Ascend910B3, Ascend910B4, Ascend910B4-1"
+LINES = [
+    (["plan"], NOTHING_GIVEN),
+    (["plan", "--m", 0, "--n", 1, "--k", 1], "m must be at least 1, got 0"),
+    (["run", "--m", 1, "--n", -3, "--k", 1], "n must be at least 1, got -3"),
+    (
+        ["time", "--m", WIDE, "--n", 1, "--k", 1],
+        f"m must be at most 2147483647, got {WIDE}; {NARROW}",
+    ),
+    (
+        ["plan", "--m", 1, "--n", 1, "--k", 2**31],
+        f"k must be at most 2147483647, got 2147483648; {NARROW}",
+    ),
+    (["plan", *PROBLEM, "--kb", 17], "kb must equal k = 16, got 17"),
+    (["plan", *PROBLEM, "--cores", 0], "cores must be at least 1, got 0"),
+    (
+        ["plan", *PROBLEM, "--c", "int8"],
+        "c must be float32 or float16 or bfloat16 without epilogue.quant (seed 002, table 4: mad "
+        "gives float32), got int8",
+    ),
+    (
+        ["run", *PROBLEM, "--a", "int8", "--b", "float16"],
+        "a and b must be types that arch 2201 multiplies (int8 by int8, float16 by float16, "
+        "float32 by float32, bfloat16 by bfloat16, int4 by int4: seed 002, table 4), got int8 by "
+        "float16",
+    ),
+    (
+        ["plan", *PROBLEM, "--a", "float8_e5m2"],
+        "a and b must be types that arch 2201 multiplies (int8 by int8, float16 by float16, "
+        "float32 by float32, bfloat16 by bfloat16, int4 by int4: seed 002, table 4), got "
+        "float8_e5m2 by float8_e5m2",
+    ),
+    (
+        ["plan", *PROBLEM, "--bias", "int32"],
+        "bias must be float32 or float16 for float16 by float16 (seed 002, table 5), got int32",
+    ),
+    (
+        ["plan", *PROBLEM, "--chip", "910B"],
+        "chip must be the full name of a SoC, got '910B'; 910B may mean Ascend910B, " + B_NAMES,
+    ),
+    (
+        ["run", *PROBLEM, "--chip", "A2"],
+        "chip must be the full name of a SoC, got 'A2'; A2 may mean " + B_NAMES,
+    ),
+    (
+        ["chips", "nothing"],
+        "chip must be the full name of a SoC, got 'nothing'; cubecore chips lists them",
+    ),
+    (
+        ["run", *PROBLEM, "--chip", "Ascend950PR_9589"],
+        "Ascend950PR_9589 must be of architecture 2201 to execute or time a kernel, got "
+        "architecture 3510; plan and check know its buffers",
+    ),
+    (
+        ["time", *PROBLEM, "--chip", "Ascend310P3"],
+        "Ascend310P3 must be of architecture 2201 to execute or time a kernel, got architecture "
+        "2002; plan and check know its buffers",
+    ),
+    (["plan", *PROBLEM, "--set", "aic=3"], "--set must name a field of the chip, got aic"),
+    (["plan", *PROBLEM, "--set", "aic_count"], "--set must be FIELD=VALUE, got 'aic_count'"),
+    (["chips", "Ascend910B3", "--set", "=3"], "--set must be FIELD=VALUE, got '=3'"),
+    (
+        ["plan", *PROBLEM, "--set", "aic_count=nan"],
+        "--set aic_count must be a whole number, got 'nan'",
+    ),
+    (
+        ["plan", *PROBLEM, "--set", "gm_to_l1_bytes_per_cycle=nan"],
+        "--set gm_to_l1_bytes_per_cycle must be greater than 0 and finite, got nan",
+    ),
+    (
+        ["plan", *PROBLEM, "--set", "gm_to_l1_bytes_per_cycle=inf"],
+        "--set gm_to_l1_bytes_per_cycle must be greater than 0 and finite, got inf",
+    ),
+    (
+        ["plan", *PROBLEM, "--set", "aic_count=-3"],
+        "--set aic_count must be greater than 0 and finite, got -3",
+    ),
+    (
+        ["plan", *PROBLEM, "--set", "cube_k=3"],
+        "--set cube_k must name a field with one number, got a table by name",
+    ),
+    (["explain", "nothing"], "NAME must be a rule or an instruction, got 'nothing'"),
+    (
+        ["explain", "L0A-CAPACTY"],
+        "NAME must be a rule or an instruction, got 'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
+    ),
+    (
+        ["check", "none.json", *PROBLEM],
+        "none.json must be a file that can be read, got No such file or directory",
+    ),
+    (
+        ["run", *PROBLEM, "--tiling", "none.json"],
+        "none.json must be a file that can be read, got No such file or directory",
+    ),
+    (
+        ["run", *PROBLEM, "--a-file", "none.npy"],
+        "--a-file none.npy must be a file that can be read, got No such file or directory",
+    ),
+    (
+        ["run", *PROBLEM, "--bias-file", "a.npy"],
+        "--bias-file must come with a bias type, got a.npy; give --bias TYPE",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "line"), LINES, ids=lambda x: str(x)[:50])
+def test_a_bad_request_is_one_line_and_nothing_else(folder, arguments, line):
+    assert_refused(cli(*arguments), line)
+    as_json = cli(*arguments, "--json")
+    assert (as_json.code, as_json.err) == (BAD_REQUEST, "")
+    assert set(as_json.json) == {"error"}
+    assert as_json.json["error"]["message"] == line
+    assert names_in(folder) == []
+
+
+# --- usage
+
+USAGE = "cubecore --help lists commands and options"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (["frobnicate"], "no such command 'frobnicate'; "),
+        (["plan", "--frobnicate"], "no such option '--frobnicate'"),
+        (["explain"], "missing argument 'NAME'; "),
+        (["plan", "--m", "x"], "invalid value for '--m': 'x' is not a valid integer; "),
+    ],
+)
+def test_a_request_that_is_not_understood_exits_with_2(arguments, start):
+    answer = cli(*arguments)
+    assert answer.code == BAD_REQUEST
+    assert answer.out == ""
+    assert answer.err.startswith(start)
+    assert answer.err.endswith(USAGE + "\n")
+    assert set(cli(*arguments, "--json").json) == {"error"}
+
+
+@bug("cli.py _usage: Click's own wording, against the form of every other message")
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["plan", "--m", "x"], "--m must be an integer, got 'x'"),
+        (["time", *PROBLEM, "--step", "X"], "--step must be MDL, CONSTANT or BASIC, got 'X'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_in_the_usual_form(arguments, line):
+    assert cli(*arguments).err.startswith(line)
+
+
+@bug("errors.py did_you_mean: letters of the other case count as wrong, though explain takes them")
+def test_a_misspelt_rule_in_lower_case_is_answered_with_the_nearest():
+    assert "did you mean L0A-CAPACITY?" in cli("explain", "l0a-capacty").err
+
+
+@bug("cli.py _usage: Click answers no command with the help, which is then taken for a sentence")
+def test_no_command_at_all():
+    answer = cli()
+    assert answer.err.startswith("Usage: ") or answer.err.count("\n") == 1
+
+
+@bug("cli.py: the contract gives every command --chip")
+@pytest.mark.parametrize("command", [("chips",), ("explain", "L0A-CAPACITY")])
+def test_every_command_takes_chip(command):
+    assert cli(*command, "--chip", "Ascend910B3").code == DONE
+
+
+# --- requests that are well formed and cannot be met
+
+
+@bug("workflows/operands.py: NumPy's generator takes no seed below 0")
+def test_a_negative_seed_is_refused():
+    assert_refused(cli("run", *PROBLEM, "--seed", -1), "seed must be at least 0, got -1")
+
+
+@bug("workflows/run.py: operands are made before anything asks whether the kernel takes int4")
+def test_a_type_that_cannot_be_executed_yet_is_refused():
+    assert cli("run", *PROBLEM, "--a", "int4").code == BAD_REQUEST
+
+
+@bug("kernels/matmul.py _refuse_unsupported: c is not looked at, bfloat16 is stored as float32")
+@pytest.mark.parametrize("command", ["run", "time"])
+def test_a_result_type_that_the_kernel_does_not_write_is_refused(command):
+    answer = cli(command, *PROBLEM, "--c", "bfloat16")
+    assert answer.code == BAD_REQUEST
+
+
+@bug("workflows/operands.py: NumPy's MemoryError or ValueError for operands beyond memory")
+def test_operands_beyond_memory_are_refused():
+    extents = ("--m", 2_000_000_000, "--n", 16, "--k", 2_000_000_000)
+    assert cli("run", *extents).code == BAD_REQUEST
+
+
+@bug("tiling/candidates.py and estimate.py: sizes beyond int64 overflow inside NumPy")
+@pytest.mark.parametrize("field", ["l0a_bytes", "l0b_bytes", "l1_user_bytes"])
+def test_a_what_if_size_beyond_any_memory_is_refused(field):
+    assert cli("plan", *PROBLEM, "--set", f"{field}={10**25}").code == BAD_REQUEST
+
+
+@bug("tiling: a denormal rate overflows to infinite cycles")
+def test_a_what_if_rate_that_is_next_to_nothing_is_refused():
+    answer = cli("plan", *PROBLEM, "--set", "gm_to_l1_bytes_per_cycle=1e-300", "--json")
+    assert answer.code == BAD_REQUEST or answer.json["predicted"]["cycles"] > 0
+
+
+# --- processes
+
+
+def test_a_bad_request_to_a_real_process(folder):
+    assert folder
+    line = "m must be at least 1, got -1"
+    assert_refused(shell("plan", "--m", -1, "--n", 1, "--k", 1), line)
+    as_json = shell("plan", "--m", -1, "--n", 1, "--k", 1, "--json")
+    assert (as_json.code, as_json.err) == (BAD_REQUEST, "")
+    assert as_json.json["error"]["message"] == line
+
+
+def test_the_installed_command_answers():
+    command = shutil.which("cubecore", path=Path(sys.executable).parent)
+    assert command is not None
+    done = subprocess.run([command, "run", *PROBLEM], capture_output=True, text=True, check=False)
+    assert done.returncode == DONE
+    assert "\nverified: " in done.stdout
+    assert done.stderr == ""
+
+
+def test_names_that_are_no_utf8_are_told_back(folder):
+    assert folder
+    answer = subprocess.run(
+        [sys.executable, "-m", "cubecore", "check", b"\xff.json", *PROBLEM],
+        capture_output=True,
+        check=False,
+    )
+    assert answer.returncode == BAD_REQUEST
+    assert b"Traceback" not in answer.stderr
+
+
+def closed_pipe(*arguments):
+    """Run a command whose reader has gone away."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return shell(*arguments, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("arguments", [("chips",), ("plan", *PROBLEM, "--json"), ("--help",)])
+def test_a_reader_that_goes_away_is_no_error_to_tell(arguments):
+    assert closed_pipe(*arguments).err == ""
+
+
+@bug("cli.py _Group.main: Click exits with 1 on EPIPE itself, which means findings")
+def test_a_reader_that_goes_away_does_not_look_like_findings():
+    assert closed_pipe("chips").code == 141
+
+
+@bug("cli.py _fail: a closed pipe while the error is told ends in a traceback")
+def test_a_reader_that_goes_away_before_an_error_is_told():
+    assert "Traceback" not in closed_pipe("plan", "--m", 0, "--n", 1, "--k", 1, "--json").err
+
+
+@bug("cli.py _fail_known: an OSError of stdout itself ends in a traceback")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_under_stdout_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        answer = shell("chips", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert "Traceback" not in answer.err
+
+
+def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
+    extents = ("--m", "60000", "--n", "60000", "--k", "60000")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cubecore", "time", *extents],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.strip()) == (130, "", "")
+    assert names_in(folder) == []

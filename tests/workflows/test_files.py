@@ -1,0 +1,302 @@
+"""Files in and out: operands, tilings and results, and what is said of a wrong one."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from cubecore.tiling.export import to_header, to_json_text
+from workflows.command import (
+    BAD_REQUEST,
+    DONE,
+    FOUND,
+    PROBLEM,
+    SIZE,
+    assert_refused,
+    bug,
+    cli,
+    names_in,
+    shell,
+)
+from workflows.folders import folder, on_shelf, shelf  # noqa: F401 - fixtures
+from workflows.shelf import TILING
+
+# ruff: noqa: F811 - fixtures are arguments
+
+# --- files that are written
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("t.bin", TILING.to_bytes()),
+        ("t.json", to_json_text(TILING).encode()),
+        ("t.h", to_header(TILING).encode()),
+        ("t.hpp", to_header(TILING).encode()),
+    ],
+)
+def test_plan_writes_its_tiling(folder, name, wanted):
+    assert cli("plan", *PROBLEM, "--out", name).code == DONE
+    assert (folder / name).read_bytes() == wanted
+    assert names_in(folder) == [name]
+
+
+def test_run_writes_c(folder):
+    np.save("a.npy", np.eye(SIZE, dtype=np.int8))
+    b = np.random.default_rng(0).integers(-99, 99, (SIZE, SIZE)).astype(np.int8)
+    np.save("b.npy", b)
+    files = ("--a-file", "a.npy", "--b-file", "b.npy", "--out", "c.npy")
+    assert cli("run", *PROBLEM, "--a", "int8", *files).code == DONE
+    assert names_in(folder) == ["a.npy", "b.npy", "c.npy"]
+    assert (np.load("c.npy") == b).all()
+
+
+def test_what_was_written_before_stays_when_a_request_is_refused(folder):
+    (folder / "c.npy").write_text("mine")
+    assert cli("run", *PROBLEM, "--out", "c.npy", "--a-file", "none.npy").code == BAD_REQUEST
+    assert (folder / "c.npy").read_text() == "mine"
+    assert names_in(folder) == ["c.npy"]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("none/c.npy", "No such file or directory"),
+        ("folder", "a directory"),
+        ("file/c.npy", "Not a directory"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_an_output_that_cannot_be_written_is_refused(folder, command, path, reason):
+    (folder / "folder").mkdir()
+    (folder / "file").write_text("")
+    line = f"--out {path} must be a file that can be written, got {reason}"
+    assert_refused(cli(command, *PROBLEM, "--out", path), line)
+    as_json = cli(command, *PROBLEM, "--out", path, "--json")
+    assert as_json.code == BAD_REQUEST
+    assert as_json.json["error"]["message"] == line
+    assert names_in(folder) == ["file", "folder"]
+
+
+REPLACES = (
+    "workflows/operands.py write_whole: a rename puts a file in place of whatever has the name, "
+    "so that --out /dev/null or /dev/stdout, run as root, destroys the device"
+)
+
+
+@bug(REPLACES)
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_an_output_that_is_no_regular_file_is_not_replaced(folder, command):
+    os.mkfifo(folder / "pipe")
+    cli(command, *PROBLEM, "--out", "pipe")
+    assert stat.S_ISFIFO((folder / "pipe").stat().st_mode)
+
+
+@bug("workflows/operands.py write_whole: a link is replaced, what it names is not written")
+def test_an_output_that_is_a_link_is_followed(folder):
+    (folder / "link.json").symlink_to("target.json")
+    assert cli("plan", *PROBLEM, "--out", "link.json").code == DONE
+    assert (folder / "link.json").is_symlink()
+    assert (folder / "target.json").exists()
+
+
+@bug("workflows/operands.py require_writable: pathlib drops the slash")
+def test_an_output_with_a_final_slash_is_no_file(folder):
+    assert cli("plan", *PROBLEM, "--out", "none/").code == BAD_REQUEST
+    assert names_in(folder) == []
+
+
+@bug("workflows/operands.py: the names of probe and part are longer than the file's own")
+def test_the_longest_name_that_the_file_system_takes(folder):
+    name = "x" * 250 + ".json"
+    (folder / name).write_text("")
+    assert cli("plan", *PROBLEM, "--out", name).code == DONE
+
+
+# --- operands
+
+SHAPE = f"have shape [{SIZE}, {SIZE}]"
+PAST = "pickled objects, which are never loaded"
+ANOTHER = "be a .npy or .safetensors file, got another format"
+OPERAND_LINES = {
+    "float32.npy": "hold float16, got float32",
+    "short.npy": f"{SHAPE}, got [8, 16]",
+    "flat.npy": f"{SHAPE}, got [256]",
+    "u8.npy": "hold float16, got uint8",
+    "i16.npy": "hold float16, got int16",
+    "bool.npy": "hold float16, got bool",
+    "complex.npy": "hold float16, got complex128",
+    "pickled.npy": f"hold numbers, got {PAST}",
+    "bare_pickle.npy": ANOTHER,
+    "empty.npy": ANOTHER,
+    "noise.npy": ANOTHER,
+    "several.npy": ANOTHER,
+    "good.json": ANOTHER,
+    "loop": "be a file that can be read, got Too many levels of symbolic links",
+    ".": "be a file that can be read, got Is a directory",
+    "two.safetensors": "hold one tensor, got 2; name one as FILE.safetensors:TENSOR",
+    "two.safetensors:x": "hold one of v, w, got x",
+    "short.safetensors": f"{SHAPE}, got [4, 16]",
+    "float64.safetensors": "hold a type that the Cube multiplies, got F64",
+}
+
+
+@pytest.mark.parametrize("name", OPERAND_LINES)
+def test_a_file_that_is_no_operand_is_refused_with_one_line(on_shelf, name):
+    assert on_shelf
+    line = f"--a-file {name} must {OPERAND_LINES[name]}"
+    assert_refused(cli("run", *PROBLEM, "--a-file", name), line)
+    assert cli("run", *PROBLEM, "--a-file", name, "--json").json["error"]["message"] == line
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "truncated.npy",
+        "headless.npy",
+        "negative.npy",
+        "pickled3.npy",
+        "text.npy",
+        "truncated.safetensors",
+        "noise.safetensors",
+        "none.safetensors",
+    ],
+)
+def test_a_broken_file_is_refused_with_one_line(on_shelf, name):
+    assert on_shelf
+    answer = cli("run", *PROBLEM, "--b-file", name)
+    assert answer.code == BAD_REQUEST
+    assert answer.out == ""
+    assert answer.err.startswith(f"--b-file {name} must ")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.npy",
+        "fortran.npy",
+        "v2.npy",
+        "u16.npy",
+        "fortran_u16.npy",
+        "one.safetensors",
+        "two.safetensors:w",
+    ],
+)
+def test_one_operand_in_many_forms(on_shelf, tmp_path, name):
+    np.save(tmp_path / "eye.npy", np.eye(SIZE, dtype=np.float16))
+    files = ("--a-file", name, "--b-file", tmp_path / "eye.npy", "--out", tmp_path / "c.npy")
+    answer = cli("run", *PROBLEM, *files, "--json")
+    assert answer.code == DONE
+    assert answer.json["verified"]
+    assert (np.load(tmp_path / "c.npy") == np.load(on_shelf / "a.npy")).all()
+
+
+@bug("workflows/operands.py _as_type: '>f2' is named as NumPy's float16 too")
+def test_a_file_in_the_other_byte_order_is_told_apart(on_shelf):
+    assert on_shelf
+    answer = cli("run", *PROBLEM, "--a-file", "big.npy")
+    assert "got float16\n" not in answer.err
+
+
+@bug("workflows/operands.py _read_npy: ascontiguousarray gives every array an axis")
+def test_a_number_without_axes_has_no_shape(on_shelf):
+    assert on_shelf
+    line = f"--a-file zero.npy must {SHAPE}, got []"
+    assert_refused(cli("run", *PROBLEM, "--a-file", "zero.npy"), line)
+
+
+@bug("workflows/operands.py _as_type: any void type is reinterpreted, one with fields too")
+def test_a_record_type_is_not_reinterpreted(on_shelf):
+    assert on_shelf
+    assert cli("run", *PROBLEM, "--a-file", "named.npy").code == BAD_REQUEST
+
+
+@bug("workflows/operands.py _refuse_objects: version 3 headers are not looked at")
+def test_pickled_objects_in_a_version_3_file_are_named(on_shelf):
+    assert on_shelf
+    line = f"--a-file pickled3.npy must hold numbers, got {PAST}"
+    assert_refused(cli("run", *PROBLEM, "--a-file", "pickled3.npy"), line)
+
+
+@bug("workflows/operands.py _read_npy: the whole array is allocated before its shape is judged")
+def test_a_header_that_promises_an_exabyte_is_refused_by_its_shape(on_shelf):
+    assert on_shelf
+    line = f"--a-file huge.npy must {SHAPE}, got [1000000000000, 1000000]"
+    assert_refused(cli("run", *PROBLEM, "--a-file", "huge.npy"), line)
+
+
+ALL_FIELDS = "all 50 fields are needed"
+TILING_LINES = {
+    "other.json": "tiling.M must equal the problem's m = 16, got 32",
+    "missing.json": f"tiling.baseM must be given, got nothing; {ALL_FIELDS}",
+    "misspelt.json": "tiling must have only the fields of TCubeTiling, got 'basem'; did you mean "
+    f"baseM?\ntiling.baseM must be given, got nothing; {ALL_FIELDS}",
+    "extra.json": "tiling must have only the fields of TCubeTiling, got 'baseX'; did you mean "
+    "baseN?",
+    "fraction.json": "tiling.baseM must be an integer, got 16.5",
+    "wide.json": f"tiling.baseM must fit int32, got {10**30}",
+    "text.json": "tiling.baseM must be an integer, got '16'",
+    "truth.json": "tiling.baseM must be an integer, got True",
+    "list.json": "list.json must be a JSON object, got list",
+    "twice.json": "twice.json must give a field once, got baseM",
+    "cut.json": "cut.json must be JSON, got Expecting value: line 1 column 11 (char 10)",
+    "empty.json": "empty.json must be a JSON object, a 200-byte blob or a header with a "
+    "TCubeTiling, got 0 B of neither",
+    "long.json": "long.json must be at most 1048576 B long, got a longer file",
+    "cut.bin": "cut.bin must be 200 B long (50 x int32), got 199 B",
+    "long.bin": "long.bin must be 200 B long (50 x int32), got 204 B",
+    "noise.bin": "noise.bin must be 200 B long (50 x int32), got 256 B",
+    "short.h": "short.h must hold the 50 values of TCubeTiling, got 3",
+    "loop": "loop must be a file that can be read, got Too many levels of symbolic links",
+    ".": ". must be a file that can be read, got Is a directory",
+}
+
+
+@pytest.mark.parametrize("name", TILING_LINES)
+def test_a_file_that_is_no_tiling_is_refused(on_shelf, name):
+    assert on_shelf
+    for command in (("check", name), ("run", "--tiling", name), ("time", "--tiling", name)):
+        assert_refused(cli(*command, *PROBLEM), TILING_LINES[name])
+    as_json = cli("check", name, *PROBLEM, "--json")
+    assert as_json.json["error"]["message"] == TILING_LINES[name]
+
+
+def test_a_file_that_is_not_utf8_is_no_tiling(on_shelf):
+    assert on_shelf
+    assert cli("check", "latin.json", *PROBLEM).code == BAD_REQUEST
+
+
+def test_a_tiling_of_zeros_is_illegal_not_malformed(on_shelf):
+    assert on_shelf
+    answer = cli("check", "zeros.json", *PROBLEM, "--json")
+    assert answer.code == FOUND
+    assert len(answer.json["findings"]) > 10
+
+
+@bug("tiling/rule_model.py set_fields: a remedy beyond int32 is raised as the user's own field")
+@pytest.mark.parametrize("name", ["largest.json", "least.json"])
+def test_a_tiling_of_extreme_integers_is_illegal_not_malformed(on_shelf, name):
+    assert on_shelf
+    assert cli("check", name, *PROBLEM).code == FOUND
+
+
+@bug("tiling/struct.py: messages say tiling.baseM, not which of the two files holds it")
+def test_compare_says_which_tiling_is_malformed(on_shelf):
+    assert on_shelf
+    answer = cli("compare", "good.json", "missing.json", *PROBLEM)
+    assert "missing.json" in answer.err
+
+
+def test_a_pickled_operand_is_refused_by_a_real_process(on_shelf):
+    answer = shell("run", *PROBLEM, "--a-file", "pickled.npy", cwd=on_shelf)
+    assert_refused(answer, f"--a-file pickled.npy must hold numbers, got {PAST}")
+
+
+@bug("workflows/verify.py: NaN and infinity in C meet NaN and infinity of the oracle")
+@pytest.mark.parametrize("name", ["nan.npy", "inf.npy"])
+def test_an_operand_with_nan_or_infinity_gives_json(on_shelf, name):
+    answer = shell("run", *PROBLEM, "--a-file", on_shelf / name, "--json")
+    assert answer.err == ""
+    assert answer.json["verified"]
