@@ -1,0 +1,29 @@
+"""The benchmarks run and print JSON; how fast anything is, is not tested."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SPINE = Path(__file__).parents[1] / "benchmarks" / "spine.py"
+FIGURES = {"run_and_time_64_cubed_cold", "help", "plan_warm", "time_8192_cubed_on_24_cores"}
+
+
+def test_the_spines_figures_stand_beside_their_targets():
+    done = subprocess.run(
+        [sys.executable, SPINE, "1"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert set(answer) == {"machine", "repeats", "figures", "ratios"}
+    assert set(answer["figures"]) == FIGURES
+    for figure in answer["figures"].values():
+        assert set(figure) >= {"seconds", "target_seconds", "met"}
+        assert figure["met"] == (figure["seconds"] < figure["target_seconds"])
+    assert answer["figures"]["run_and_time_64_cubed_cold"]["verified"]
+    assert answer["figures"]["plan_warm"]["problems"] >= 12
+    large = answer["figures"]["time_8192_cubed_on_24_cores"]
+    assert large["cores"] == 24
+    assert large["issued"] > 1_000_000
+    assert large["grown_bytes"] < large["issued"] * 8
+    assert all(ratio > 0 for ratio in answer["ratios"].values())
