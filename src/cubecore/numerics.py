@@ -31,17 +31,27 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     NaN: 0 if `finite`, else NaN. Infinity and overflow: the largest finite value of the same sign
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        rounded = np.asarray(values).astype(target.numpy)
-    if not finite:
-        return rounded
-    largest = largest_finite(target)
     wide = np.asarray(values)
-    rounded = np.where(np.isnan(wide), np.zeros((), target.numpy), rounded)
-    over = np.isinf(rounded.astype(np.float64))
-    return np.where(over, np.copysign(largest, wide).astype(target.numpy), rounded).astype(
-        target.numpy
-    )
+    if finite:
+        largest = largest_finite(target)
+        wide = np.clip(np.where(np.isnan(wide), np.zeros((), wide.dtype), wide), -largest, largest)
+    if wide.dtype == np.float64 and target.library == "ml_dtypes":
+        wide = _to_odd_float32(wide)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return wide.astype(target.numpy)
+
+
+def _to_odd_float32(values: Array) -> Array:
+    """Return float64 `values` in float32, inexact ones with an odd last bit.
+
+    ml_dtypes rounds float64 by way of float32; from odd, the second rounding is the only one.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = values.astype(np.float32)
+    bits = near.view(np.uint32)
+    even = (bits & 1 == 0) & (near.astype(np.float64) != values) & np.isfinite(values)
+    away = np.where(near.astype(np.float64) < values, np.float32(np.inf), np.float32(-np.inf))
+    return np.where(even, np.nextafter(near, away.astype(np.float32)), near)
 
 
 def largest_finite(target: ElementType) -> float:
@@ -59,11 +69,15 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
     added. The hardware's own order of summation is not documented; this is a policy
     (`ACCUMULATION_POLICY`), not a fact.
     """
-    total = a.astype(np.float64) @ b.astype(np.float64) + start.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = a.astype(np.float64) @ b.astype(np.float64) + start.astype(np.float64)
     if c.kind == "int":
         return saturate(total, c)
     return round_float(total, c, finite=False)
 
 
-ACCUMULATION_POLICY = "float64 within one mad, rounded to float32 in L0C after each"
-"""How the reference engine sums float products; integer sums are exact and saturate."""
+ACCUMULATION_POLICY = {
+    "reference": "float64 within one mad, rounded to float32 in L0C after each",
+    "fast": "float32, in the order of the BLAS library",
+}
+"""How each engine sums float products; integer sums are exact and saturate."""

@@ -256,6 +256,7 @@ def test_every_nan_becomes_zero():
             {"n_size": 17},
             "copy_matrix_cc_to_gm.n_size must be a multiple of 16 without nz2nd_en, got 17",
         ),
+        ({"nd_num": 2}, "copy_matrix_cc_to_gm.nd_num must be 1 without nz2nd_en, got 2"),
     ],
 )
 def test_what_it_refuses(p, message):
@@ -264,14 +265,3 @@ def test_what_it_refuses(p, message):
     bench = Bench(gm_bytes=64)
     bench.do(CopyMatrixCcToGm(src_type=source, **p), bench.base, 0)
     assert bench.messages == [f"parameter: {message}"]
-
-
-@pytest.mark.xfail(strict=True, reason="a template's own nd_num repeats a transfer without NZ2ND")
-def test_a_transfer_without_nz2nd_is_one_matrix():
-    p = {"n_size": 16, "m_size": 16, "dst_stride": 256, "src_stride": 16}
-    bench = Bench(gm_bytes=4096)
-    bench.noise(Mem.GM)
-    values_in_l0c(bench, "float32")
-    expected = fixpipe_by_hand(bench, (0, 0), "float32", p)
-    bench.do(template_of("float32", p | {"nd_num": 2, "src_nd_stride": 4}), bench.base, 0)
-    bench.check(Mem.GM, expected)

@@ -249,9 +249,6 @@ def test_fractals_to_l0(load, p):
     bench.check(sink, expected)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="load2d refuses repeat 0, which spec/isa_semantics.md 2.2 documents as NOP"
-)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load[0].name)
 def test_no_fractal_is_no_load(load):
     kind, sink = load

@@ -225,13 +225,6 @@ def test_in_place(dtype, operand):
     run(bench, "vadd", dtype, at, {"repeat": 4})
 
 
-SEQUENTIAL = pytest.mark.xfail(
-    strict=True,
-    reason="repeats run at once: seed 003 lets dst of one repeat be src1 of the next",
-)
-
-
-@SEQUENTIAL
 @pytest.mark.parametrize("dtype", ["float16", "int32", "float32"])
 @pytest.mark.parametrize(
     "p",
@@ -256,9 +249,6 @@ def test_counter_mode_ignores_the_repeat_argument(dtype):
     run(bench, "vmax", dtype, (0, 65536, 131072), {"repeat": 200}, {"count": 10})
 
 
-@pytest.mark.xfail(
-    strict=True, reason="counter mode under the initial all-ones mask crashes in NumPy"
-)
 def test_counter_mode_under_the_initial_mask_is_a_finding():
     """MASK[31:0] of all ones counts 2**32 - 1 elements, which leave UB."""
     bench = Bench(1)

@@ -197,7 +197,6 @@ def test_an_issue_knows_where_it_was_written():
     assert issue.location.function == "test_an_issue_knows_where_it_was_written"
 
 
-@pytest.mark.xfail(strict=True, reason="every file named builder.py is taken for the package's own")
 def test_a_users_file_may_be_called_builder_too():
     code = "def kernel(builder, barrier):\n    builder.issue(barrier)\n"
     space: dict = {}

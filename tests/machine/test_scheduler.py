@@ -427,7 +427,6 @@ def test_an_empty_run():
     assert (outcome.findings, outcome.issued) == ((), 0)
 
 
-@pytest.mark.xfail(strict=True, reason="mode 1 on an AIC is silently lost: it tells nobody")
 def test_mode_1_from_a_cube_core_is_a_finding():
     script = Script()
     script.core(0, 0, signal(1, 0))

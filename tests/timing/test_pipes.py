@@ -226,9 +226,6 @@ def test_a_deep_queue_never_holds_the_scalar_unit():
     assert not [key for key in clock.stalls if key[0] == "S"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="instructions behind a wait are not counted beside those that will start"
-)
 def test_instructions_behind_a_wait_take_room_too():
     """Two may wait: the second product (until 61) and the wait; the third product finds no room.
 
@@ -278,15 +275,11 @@ def test_a_queue_that_fills_behind_a_wait():
     assert clock_of(*steps, on=short).finish() == (4 + 38) + 60 + 10
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a scalar wait is met by a flag that the same scalar unit raises later"
-)
 def test_the_scalar_unit_cannot_pass_its_own_wait():
     with pytest.raises(DeadlockError):
         clock_of(waits("MTE1", "S"), load(), raises("MTE1", "S")).finish()
 
 
-@pytest.mark.xfail(strict=True, reason="a barrier of all pipes passes a pipe that still waits")
 def test_a_barrier_cannot_pass_a_pipe_that_waits():
     with pytest.raises(DeadlockError):
         clock_of(waits("MTE1", "M"), mad(), barrier(), load(), raises("MTE1", "M")).finish()
@@ -309,7 +302,6 @@ def test_half_of_the_latency_may_hold_the_next_load():
     assert busy(clock)["MTE2"] == 2 * 518
 
 
-@pytest.mark.xfail(strict=True, reason="a quick load's completion replaces that of a slow one")
 def test_a_flag_waits_for_every_earlier_load_not_only_for_the_last():
     """The last load hits L2 and overtakes; the flag must wait for the slow one all the same."""
     warm, slow, quick = (issue(fetch(), 0, a) for a in (0, 4096, 0))
@@ -319,7 +311,6 @@ def test_a_flag_waits_for_every_earlier_load_not_only_for_the_last():
     assert clock.finish() == started + 18 + 1000 + 38
 
 
-@pytest.mark.xfail(strict=True, reason="a quick load's completion replaces that of a slow one")
 def test_a_program_ends_with_its_slowest_load():
     warm, slow, quick = (issue(fetch(), 0, a) for a in (0, 4096, 0))
     assert clock_of(warm, barrier(), slow, quick).finish() == 1020 + 18 + 1000
@@ -348,7 +339,6 @@ def test_a_value_from_memory_is_refused():
     )
 
 
-@pytest.mark.xfail(strict=True, reason="time does not follow set_nd_para: one matrix is timed")
 def test_fixpipe_of_several_matrices_takes_longer():
     fixpipe = CopyMatrixCcToGm(
         src_type=WORD, n_size=16, m_size=8, dst_stride=16, src_stride=16, nz2nd_en=True
@@ -357,7 +347,6 @@ def test_fixpipe_of_several_matrices_takes_longer():
     assert clock_of(several, fixpipe).finish() == 2 + 20 + 4 * (8 + 8)
 
 
-@pytest.mark.xfail(strict=True, reason="time does not follow the mask: counter mode is not timed")
 def test_counter_mode_takes_as_many_repeats_as_it_counts():
     chip = replace(ROUND, vector_head_cycles=24, vector_repeat_cycles=3)
     count = SetMaskCount(), SetVectorMask(mask_high=0, mask_low=640)

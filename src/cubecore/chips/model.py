@@ -137,7 +137,7 @@ class Chip:
                 f"{self.name}.{name}",
                 f"be known for {purpose}",
                 "no published value",
-                f"give one with --set {name}=VALUE",
+                "" if number_type(name) is Mapping else f"give one with --set {name}=VALUE",
             )
         return value
 

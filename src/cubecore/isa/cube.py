@@ -86,7 +86,7 @@ class CopyCbufToBt(Instruction):
                 Violation(
                     f"{self.name}.conv_control",
                     "be set for float16 and only for it",
-                    f"{self.conv_control} for {self.src_type}",
+                    f"{int(self.conv_control)} for {self.src_type}",
                 )
             ]
         return []

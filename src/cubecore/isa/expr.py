@@ -54,7 +54,7 @@ Atom = Var | Operation
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """const + sum of coefficient * atom; `terms` has no zero coefficient and no atom twice."""
+    """const + sum of coefficient * atom; `terms` has no zero, no atom twice, and one order."""
 
     const: int
     terms: tuple[tuple[Atom, int], ...] = ()
@@ -76,7 +76,8 @@ class Expr:
         merged = dict(self.terms)
         for atom, factor in other.terms:
             merged[atom] = merged.get(atom, 0) + factor
-        return Expr(self.const + other.const, tuple((a, f) for a, f in merged.items() if f))
+        kept = ((a, f) for a, f in merged.items() if f)
+        return Expr(self.const + other.const, tuple(sorted(kept, key=lambda t: t[0].source())))
 
     __radd__ = __add__
 

@@ -127,6 +127,10 @@ class CopyMatrixCcToGm(Instruction):
             found.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))
             )
+        if not self.nz2nd_en and self.nd_num != 1:
+            found.append(
+                Violation(f"{self.name}.nd_num", "be 1 without nz2nd_en", str(self.nd_num))
+            )
         if not self.nz2nd_en and self.n_size % FRACTAL_ROWS:
             found.append(
                 Violation(

@@ -144,10 +144,10 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
 
 @dataclass(frozen=True, kw_only=True)
 class _Load2d(Instruction):
-    """Move 512-byte fractals from L1 to L0: repeat of them, one after another."""
+    """Move 512-byte fractals from L1 to L0: repeat of them, one after another; 0: nothing."""
 
     block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
-    repeat: int = param(1, 255, "fractals")
+    repeat: int = param(0, 255, "fractals")
     start_index: int = param(0, 65535, "first fractal, counted from the source address", default=0)
     src_stride: int = param(0, 65535, "fractals from one source to the next", default=1)
     dst_gap: int = param(0, 65535, "fractals left free between two destinations", default=0)

@@ -171,6 +171,8 @@ class Instruction:
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
     """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
+    in_repeats: ClassVar[bool] = False
+    """Whether the offsets' first axis counts repeats, which run one after another."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses."""
@@ -222,6 +224,8 @@ class Instruction:
 
 def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]:
     value, meta = getattr(template, f.name), f.metadata
+    if isinstance(value, bool):
+        value = int(value)  # equal templates are judged once, so both must read the same
     subject = f"{template.name}.{f.name}"
     if "types" in meta and value.name not in meta["types"]:
         return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]

@@ -13,7 +13,7 @@ from cubecore.isa.expr import Condition, Expr, Int, Var
 from cubecore.isa.program import Assign, Branch, Issue, Location, Loop, Node, Program
 from cubecore.isa.spec import Instruction
 
-_HERE = Path(__file__).name
+_HERE = __file__
 
 
 class Scalar:
@@ -144,6 +144,6 @@ class Builder:
 def _caller() -> Location:
     """Return the nearest place outside this file."""
     frame = sys._getframe(2)  # noqa: SLF001 - inspect.stack reads source files, this does not
-    while frame.f_back is not None and Path(frame.f_code.co_filename).name == _HERE:
+    while frame.f_back is not None and frame.f_code.co_filename == _HERE:
         frame = frame.f_back
     return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, frame.f_code.co_name)

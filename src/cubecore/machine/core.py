@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cubecore.chips.model import Chip
-from cubecore.isa.check import memory_bytes
+from cubecore.errors import Violation
+from cubecore.isa.check import memory_bytes, template_violations
 from cubecore.isa.program import Issue, LoadScalar, Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
-from cubecore.machine.findings import FindingLog
+from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.memory import Buffer, GlobalMemory
 
 AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
@@ -72,16 +73,26 @@ class Core:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
         self.issued += 1
-        if isinstance(template, FftsCrossCoreSync):
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
             self.flush()
-            self.signal(self, template, where)
-        elif isinstance(template, WaitFlagDev):
-            self.flush()
-            self.wait(self, template)
+            if self._is_legal(template, where):
+                if isinstance(template, WaitFlagDev):
+                    self.wait(self, template)
+                else:
+                    self.signal(self, template, where)
         else:
             self.pending.append((template, addresses, where))
             if len(self.pending) >= FLUSH_AFTER:
                 self.flush()
+
+    def _is_legal(self, template: FftsCrossCoreSync | WaitFlagDev, where: Location) -> bool:
+        found = list(template_violations(template, self.chip))
+        if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
+            found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
+        for violation in found:
+            finding = Finding("parameter", str(violation), template.name, where, str(self.id))
+            self.log.add(finding, violation.subject)
+        return not found
 
     def flush(self) -> None:
         """Execute everything recorded."""
@@ -97,20 +108,30 @@ class Core:
         return lambda *values: record(issue.bound(values[:late]), values[late:], where)
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
-        """Return the integer (or the bits of the float) that memory holds at `address`."""
+        """Return the integer (or the bits of the float) that memory holds at `address`.
+
+        Outside every memory it is 0, where nothing was written poison, each with a finding.
+        """
         self.flush()
-        zero = np.zeros(1, np.intp)
+        size = load.element.size_bytes
         if load.mem is Mem.GM:
             tensor = self.gm.at(address)
-            buffer, local = (
-                (None, 0) if tensor is None else (tensor.buffer, address - tensor.address)
-            )
+            buffer = None if tensor is None else tensor.buffer
+            local = address - (0 if tensor is None else tensor.address)
         else:
             buffer, local = self.memory(load.mem), address
-        if buffer is None or not 0 <= local <= buffer.size_bytes - load.element.size_bytes:
-            raise IndexError(
-                f"{load.location}: a scalar at {load.mem.label} {address} lies outside"
+        if buffer is None or not 0 <= local <= buffer.size_bytes - size:
+            self._log_scalar("out-of-bounds", load, f"lie in {load.mem.label}, got {address}")
+            return 0
+        zero = np.zeros(1, np.intp)
+        if not buffer.initialised(local, zero, load.element)[0]:
+            self._log_scalar(
+                "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )
         value = buffer.read(local, zero, load.element)
-        bits = value.view(f"u{load.element.size_bytes}")
+        bits = value.view(f"u{size}")
         return int(value[0]) if load.element.kind != "float" else int(bits[0])
+
+    def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
+        text = f"the scalar {load.target.name} must {message}"
+        self.log.add(Finding(kind, text, "scalar load", load.location, str(self.id)))

@@ -97,11 +97,12 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GlobalTensor:
-    """A tensor in global memory: where it starts, and its bytes."""
+    """A tensor in global memory: its start, its bytes, and whether the host placed them all."""
 
     name: str
     address: int
     buffer: Buffer
+    placed: bool = False
 
     @property
     def end(self) -> int:
@@ -119,7 +120,9 @@ class GlobalMemory:
 
     def allocate(self, name: str, size_bytes: int) -> GlobalTensor:
         """Return a new, uninitialised tensor, 512-byte aligned."""
-        tensor = GlobalTensor(name, self._next, Buffer(size_bytes))
+        return self._enter(GlobalTensor(name, self._next, Buffer(size_bytes)))
+
+    def _enter(self, tensor: GlobalTensor) -> GlobalTensor:
         self._tensors.append(tensor)
         self._starts.append(tensor.address)
         behind = tensor.end + _GM_GUARD_BYTES
@@ -129,7 +132,7 @@ class GlobalMemory:
     def place(self, name: str, values: Array) -> GlobalTensor:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        tensor = self.allocate(name, raw.size)
+        tensor = self._enter(GlobalTensor(name, self._next, Buffer(raw.size), placed=True))
         tensor.buffer.data[:] = raw
         tensor.buffer.valid[:] = 1
         return tensor

@@ -17,7 +17,7 @@ Placed = tuple[Operand, Buffer, int]
 
 
 @lru_cache(maxsize=4096)
-def _reach(template: Instruction, operand: str) -> tuple[int, int] | None:
+def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     """Return the lowest and the highest element offset that the mask lets through, or None."""
     offsets = template.offsets(operand)
     active = template.active()
@@ -35,10 +35,10 @@ def execute(core: Core, recorded: Recorded) -> None:
     """
     template, addresses, where = recorded
     if isinstance(template, Sync):
-        _legal(core, template, where)
+        legal(core, template, where)
         return
     resolved = template.resolved(core.registers)
-    if not _legal(core, resolved, where):
+    if not legal(core, resolved, where):
         return
     core.registers = resolved.apply(core.registers)
     operands = resolved.operands()
@@ -50,7 +50,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         (_move if resolved.copies else _compute)(core, resolved, complete, where)
 
 
-def _legal(core: Core, template: Instruction, where: Location) -> bool:
+def legal(core: Core, template: Instruction, where: Location) -> bool:
+    """Return whether the template breaks nothing; log what it breaks."""
     violations = template_violations(template, core.chip)
     for violation in violations:
         finding = Finding("parameter", str(violation), template.name, where, str(core.id))
@@ -68,9 +69,9 @@ def _place(
         finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
         core.log.add(finding, operand.name)
 
-    reach = _reach(template, operand.name)
+    touched = reach(template, operand.name)
     size = template.element(operand).size_bytes
-    low, high = (0, -1) if reach is None else reach
+    low, high = (0, -1) if touched is None else touched
     first, last = address + low * size, address + (high + 1) * size
     if address % operand.alignment:
         log(
@@ -78,6 +79,8 @@ def _place(
             f"start at a multiple of {operand.alignment} B in {operand.mem.label}, got {address}",
         )
     if operand.mem is Mem.GM:
+        if touched is None:
+            return operand, Buffer(0), 0
         return _place_global(core, operand, address, (first, last), log)
     buffer = core.memory(operand.mem)
     if buffer is None:
@@ -85,10 +88,10 @@ def _place(
         log("parameter", f"lie in a memory of the {part}, got {operand.mem.label}")
         return None
     _, usable = memory_bytes(core.chip, operand.mem)
-    if first < 0 or last > buffer.size_bytes:
+    if touched is not None and (first < 0 or last > buffer.size_bytes):
         log("out-of-bounds", _inside(operand.mem.label, buffer.size_bytes, first, last))
         return None
-    if last > usable:
+    if touched is not None and last > usable:
         log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
     return operand, buffer, address
 
@@ -131,42 +134,58 @@ def _move(core: Core, template: Instruction, placed: list[Placed], where: Locati
 
 
 def _compute(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
-    active = template.active()
+    """Run an instruction on arrays: all at once, or repeat by repeat where one feeds the next."""
+    if template.in_repeats and _feeds_itself(template, placed):
+        for repeat in range(template.offsets(placed[0][0].name).shape[0]):
+            _compute_part(core, template, placed, slice(repeat, repeat + 1), where)
+    else:
+        _compute_part(core, template, placed, slice(None), where)
+
+
+def _feeds_itself(template: Instruction, placed: list[Placed]) -> bool:
+    """Whether bytes that the instruction writes are bytes that it reads."""
+    spans = {True: [], False: []}  # type: dict[bool, list[tuple[Buffer, int, int]]]
+    for operand, buffer, address in placed:
+        touched = reach(template, operand.name)
+        if touched is not None:
+            size = template.element(operand).size_bytes
+            span = (buffer, address + touched[0] * size, address + (touched[1] + 1) * size)
+            spans[operand.access.writes].append(span)
+    return any(
+        to is source and start < source_end and source_start < end
+        for to, start, end in spans[True]
+        for source, source_start, source_end in spans[False]
+    )
+
+
+def _compute_part(
+    core: Core, template: Instruction, placed: list[Placed], part: slice, where: Location
+) -> None:
+    everything = template.active()
+    active = None if everything is None else everything[part]
     inputs, valid = {}, None
     for operand, buffer, address in placed:
         if not operand.access.reads:
             continue
-        offsets, element = template.offsets(operand.name), template.element(operand)
+        offsets, element = template.offsets(operand.name)[part], template.element(operand)
         inputs[operand.name] = buffer.read(address, offsets, element)
         ready = buffer.initialised(address, offsets, element)
         if template.propagates:
             valid = ready if valid is None else valid & ready
         else:
-            _log_uninitialised(
-                core, template, operand, ready if active is None else ready | ~active, where
-            )
+            needed = ready if active is None else ready | ~active
+            _log_uninitialised(core, template, operand, needed, where)
     results = template.compute(inputs, core.registers)
     for operand, buffer, address in placed:
         if operand.access.writes:
-            _store(template, operand, buffer, address, results[operand.name], active, valid)
-
-
-def _store(
-    template: Instruction,
-    operand: Operand,
-    buffer: Buffer,
-    address: int,
-    values: NDArray[np.generic],
-    active: NDArray[np.bool_] | None,
-    valid: NDArray[np.bool_] | None,
-) -> None:
-    offsets = template.offsets(operand.name)
-    element = template.element(operand)
-    if active is not None:
-        offsets, values = offsets[active], values[active]
-        valid = None if valid is None else valid[active]
-    buffer.write(address, offsets, element, values)
-    buffer.mark(address, offsets, element, valid)
+            offsets = template.offsets(operand.name)[part]
+            values, known = results[operand.name], valid
+            if active is not None:
+                offsets, values = offsets[active], values[active]
+                known = None if valid is None else valid[active]
+            element = template.element(operand)
+            buffer.write(address, offsets, element, values)
+            buffer.mark(address, offsets, element, known)
 
 
 def _log_uninitialised(

@@ -8,11 +8,13 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import DeadlockError, Violation, refuse
 from cubecore.isa.program import Issue, LoadScalar
+from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, Instruction, Pipe
 from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.timing.memory_system import Demand, MemorySystem
@@ -57,6 +59,7 @@ class CoreClock:
         self._depth: int = chip.require("pipe_queue_depth", "timing")
         overlap: float = chip.require("gm_latency_overlap", "timing")
         self._exposed = 1.0 - overlap
+        self._registers = Registers()
         self._gate = [0] * len(PIPES)
         self._reason = [_ISSUE] * len(PIPES)
         self._drained = [True] * len(PIPES)
@@ -98,16 +101,13 @@ class CoreClock:
         Raises:
             DeadlockError: a pipe still waits for a flag that nobody raises.
         """
+        self._require_unblocked()
+        return max(self.scalar, *self.done)
+
+    def _require_unblocked(self) -> None:
         stuck = [PIPES[i].value for i, queue in enumerate(self._blocked) if queue]
         if stuck:
-            raise DeadlockError(
-                [
-                    Violation(
-                        "every wait_flag", "be met by a set_flag", f"none on {', '.join(stuck)}"
-                    )
-                ]
-            )
-        return max(self.scalar, *self.done)
+            raise _unmet(", ".join(stuck))
 
     # --- issuing
 
@@ -116,7 +116,8 @@ class CoreClock:
         self.issued += 1
         time = self.scalar + self._issue_cycles
         queue = self._queues[pipe]
-        if len(self._blocked[pipe]) >= self._depth:
+        behind_a_wait = len(self._blocked[pipe])
+        if behind_a_wait >= self._depth:
             raise DeadlockError(
                 [
                     Violation(
@@ -126,9 +127,10 @@ class CoreClock:
                     )
                 ]
             )
-        if len(queue) == self._depth and queue[0] > time:
-            self._stall(_SCALAR, f"queue of {PIPES[pipe].value} full", queue[0] - time)
-            time = queue[0]
+        if len(queue) == self._depth and queue[behind_a_wait] > time:
+            room_at = queue[behind_a_wait]
+            self._stall(_SCALAR, f"queue of {PIPES[pipe].value} full", room_at - time)
+            time = room_at
         self.scalar = time
         return time
 
@@ -155,9 +157,9 @@ class CoreClock:
     def _pipe_handler(self, issue: Issue) -> Callable[..., None]:
         pipe = _INDEX[issue.template.pipe.value]
         late = len(issue.late)
-        if late:
+        if late or type(issue.template).resolved is not Instruction.resolved:
             return lambda *values: self._run_one(issue, issue.bound(values[:late]), values[late:])
-        cost = issue.template.cost(self.chip)
+        cost = _cost(issue.template, self.chip)
         if cost.traffic is not None:
             return self._traffic_handler(issue, issue.template, cost)
         busy, head = cost.busy, cost.idle_head
@@ -183,7 +185,9 @@ class CoreClock:
         return note
 
     def _run_one(self, issue: Issue, template: Instruction, addresses: tuple[int, ...]) -> None:
-        pipe, cost = _INDEX[template.pipe.value], template.cost(self.chip)
+        """Run an instruction that depends on late parameters or on registers."""
+        template = template.resolved(self._registers)
+        pipe, cost = _INDEX[template.pipe.value], _cost(template, self.chip)
         if cost.traffic is None:
             action = self._recorded(template.name, self._start)
             self._enqueue(pipe, action, pipe, cost.busy, cost.idle_head)
@@ -237,7 +241,8 @@ class CoreClock:
             self._stall(pipe, MEMORY_STALL, service.start - ready)
         exposed = int(self._exposed * service.latency)
         self.free[pipe] = service.start + cost.busy + exposed
-        self.done[pipe] = max(service.start + cost.busy + service.latency, service.data_at)
+        ready_at = max(service.start + cost.busy + service.latency, service.data_at)
+        self.done[pipe] = max(self.done[pipe], ready_at)
         self.busy[pipe] += cost.busy + exposed
         self._queues[pipe].append(service.start)
         return True
@@ -255,10 +260,11 @@ class CoreClock:
 
     def _scalar_handler(self, issue: Issue) -> Callable[..., None]:
         late = len(issue.late)
-        fixed = None if late else issue.template.cost(self.chip).busy
 
         def run(*values: int) -> None:
-            cycles = fixed if fixed is not None else issue.bound(values[:late]).cost(self.chip).busy
+            template = issue.bound(values[:late])
+            cycles = _cost(template, self.chip).busy
+            self._registers = template.apply(self._registers)
             self.issued += 1
             self.scalar += self._issue_cycles + cycles
             self.busy[_SCALAR] += self._issue_cycles + cycles
@@ -290,6 +296,8 @@ class CoreClock:
     def _await(self, time: int, src: int, dst: int, event: int) -> bool:
         flags = self._flags[src, dst, event]
         if not flags:
+            if dst == _SCALAR:  # the unit that issues the flag's own instructions stands still
+                raise _unmet("S")
             return False
         at = flags.popleft()
         if dst == _SCALAR:
@@ -308,6 +316,7 @@ class CoreClock:
 
             def join() -> None:
                 self.issued += 1
+                self._require_unblocked()
                 self.scalar = max(self.scalar + self._issue_cycles, *self.done)
                 self._drained = [True] * len(PIPES)
 
@@ -320,6 +329,15 @@ class CoreClock:
         self.free[pipe] = max(self.free[pipe], self.done[pipe])
         self._queues[pipe].append(max(time, self.free[pipe]))
         return True
+
+
+def _unmet(pipes: str) -> DeadlockError:
+    return DeadlockError([Violation("every wait_flag", "be met by a set_flag", f"none on {pipes}")])
+
+
+@lru_cache(maxsize=65536)
+def _cost(template: Instruction, chip: Chip) -> Cost:
+    return template.cost(chip)
 
 
 def _flag_name(src: int, dst: int, event: int) -> str:

@@ -47,6 +47,8 @@ def time_launch(
     """
     if broken := [v for program in launch.programs for v in program_violations(program, chip)]:
         raise RequestError(broken)
+    for name in chip.unknown_costs:
+        chip.require(name, "timing")
     memory = MemorySystem(chip)
     groups = launch.groups(_bases(launch))
     start: int = chip.require("start_cycles", "timing")

@@ -1,7 +1,7 @@
 """Vector instructions of two sources, as one family."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +28,8 @@ from cubecore.isa.vector.mask import REPEAT_BYTES, Lanes, lanes_of
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float, saturate, wrap
 
-_BLOCKS = 8
+_WRAPS = 256
+"""Times that a count may cover the whole Unified Buffer: zero strides read blocks again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,7 @@ class Binary(Instruction):
     and stay finite unless CTRL[48].
     """
 
+    in_repeats = True
     function: ClassVar[Callable[[Array, Array], Any]]
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
@@ -53,7 +55,10 @@ class Binary(Instruction):
     dst_repeat_stride: int = param(0, 255, "32 B between dst's repeats", default=8)
     src0_repeat_stride: int = param(0, 255, "32 B between src0's repeats", default=8)
     src1_repeat_stride: int = param(0, 255, "32 B between src1's repeats", default=8)
-    lanes: Lanes | None = None
+    lanes: Lanes | None = field(
+        default=None,
+        metadata={"doc": "the mask, taken from its registers when the instruction starts"},
+    )
 
     def resolved(self, registers: Registers) -> Self:
         """Take the mask."""
@@ -100,10 +105,19 @@ class Binary(Instruction):
         return {"dst": (saturate if registers.int_saturates else wrap)(exact, self.dtype)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """A normal mask has at least one lane among those that the type uses (seed 003)."""
+        """A normal mask has an active lane among those that the type uses (seed 003).
+
+        A count must not be more than any UB holds: the initial mask, all ones, counts billions.
+        """
         lanes = self.lanes
-        if lanes is None or lanes.counts:
+        if lanes is None:
             return []
+        if lanes.counts:
+            most = chip.ub_bytes // self.dtype.size_bytes * _WRAPS
+            if lanes.count <= most:
+                return []
+            mask = f"{self.name}: the vector mask"
+            return [Violation(mask, f"count at most {most} elements", str(lanes.count))]
         used = lanes.low | (lanes.high << 64 if self.dtype.bits == 16 else 0)
         if used:
             return []

@@ -20,14 +20,19 @@ class Lanes:
     low: int
     counts: bool
 
+    @property
+    def count(self) -> int:
+        """Elements in counter mode: the low 32 bits."""
+        return self.low & 0xFFFFFFFF
+
     def repeats(self, stated: int, lanes: int) -> int:
         """Return the repeats: as stated, or in counter mode as many as the count needs."""
-        return -(-self.low // lanes) if self.counts else stated
+        return -(-self.count // lanes) if self.counts else stated
 
     def active(self, repeats: int, lanes: int) -> NDArray[np.bool_]:
         """Return which lanes compute, shape [repeats, lanes]."""
         if self.counts:
-            return (np.arange(repeats * lanes) < self.low).reshape(repeats, lanes)
+            return (np.arange(repeats * lanes) < self.count).reshape(repeats, lanes)
         words = np.array([self.low, self.high], dtype="<u8").view(np.uint8)
         bits = np.unpackbits(words, bitorder="little")[:lanes].astype(bool)
         return np.broadcast_to(bits, (repeats, lanes))

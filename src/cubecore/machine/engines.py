@@ -1,0 +1,66 @@
+"""Running a launch: the fast engine where it proves what the cores compute, else the reference."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from threadpoolctl import threadpool_limits
+
+from cubecore.chips.model import Chip
+from cubecore.errors import refuse
+from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
+from cubecore.machine import fast
+from cubecore.machine.core import Core, CoreId
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.products import Shadows, perform
+from cubecore.machine.scheduler import Outcome, Task, run
+
+ENGINES = ("fast", "reference")
+
+
+def run_launch(
+    launch: Launch, chip: Chip, gm: GlobalMemory, bases: Mapping[str, int], engine: str = "fast"
+) -> tuple[Outcome, str]:
+    """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
+
+    The fast engine falls back to the reference engine for all cores as soon as one group of them is
+    not proven; nothing has been written by then.
+    """
+    if engine not in ENGINES:
+        raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(engine))
+    if engine == "fast":
+        try:
+            proven = [(fast.prove(chip, gm, group), group) for group in launch.groups(bases)]
+        except fast.IrregularError:
+            pass
+        else:
+            _perform(proven)
+            issued = sum(prover.issued * len(group.cores) for prover, group in proven)
+            return Outcome((), issued), "fast"
+    tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
+    return run(chip, gm, tasks), "reference"
+
+
+def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:
+    return lambda state: core.program.run(state, core.addresses(bases))
+
+
+def _perform(proven: Sequence[tuple[fast.Prover, CoreGroup]]) -> None:
+    """Compute every store of every core, on as many threads as there are processors."""
+    shadows = Shadows()
+    work = [
+        (store, core)
+        for prover, group in proven
+        for store in prover.stores
+        for core in range(len(group.cores))
+    ]
+    for store, _ in work:
+        for a, b in store.tile.terms:
+            shadows.of(a.tensor, a.kind)
+            shadows.of(b.tensor, b.kind)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        for _ in pool.map(lambda item: perform(item[0], item[1], shadows), work):
+            pass
