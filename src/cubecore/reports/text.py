@@ -137,7 +137,8 @@ def run_text(run: Run) -> str:
         f"(worst element at {v.worst:.2f} of its own limit)",
         f"  policy  {run.policy}",
         f"  issued  {run.issued:,} instructions on {plural(run.tiling.usedCoreNum, 'core')} "
-        f"in {run.wall_s:.2f} s; NumPy's float32 product takes {run.reference_wall_s:.3g} s",
+        f"in {run.wall_s:.2f} s ({run.engine} engine); NumPy's float32 product takes "
+        f"{run.reference_wall_s:.3g} s",
     ]
     lines += ["", f"Findings: {len(run.findings)}"] if run.findings else ["  findings none"]
     lines += [

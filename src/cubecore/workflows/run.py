@@ -2,7 +2,7 @@
 
 import resource
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from time import perf_counter
@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.launch import CoreProgram, Launch
+from cubecore.isa.launch import Launch
 from cubecore.kernels.matmul import matmul_launch
-from cubecore.machine.core import Core, CoreId
+from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.scheduler import Task
-from cubecore.machine.scheduler import run as run_tasks
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
@@ -41,6 +39,7 @@ class Run:
     verification: Verification
     findings: tuple[Finding, ...]
     issued: int
+    engine: str
     wall_s: float
     verify_wall_s: float
     total_wall_s: float
@@ -57,7 +56,7 @@ class Run:
     def policy(self) -> str:
         """How products were summed."""
         integer = self.request.problem.c_type.kind == "int"
-        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY
+        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's object."""
@@ -73,6 +72,7 @@ class Run:
             "policy": self.policy,
             "findings": [finding.to_json() for finding in self.findings],
             "issued": self.issued,
+            "engine": self.engine,
             "wall_s": self.wall_s,
             "verify_wall_s": self.verify_wall_s,
             "total_wall_s": self.total_wall_s,
@@ -87,12 +87,14 @@ def run(
     tiling: TCubeTiling | None = None,
     operands: Operands | None = None,
     out: str | None = None,
+    engine: str = "fast",
     settings: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Run:
     """Execute the product of `problem` with `tiling` (the plan's, if none is given) and verify it.
 
     `operands` are as stored; none: random, from the problem's seed. `out` names a .npy file for C.
+    `engine` is fast (which falls back by itself) or reference.
 
     Raises:
         RequestError: a request that cannot be executed as it stands.
@@ -109,7 +111,7 @@ def run(
         require_legal(tiling, request)
     given = operands or make_operands(request.problem)
     launch = matmul_launch(request.problem, tiling, request.chip)
-    executed = _execute(request, launch, given)
+    executed = _execute(request, launch, given, engine)
     verify_begin = perf_counter()
     steps = ceil_div(request.problem.k, tiling.baseK) + 1
     verification = verify(request.problem, given, executed.c, steps)
@@ -123,6 +125,7 @@ def run(
         verification=verification,
         findings=executed.findings,
         issued=executed.issued,
+        engine=executed.engine,
         wall_s=executed.wall_s,
         verify_wall_s=verify_wall,
         total_wall_s=perf_counter() - begin,
@@ -138,9 +141,10 @@ class _Executed:
     findings: tuple[Finding, ...]
     issued: int
     wall_s: float
+    engine: str
 
 
-def _execute(request: Request, launch: Launch, operands: Operands) -> _Executed:
+def _execute(request: Request, launch: Launch, operands: Operands, engine: str) -> _Executed:
     gm = GlobalMemory()
     values = {"a": operands.a, "b": operands.b, "bias": operands.bias}
     tensors: dict[str, GlobalTensor] = {}
@@ -150,18 +154,13 @@ def _execute(request: Request, launch: Launch, operands: Operands) -> _Executed:
             gm.allocate(spec.name, spec.size_bytes) if given is None else gm.place(spec.name, given)
         )
     bases = {name: tensor.address for name, tensor in tensors.items()}
-    tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
     begin = perf_counter()
-    outcome = run_tasks(request.chip, gm, tasks)
+    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine)
     wall = perf_counter() - begin
     problem, buffer = request.problem, tensors["c"].buffer
     c = buffer.data.view(problem.c_type.numpy).reshape(problem.m, problem.n)
     findings = (*outcome.findings, *_unwritten(launch, tensors))
-    return _Executed(c, findings, outcome.issued, wall)
-
-
-def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:
-    return lambda state: core.program.run(state, core.addresses(bases))
+    return _Executed(c, findings, outcome.issued, wall, ran_on)
 
 
 def _unwritten(launch: Launch, tensors: Mapping[str, GlobalTensor]) -> tuple[Finding, ...]:
