@@ -209,6 +209,7 @@ def run(
     **options: Any,
 ) -> int:
     """Execute the kernel instruction by instruction and verify its result."""
+    from cubecore.reports.progress import working
     from cubecore.reports.text import run_text
     from cubecore.tiling.export import load_tiling
     from cubecore.workflows.operands import make_operands
@@ -219,7 +220,8 @@ def run(
     problem = make_request(None, settings, keys).problem
     operands = make_operands(problem, a_file, b_file, bias_file)
     given = None if tiling is None else load_tiling(tiling)
-    answer = make_run(problem, tiling=given, operands=operands, out=out, settings=settings)
+    with working("executing and verifying"):
+        answer = make_run(problem, tiling=given, operands=operands, out=out, settings=settings)
     _show(answer, as_json, run_text)
     return DONE if answer.verified else FOUND
 
@@ -233,16 +235,27 @@ def run(
     default="MDL",
     help="whose scalar cost a step has: the library's, with constant tiling, or hand-written",
 )
+@click.option("--report", help="HTML file: a page to look at, with the timeline")
+@click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto")
 @common_options
-def time(tiling: str | None, step: str, **options: Any) -> int:
+def time(
+    tiling: str | None, step: str, report: str | None, trace: str | None, **options: Any
+) -> int:
     """Tell where the cycles of a kernel go."""
+    from cubecore.reports.files import TimeFiles
+    from cubecore.reports.progress import working
     from cubecore.reports.text import time_text
     from cubecore.tiling.export import load_tiling
     from cubecore.workflows.time import time as make_time
 
     keys, settings, as_json = _split(options)
+    files = TimeFiles(report, trace, tiling or "")
+    files.require_writable()
     given = None if tiling is None else load_tiling(tiling)
-    _show(make_time(tiling=given, step=step, settings=settings, **keys), as_json, time_text)
+    with working("timing"):
+        answer = make_time(tiling=given, step=step, record=files.record, settings=settings, **keys)
+        files.write(answer)
+    _show(answer, as_json, time_text)
     return DONE
 
 

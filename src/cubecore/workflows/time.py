@@ -37,12 +37,14 @@ def time(
     tiling: TCubeTiling | None = None,
     step: str = "MDL",
     settings: Mapping[str, str] | None = None,
+    record: int = 0,
     **keys: Any,
 ) -> Timed:
     """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
 
     `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL, CONSTANT
-    (tiling known to the compiler) or BASIC (written by hand).
+    (tiling known to the compiler) or BASIC (written by hand). `record` instructions of each group
+    of cores are kept as segments, for a report or a trace.
 
     Raises:
         RequestError: a request that cannot be timed as it stands.
@@ -57,6 +59,10 @@ def time(
     p, chip = request.problem, request.chip
     launch = matmul_launch(p, tiling, chip, step)
     timeline = time_launch(
-        launch, chip, operations=2 * p.m * p.n * p.k, peak=peak_ops_per_cycle(chip, p.a_type)
+        launch,
+        chip,
+        operations=2 * p.m * p.n * p.k,
+        peak=peak_ops_per_cycle(chip, p.a_type),
+        record=record,
     )
     return Timed(request, tiling, timeline)

@@ -1,0 +1,171 @@
+"""The report: one self-contained HTML page about a timed product.
+
+Everything that varies goes into the page as one JSON object, which its own script puts into the
+DOM as text; names from files can therefore not become markup. A content security policy allows the
+page's one script and one style sheet, by their hashes, and no network.
+"""
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from cubecore import __version__
+from cubecore.reports.core_map import core_map
+from cubecore.reports.facts import facts_used
+from cubecore.reports.lanes import PIPE_ORDER, Group, groups
+from cubecore.reports.occupancy import occupancy
+from cubecore.reports.roofline import roofline
+from cubecore.reports.slack import slack
+from cubecore.reports.text import problem_line
+from cubecore.reports.why import models, tiling_rows
+from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.rule_model import Case
+from cubecore.timing.timeline import Timeline
+from cubecore.workflows.time import Timed
+
+SHOWN_INSTRUCTIONS = 5000
+"""Instructions of each group of cores that the page's timeline holds."""
+SHOWN_GROUPS = 12
+_TEMPLATES = files("cubecore.reports") / "templates"
+_SCRIPTS = ("dom.js", "panels.js", "roofline.js", "map.js", "timeline.js", "main.js")
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+_ASSUMPTIONS = (
+    "Cores that run the same tree march in step; requests to L2 and device memory are served in "
+    "the order of time, and a block touched before survives in L2 with a probability that falls "
+    "with the bytes brought in since.",
+    "Stores never wait, MTE1 is not slowed by MTE2, and start-up and launch are constants; every "
+    "constant is below with its source and how sure it is.",
+)
+
+
+def html_report(timed: Timed, *, tiling_from: str = "", limit: int = SHOWN_INSTRUCTIONS) -> str:
+    """Return the page; the timeline shows the first `limit` recorded instructions of each group.
+
+    `tiling_from` names the file of the tiling; empty for the plan's own.
+    """
+    style = _read("report.css")
+    script = "\n".join(_read(name) for name in _SCRIPTS)
+    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
+    return page.render(
+        title=problem_line(timed.request),
+        style=Markup(style),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own files
+        data=embed(page_data(timed, tiling_from, limit)),
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+    )
+
+
+def embed(data: Any) -> Markup:
+    """Return `data` as JSON that is safe inside a script element: nothing in it can end one."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(text.translate(_ESCAPES))  # noqa: S704 - escaped in the line itself
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
+    """Return everything that the page shows, as one JSON object."""
+    problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
+    case = Case(timed.tiling, problem, chip)
+    return {
+        "version": __version__,
+        "problem": problem_line(timed.request),
+        "answer": {
+            "us": line.us,
+            "cycles": line.cycles,
+            "tflops": line.tflops,
+            "utilisation": line.utilisation,
+            "limited_by": line.limited_by,
+            "issued": line.issued,
+            "simulated": line.simulated_fraction,
+            "read": line.read_bytes,
+            "hbm_read": line.hbm_read_bytes,
+            "written": line.written_bytes,
+        },
+        "chip": {
+            "name": chip.name,
+            "arch": chip.arch,
+            "aic": chip.aic_count,
+            "mhz": None if chip.frequency_hz is None else chip.frequency_hz / 1e6,
+            "l2": chip.l2_bytes,
+            "tbps": None if chip.hbm_bytes_per_second is None else chip.hbm_bytes_per_second / 1e12,
+            "what_if": [n for n, f in chip.sources.items() if f.reliability == "WHAT-IF"],
+        },
+        "tiling": {
+            "from": tiling_from,
+            "rows": tiling_rows(case),
+            "fields": timed.tiling.to_json(),
+            "launch": problem.launch,
+            "template": problem.template,
+        },
+        "models": models(timed),
+        "rules": slack(case),
+        "buffers": occupancy(case),
+        "timeline": _timeline(timed, limit),
+        "stalls": [stall.to_json() for stall in line.stalls],
+        "roofline": roofline(problem, chip, line),
+        "map": core_map(core_blocks(timed.tiling), [group.cores for group in line.groups]),
+        "facts": facts_used(chip),
+        "assumptions": _ASSUMPTIONS,
+    }
+
+
+def _timeline(timed: Timed, limit: int) -> dict[str, Any]:
+    line, chip = timed.timeline, timed.request.chip
+    found = groups(line, limit)
+    return {
+        "cycles_per_us": line.cycles / line.us,
+        "launch": chip.launch_cycles or 0,
+        "start": chip.start_cycles or 0,
+        "end": _end(line),
+        "limit": limit,
+        "pipes": PIPE_ORDER,
+        "groups": [_group(group) for group in found[:SHOWN_GROUPS]],
+        "left_out": max(len(found) - SHOWN_GROUPS, 0),
+    }
+
+
+def _end(line: Timeline) -> int:
+    return max((group.end_cycles for group in line.groups), default=0)
+
+
+def _group(group: Group) -> dict[str, Any]:
+    """Return a group with its instructions as differences: starts from start to start."""
+    lanes = []
+    for lane in group.lanes:
+        names = list(dict.fromkeys(segment.name for segment in lane.segments))
+        place = {name: number for number, name in enumerate(names)}
+        starts = [segment.start for segment in lane.segments]
+        lanes.append(
+            {
+                "pipe": lane.pipe,
+                "busy": lane.busy_cycles,
+                "complete": lane.complete,
+                "names": names,
+                "kind": [place[segment.name] for segment in lane.segments],
+                "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
+                "length": [segment.end - segment.start for segment in lane.segments],
+            }
+        )
+    return {
+        "label": group.label,
+        "cores": len(group.time.cores),
+        "end": group.time.end_cycles,
+        "scalar": group.time.busy_cycles.get("S", 0),
+        "shown": group.shown,
+        "complete": group.complete,
+        "recorded_end": group.recorded_end,
+        "lanes": lanes,
+    }

@@ -1,0 +1,102 @@
+"""Recorded instructions by group of cores and pipe, for the page's timeline and the trace."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from cubecore.timing.timeline import CoreTime, Segment, Timeline
+from cubecore.units import plural
+
+PIPE_ORDER = ("S", "MTE2", "MTE1", "M", "FIX", "V", "MTE3")
+"""The order of lanes and threads: as data flows through a matrix kernel, then the vector side."""
+PIPE_WORK = {
+    "S": "scalar unit",
+    "MTE2": "GM to L1",
+    "MTE1": "L1 to L0",
+    "M": "Cube",
+    "FIX": "L0C to GM",
+    "V": "Vector unit",
+    "MTE3": "UB to GM",
+}
+"""What each pipe does, in a word or three."""
+_NOT_RECORDED = ("S",)
+"""The scalar unit issues to the others; its own cycles are counted, not recorded."""
+_SHOWN_RANGES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One pipe of a group: its busy cycles in the whole run, and its first instructions."""
+
+    pipe: str
+    busy_cycles: int
+    segments: tuple[Segment, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every busy cycle of the pipe is among the segments."""
+        return sum(s.end - s.start for s in self.segments) == self.busy_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Equal cores with their lanes, `shown` instructions in all."""
+
+    time: CoreTime
+    lanes: tuple[Lane, ...]
+    shown: int
+
+    @property
+    def label(self) -> str:
+        """Which cores, and what they run: ``20 cores: 0..19 matmul_128x208x4096``."""
+        cores = self.time.cores
+        return f"{plural(len(cores), 'core')}: {ranges(cores)} {self.time.program}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the group's run is shown to its end."""
+        return all(lane.complete for lane in self.lanes)
+
+    @property
+    def recorded_end(self) -> int:
+        """The cycle at which the last shown instruction ends; 0 without any."""
+        return max((s.end for lane in self.lanes for s in lane.segments), default=0)
+
+
+def groups(timeline: Timeline, limit: int) -> tuple[Group, ...]:
+    """Return the groups of a launch, the first `limit` recorded instructions of each."""
+    return tuple(_group(time, limit) for time in timeline.groups)
+
+
+def _group(time: CoreTime, limit: int) -> Group:
+    by_pipe: dict[str, list[Segment]] = {}
+    for segment in islice(time.segments, limit):
+        by_pipe.setdefault(segment.pipe, []).append(segment)
+    order = (*PIPE_ORDER, *(pipe for pipe in by_pipe if pipe not in PIPE_ORDER))
+    lanes = tuple(
+        Lane(pipe, time.busy_cycles.get(pipe, 0), tuple(by_pipe.get(pipe, ())))
+        for pipe in order
+        if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
+    )
+    return Group(time, lanes, sum(len(lane.segments) for lane in lanes))
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ``0..15, 18`` for ascending numbers; long lists are cut."""
+    found = list(_runs(numbers))
+    texts = [str(a) if a == b else f"{a}..{b}" for a, b in found[:_SHOWN_RANGES]]
+    return ", ".join(texts) + (", ..." if len(found) > _SHOWN_RANGES else "")
+
+
+def _runs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
+    first = last = None
+    for number in numbers:
+        if first is None or last is None:
+            first = last = number
+        elif number == last + 1:
+            last = number
+        else:
+            yield first, last
+            first = last = number
+    if first is not None and last is not None:
+        yield first, last

@@ -1,0 +1,177 @@
+// The timeline's controls, and the order in which the page is drawn.
+
+function timeAt(canvas, event, range) {
+  const box = canvas.getBoundingClientRect();
+  const share = (event.clientX - box.left - LEFT) / (box.width - LEFT);
+  return range.from + (range.to - range.from) * share;
+}
+
+function onWheel(canvas, event) {
+  const full = view.to - view.from >= bounds.to - bounds.from;
+  if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+    event.preventDefault();
+    pan((event.deltaX || event.deltaY) / 900);
+    return;
+  }
+  if (full && event.deltaY > 0) return; // zoomed out: the page scrolls on
+  event.preventDefault();
+  zoom(Math.exp(Math.min(Math.max(event.deltaY, -200), 200) / 350), timeAt(canvas, event, view));
+}
+
+function onKey(event) {
+  const act = {
+    ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2), "+": () => zoom(0.6),
+    "=": () => zoom(0.6), "-": () => zoom(1.6), Home: () => look(bounds.from, bounds.to), "0": fit,
+  }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function fit() {
+  const { from, to } = recorded();
+  look(from, to);
+}
+
+function instructionAt(canvas, group, event) {
+  const box = canvas.getBoundingClientRect();
+  const lane = group.lanes[Math.floor((event.clientY - box.top) / (LANE + GAP))];
+  if (!lane || event.clientX - box.left < LEFT) return null;
+  const time = timeAt(canvas, event, view), slack = 2 * (view.to - view.from) / box.width;
+  const place = firstAfter(lane, time - slack);
+  for (let near = place; near < lane.from.length && lane.from[near] <= time + slack; near++) {
+    if (lane.from[near] <= time && time <= lane.to[near]) return { lane, place: near };
+  }
+  return place < lane.from.length && lane.from[place] <= time + slack ? { lane, place } : null;
+}
+
+function describe(found) {
+  const { lane, place } = found;
+  const from = lane.from[place], to = lane.to[place];
+  return [lane.names[lane.kind[place]],
+    `${lane.pipe}, number ${whole(place + 1)} of ${whole(lane.from.length)} shown`,
+    `start ${whole(from)}, end ${whole(to)} cycles`,
+    `${whole(to - from)} cycles = ${short(micro(to - from))} us`,
+    `from ${micro(from).toFixed(3)} us`];
+}
+
+function listen(canvas, group) {
+  let dragged = null;
+  canvas.addEventListener("wheel", (event) => onWheel(canvas, event), { passive: false });
+  canvas.addEventListener("keydown", onKey);
+  canvas.addEventListener("dblclick", (event) => zoom(0.25, timeAt(canvas, event, view)));
+  canvas.addEventListener("pointerdown", (event) => {
+    dragged = event.clientX;
+    canvas.setPointerCapture(event.pointerId);
+    hideTip();
+  });
+  canvas.addEventListener("pointerup", () => { dragged = null; });
+  canvas.addEventListener("pointercancel", () => { dragged = null; });
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("pointermove", (event) => {
+    if (dragged !== null) {
+      pan((dragged - event.clientX) / (canvas.getBoundingClientRect().width - LEFT));
+      dragged = event.clientX;
+      return;
+    }
+    const found = instructionAt(canvas, group, event);
+    if (found) showTip(event, describe(found));
+    else hideTip();
+  });
+}
+
+function listenOverview(canvas) {
+  const move = (event) => {
+    const half = (view.to - view.from) / 2, at = timeAt(canvas, event, bounds);
+    look(at - half, at + half);
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    move(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.buttons) move(event);
+  });
+  canvas.addEventListener("keydown", onKey);
+}
+
+function legend() {
+  const lanes = new Map();
+  for (const lane of clock.groups.flatMap((group) => group.lanes)) {
+    const names = lanes.get(lane.pipe) || new Set();
+    lane.names.forEach((name) => names.add(name));
+    lanes.set(lane.pipe, names);
+  }
+  const keys = [];
+  for (const [pipe, names] of lanes) {
+    for (const [kind, name] of [...names].entries()) {
+      const { alpha } = tint({}, pipe, kind);
+      const style = { background: `var(--${pipe}, var(--soft))`, opacity: alpha };
+      keys.push(el("span", { class: "key" }, el("i", { style }), `${pipe} ${name}`));
+    }
+  }
+  return el("div", {}, keys);
+}
+
+function extent(group) {
+  const share = percent(Math.min(group.recorded_end / Math.max(group.end, 1), 1));
+  const text = group.complete ? `complete, ${whole(group.shown)} instructions`
+    : `the first ${whole(group.shown)} instructions, ${share} of the run; hatched: not recorded`;
+  const scalar = percent(group.scalar / Math.max(group.end, 1));
+  return `${text}; ends at ${short(micro(group.end))} us; scalar unit busy ${scalar}`;
+}
+
+function drawTimeline() {
+  clock.groups.forEach(unpack);
+  const home = section("timeline");
+  const button = (text, act) => {
+    const node = el("button", { type: "button" }, text);
+    node.addEventListener("click", act);
+    return node;
+  };
+  home.append(
+    el("p", { class: "soft" }, "Time 0 is the cores' start; the launch comes before it. Shares ",
+      "are busy cycles of the group's run. Flags, barriers and the scalar unit's own work are not ",
+      "drawn."),
+    el("div", { class: "tools" },
+      button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
+      button("zoom in", () => zoom(0.5)), button("zoom out", () => zoom(2)),
+      el("span", { class: "soft small hint" },
+        "wheel zooms, drag moves, arrow keys and + - work too")),
+    legend());
+  const overview = el("canvas", { class: "overview", ...drawing("the whole run") });
+  home.append(overview);
+  canvases.push({ canvas: overview, group: null });
+  listenOverview(overview);
+  for (const group of clock.groups) {
+    const canvas = el("canvas",
+      { class: "lanes", ...drawing(group.label), "data-segments": group.shown });
+    const how = el("span", { class: "soft small" }, ` \u2014 ${extent(group)}`);
+    home.append(el("h3", {}, group.label, how), canvas);
+    canvases.push({ canvas, group });
+    listen(canvas, group);
+  }
+  if (clock.left_out) {
+    home.append(el("p", { class: "soft" }, `${clock.left_out} more groups are not drawn.`));
+  }
+  fit();
+}
+
+const drawing = (name) => ({ tabindex: 0, role: "img", "aria-label": name });
+
+function printed(on) {
+  document.documentElement.toggleAttribute("data-print", on);
+  document.querySelectorAll("#facts details").forEach((node) => { node.open = on; });
+  redraw();
+}
+
+const panels = [drawHead, drawTiling, drawWhy, drawTimeline, drawStalls, drawRoofline, drawBuffers,
+  drawMap, drawRules, drawFacts];
+panels.forEach((draw) => draw());
+section("foot").append(`cubecore ${data.version}`);
+redraw();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("resize", redraw);
+addEventListener("beforeprint", () => printed(true));
+addEventListener("afterprint", () => printed(false));
+document.documentElement.dataset.ready = Math.round(performance.now());

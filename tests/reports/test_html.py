@@ -1,0 +1,272 @@
+"""The report opens in a browser, draws everything, asks for nothing and trusts no name."""
+
+import json
+import re
+from dataclasses import fields
+
+import pytest
+from click.testing import CliRunner
+
+from cubecore.chips import chip, chip_names
+from cubecore.chips.model import Chip
+from cubecore.cli import main
+from cubecore.reports.core_map import MAX_CELLS, core_map
+from cubecore.reports.facts import RELIABILITY, USED_FACTS
+from cubecore.reports.html import SHOWN_INSTRUCTIONS, embed, html_report, page_data
+from cubecore.reports.occupancy import occupancy
+from cubecore.reports.roofline import roofline
+from cubecore.reports.slack import slack
+from cubecore.tiling.cores import CoreBlock
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import rules
+from reports.browser import browser, chromium
+from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
+
+PROBLEMS = (SMALL, RAGGED, BIASED)
+NAMESPACE = "http://www.w3.org/2000/svg"
+LANES = "[...document.querySelectorAll('canvas.lanes')]"
+
+
+def case_of(of):
+    return Case(of.tiling, of.request.problem, of.request.chip)
+
+
+# --- the data
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_every_rule_is_there_once_and_holds_or_does_not_apply(problem):
+    rows = slack(case_of(timed(**problem)))
+    assert sorted(row["rule"] for row in rows) == sorted(rule.id for rule in rules())
+    assert all(row["holds"] in (True, None) for row in rows)
+    shares = [row["share"] for row in rows if row["share"] is not None]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < max(shares) <= 1
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_buffers_hold_what_the_capacity_rules_count(problem):
+    case = case_of(timed(**problem))
+    rules_by_id = {rule.id: rule for rule in rules()}
+    names = {"L1": "L1", "L0A": "L0A", "L0B": "L0B", "L0C": "L0C", "BiasTable": "BIAS-TABLE"}
+    for buffer in occupancy(case):
+        measure = rules_by_id[f"{names[buffer['name']]}-CAPACITY"].measure(case)
+        assert buffer["used"] == (0 if measure is None else measure.used)
+        end = 0
+        for part in buffer["parts"]:
+            assert part["start"] >= end
+            end = part["start"] + part["size"]
+        assert end <= buffer["size"]
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+def test_the_product_is_under_its_roof(problem):
+    of = timed(**problem)
+    found = roofline(of.request.problem, of.request.chip, of.timeline)
+    assert found["tflops"] <= found["peak"]
+    assert found["tflops"] == pytest.approx(found["peak"] * of.timeline.utilisation)
+    l2 = found["points"][-1]
+    assert found["tflops"] <= l2["intensity"] * found["bands"][-1]["tbps"]
+    for point in found["points"]:
+        assert point["intensity"] * point["bytes"] == pytest.approx(
+            2 * problem["m"] * problem["n"] * problem["k"]
+        )
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 5), (100, 1), (40, 70)])
+def test_the_map_has_every_core_in_few_cells(m, n):
+    blocks = [CoreBlock(i, i % m * 16, i // m * 16, 16, 16) for i in range(m * n)]
+    found = core_map(blocks, [range(m * n)])
+    assert sum(cell["blocks"] for cell in found["cells"]) == m * n
+    assert len(found["cells"]) <= MAX_CELLS**2
+    assert found["aggregated"] == (max(m, n) > MAX_CELLS)
+    assert sum((c["m1"] - c["m0"]) * (c["n1"] - c["n0"]) for c in found["cells"]) == 256 * m * n
+
+
+def test_facts_are_fields_and_their_tags_are_explained():
+    assert set(USED_FACTS) <= {field.name for field in fields(Chip)}
+    tags = {fact.reliability for name in chip_names() for fact in chip(name).sources.values()}
+    assert tags <= set(RELIABILITY)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "<!--", "]]>", "\u2029", "\ud800"])
+def test_embedded_json_holds_any_text_and_ends_no_element(text):
+    found = embed({"name": text})
+    assert json.loads(found) == {"name": text}
+    assert not re.search("[<>&\u2028\u2029]", found)
+
+
+def test_the_page_is_one_small_file():
+    page = html_report(timed(**LARGE))
+    assert len(page.encode()) < 5e6
+    assert set(re.findall(r"https?://[^\"'\s;]+", page)) == {NAMESPACE}
+    assert not re.search(r"(src|href)\s*=|@import|url\(", page)
+
+
+def test_equal_products_give_equal_pages():
+    assert html_report(timed(**SMALL)) == html_report(timed(**SMALL))
+
+
+def test_the_timeline_is_whole_or_says_what_it_holds():
+    small = page_data(timed(**SMALL), "", SHOWN_INSTRUCTIONS)["timeline"]
+    assert [group["complete"] for group in small["groups"]] == [True]
+    large = page_data(timed(**LARGE), "", SHOWN_INSTRUCTIONS)["timeline"]
+    assert [(g["shown"], g["complete"]) for g in large["groups"]] == [
+        (SHOWN_INSTRUCTIONS, False) for _ in timed(**LARGE).timeline.groups
+    ]
+    unrecorded = page_data(timed(0, **SMALL), "", SHOWN_INSTRUCTIONS)["timeline"]
+    assert [(g["shown"], g["complete"]) for g in unrecorded["groups"]] == [(0, False)]
+
+
+# --- the command line
+
+
+def test_time_writes_both_files(tmp_path):
+    report, trace = tmp_path / "r.html", tmp_path / "t.json"
+    options = ["time", "--m", "64", "--n", "64", "--k", "64"]
+    plain = CliRunner().invoke(main, options)
+    done = CliRunner().invoke(main, [*options, "--report", str(report), "--trace", str(trace)])
+    assert (done.exit_code, done.stdout, done.stderr) == (0, plain.stdout, "")
+    assert report.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads(trace.read_text("utf-8"))["traceEvents"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "t.json"]
+
+
+@pytest.mark.parametrize("option", ["--report", "--trace"])
+def test_a_path_that_cannot_be_written_is_refused_before_any_work(option, tmp_path, monkeypatch):
+    monkeypatch.setattr("cubecore.workflows.time.time", lambda **_: pytest.fail("work was done"))
+    path = tmp_path / "none" / "file"
+    options = ["time", "--m", "64", "--n", "64", "--k", "64", option, str(path)]
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"{option} {path} must be a file that can be written, got No such file or directory\n"
+    )
+
+
+def test_one_file_cannot_be_both(tmp_path):
+    path = str(tmp_path / "x")
+    options = ["time", "--m", "64", "--n", "64", "--k", "64", "--report", path, "--trace", path]
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code == 2
+    assert done.stderr == f"--trace must name another file than --report, got {path}\n"
+
+
+# --- in a browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    program = chromium()
+    if program is None:
+        pytest.skip("no chromium on this machine: the report is not opened")
+    with browser(program, tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture
+def open_report(page, tmp_path):
+    def opened(of, **options):
+        path = tmp_path / "report.html"
+        path.write_text(html_report(of, **options), "utf-8")
+        page.open(path)
+        return page
+
+    return opened
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+def test_it_opens_quietly_and_draws_everything(problem, scheme, page, tmp_path):
+    of = timed(**problem)
+    path = tmp_path / "report.html"
+    path.write_text(html_report(of), "utf-8")
+    page.open(path, scheme=scheme)
+    assert page.console == []
+    assert page.requests == [path.as_uri()]
+    wanted = [min(len(g.segments), SHOWN_INSTRUCTIONS) for g in of.timeline.groups]
+    assert page.ask(f"{LANES}.map((c) => Number(c.dataset.segments))") == wanted
+    assert page.ask(f"{LANES}.map((c) => Number(c.dataset.drawn))") == wanted
+    rows = [row for row in slack(case_of(of)) if row["holds"] is not None]
+    assert page.ask("document.querySelectorAll('.rule[data-holds=true]').length") == len(rows)
+    assert page.ask("document.querySelectorAll('.buffer').length") == 5
+    assert page.ask("document.querySelectorAll('#roofline circle').length") == 2
+    assert page.ask("document.querySelectorAll('#map rect').length") == of.tiling.usedCoreNum
+    assert page.ask("document.documentElement.scrollWidth") <= 1400
+    painted = page.ask(
+        f"{LANES}.every((c) => c.getContext('2d').getImageData(0, 0, c.width, c.height)"
+        ".data.some((v) => v > 0))"
+    )
+    assert painted
+
+
+def test_what_is_cut_is_said_on_the_page(open_report):
+    text = "document.getElementById('timeline').textContent"
+    assert "complete, 6 instructions" in open_report(timed(**SMALL)).ask(text)
+    shown = f"the first {SHOWN_INSTRUCTIONS:,} instructions"
+    assert shown in open_report(timed(**LARGE)).ask(text)
+
+
+def test_hostile_names_stay_names(open_report):
+    page = open_report(hostile(timed(**SMALL)), tiling_from=HOSTILE)
+    assert page.console == []
+    assert page.ask("document.scripts.length") == 2
+    assert page.ask("document.images.length") == 0
+    assert page.ask("document.getElementById('tiling-from').textContent").endswith(HOSTILE)
+    for place in ("timeline", "stalls", "head"):
+        assert HOSTILE in page.ask(f"document.getElementById('{place}').textContent")
+
+
+def show_lanes(page):
+    """Scroll to the timeline; return the first group's left, top and width in the window."""
+    page.ask("document.getElementById('timeline').scrollIntoView()")
+    page.ask(f"const first = {LANES}[0].getBoundingClientRect()")
+    return page.ask("[first.left, first.top, first.width]")
+
+
+def test_hover_names_the_instruction_and_its_times(open_report):
+    of = timed(**SMALL)
+    page = open_report(of)
+    group = of.timeline.groups[0]
+    segment = next(s for s in group.segments if s.pipe == "M")
+    left, top, width = show_lanes(page)
+    lane, low, high, margin = page.ask(
+        "[clock.groups[0].lanes.findIndex((l) => l.pipe === 'M'), view.from, view.to, LEFT]"
+    )
+    middle = (segment.start + segment.end) / 2
+    x = left + margin + (width - margin) * (middle - low) / (high - low)
+    page.mouse("mouseMoved", x, top + lane * page.ask("LANE + GAP") + 8)
+    text = page.ask("document.getElementById('tip').textContent")
+    assert text.startswith(segment.name)
+    assert f"start {segment.start:,}, end {segment.end:,} cycles" in text
+    assert f"{segment.end - segment.start} cycles = " in text
+    page.mouse("mouseMoved", x, top - 60)
+    assert page.ask("document.getElementById('tip').hidden")
+
+
+def test_wheel_zooms_about_the_pointer_and_drag_moves(open_report):
+    page = open_report(timed(**LARGE))
+    left, top, width = show_lanes(page)
+    x, y = left + width / 2, top + 30
+    view = "[view.from, view.to]"
+    low, high = page.ask(view)
+    at = page.ask(f"timeAt({LANES}[0], {{ clientX: {x} }}, view)")
+    page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-120)
+    low_in, high_in = page.ask(view)
+    assert high_in - low_in < high - low
+    assert page.ask(f"timeAt({LANES}[0], {{ clientX: {x} }}, view)") == pytest.approx(at, rel=1e-6)
+    page.mouse("mousePressed", x, y, button="left", clickCount=1)
+    page.mouse("mouseMoved", x - 100, y, button="left", buttons=1)
+    page.mouse("mouseReleased", x - 100, y, button="left", clickCount=1)
+    low_moved, high_moved = page.ask(view)
+    assert low_moved > low_in
+    assert high_moved - low_moved == pytest.approx(high_in - low_in)
+    assert page.console == []
+
+
+def test_printing_is_in_light_colours_and_leaves_the_page_as_it_was(open_report, tmp_path):
+    page = open_report(timed(**SMALL))
+    page.pdf(tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+    assert not page.ask("document.documentElement.hasAttribute('data-print')")
+    assert page.console == []
