@@ -44,8 +44,9 @@ def _base(t: TCubeTiling) -> str:
 
 
 def _steps(t: TCubeTiling) -> str:
-    a = f"{t.stepM * t.baseM} x {t.stepKa * t.baseK} of A"
-    return f"one load of MTE2 brings {a}, or {t.stepKb * t.baseK} x {t.stepN * t.baseN} of B"
+    m, n = min(t.stepM * t.baseM, t.singleCoreM, t.M), min(t.stepN * t.baseN, t.singleCoreN, t.N)
+    ka, kb = min(t.stepKa * t.baseK, t.singleCoreK), min(t.stepKb * t.baseK, t.singleCoreK)
+    return f"one load of MTE2 brings {m} x {ka} of A, or {kb} x {n} of B"
 
 
 def _depths(t: TCubeTiling) -> str:

@@ -16,7 +16,7 @@ function drawMap() {
     "data-cells": cells.length,
   });
   for (const cell of cells) mapCell(chart, cell, x, y);
-  mapEdge(chart, cells.map((cell) => cell.n0), x, 44,
+  mapEdge(chart, cells.map((cell) => cell.n0), x, 54,
     (at) => ({ x: at + 2, y: MAP.top - 8 }));
   mapEdge(chart, cells.map((cell) => cell.m0), y, 15,
     (at) => ({ x: MAP.left - 7, y: at + 11, "text-anchor": "end" }));
