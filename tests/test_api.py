@@ -241,18 +241,15 @@ def bug(reason):
     return pytest.mark.xfail(strict=True, reason=reason)
 
 
-@bug("workflows/run.py and time.py: a tiling as a JSON object, which check takes, has no message")
 @pytest.mark.parametrize("ask", [cubecore.run, cubecore.time])
 def test_a_tiling_may_be_given_to_every_command_as_an_object(ask):
     ask(SMALL, tiling=PLAN.tiling.to_json())
 
 
-@bug("workflows/compare.py: the same for both tilings")
 def test_compare_takes_tilings_as_objects():
     cubecore.compare(PLAN.tiling.to_json(), PLAN.tiling.to_json(), SMALL)
 
 
-@bug("workflows/run.py: operands given in Python are not held to the problem's shapes and types")
 @pytest.mark.parametrize("wrong", ["shape", "type", "no bias", "bias for none"])
 def test_operands_of_another_shape_or_type_are_refused(wrong):
     bias = None if wrong == "bias for none" else "float32"
@@ -268,30 +265,25 @@ def test_operands_of_another_shape_or_type_are_refused(wrong):
         cubecore.run(problem, operands=given)
 
 
-@bug("tiling/problem.py: seed is any integer, NumPy's generator takes none below 0")
 def test_a_negative_seed_is_refused():
     assert refusal(lambda: cubecore.run(SMALL, seed=-1)) == "seed must be at least 0, got -1"
 
 
-@bug("tiling/solver.py: a negative number of alternatives is an IndexError")
 def test_a_negative_number_of_alternatives_is_refused():
     refusal(lambda: cubecore.plan(SMALL, alternatives=-1))
 
 
-@bug("workflows/request.py: what is no mapping ends in Python's TypeError")
 def test_a_problem_of_another_kind_is_refused():
     assert refusal(lambda: cubecore.plan([16, 16, 16])) == (
         "problem must be a JSON object, got [16, 16, 16]"
     )
 
 
-@bug("chips/model.py what_if: the replaced record is not proved, as a loaded one is")
 def test_a_what_if_chip_is_held_to_what_is_true_of_every_chip():
     text = refusal(lambda: cubecore.plan(SMALL, settings={"l1_bytes": "1024"}))
     assert "l1_user_bytes" in text
 
 
-@bug("workflows/verify.py: the engine clamps after every Mmad, the oracle only at the end")
 def test_a_sum_that_saturates_on_the_way_is_verified():
     problem = cubecore.Problem(m=16, n=16, k=64, a="int8", bias="int32")
     a = np.ones((16, 64), np.int8)
@@ -302,7 +294,6 @@ def test_a_sum_that_saturates_on_the_way_is_verified():
     assert run.verified
 
 
-@bug("errors.py did_you_mean: nearest by letters of either case, so that transA means trans_b")
 def test_a_vendors_spelling_of_a_key_is_answered_with_ours():
     assert refusal(lambda: cubecore.plan(**SMALL, transA=True)) == (
         "problem must have only known keys, got 'transA'; did you mean trans_a?"

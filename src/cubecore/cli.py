@@ -1,15 +1,20 @@
 """The command line. Importing this module loads nothing heavy, so that --help is instant."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from cubecore import __version__
 
-DONE, FOUND, BAD_REQUEST = 0, 1, 2
+if TYPE_CHECKING:
+    from cubecore.tiling.struct import TCubeTiling
+
+DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 _SHOW_JSON = "--json"
 
 Command = Callable[..., Any]
@@ -55,7 +60,8 @@ def problem_options(command: Command) -> Command:
     for name, text in reversed(_PROBLEM_FLAGS):
         command = click.option(f"--{name}", is_flag=True, default=None, help=text)(command)
     for name, kind, text in reversed(_PROBLEM_OPTIONS):
-        command = click.option(f"--{name}", type=kind, default=None, help=text)(command)
+        convert = Integer() if kind is int else kind
+        command = click.option(f"--{name}", type=convert, default=None, help=text)(command)
     return command
 
 
@@ -68,6 +74,36 @@ def common_options(command: Command) -> Command:
     return settings(json_option(command))
 
 
+class Integer(click.ParamType[int]):
+    """An integer; says so as every other message does."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the integer that a text spells."""
+        from cubecore.errors import refuse
+
+        try:
+            return int(value)
+        except ValueError:
+            subject = param.opts[0] if param is not None else "value"
+            raise refuse(subject, "be an integer", repr(value)) from None
+
+
+class Word(click.Choice[str]):
+    """One of a few words; says so as every other message does."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        from cubecore.errors import refuse
+
+        if value not in self.choices:
+            *first, last = self.choices
+            subject = param.opts[0] if param is not None else "value"
+            raise refuse(subject, f"be {', '.join(first)} or {last}", repr(value))
+        return str(value)
+
+
 class _Group(click.Group):
     """Turns every refusal into one sentence (or one JSON object) and an exit code."""
 
@@ -78,13 +114,15 @@ class _Group(click.Group):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.Exit as stop:
             sys.exit(stop.exit_code)
+        except SystemExit:  # Click's own answer to a reader that went away
+            sys.exit(READER_GONE)
+        except click.exceptions.NoArgsIsHelpError as error:
+            _say(error.format_message(), to_error=True)
+            sys.exit(BAD_REQUEST)
         except click.ClickException as error:
             _fail({"kind": "RequestError", "message": _usage(error)}, as_json, BAD_REQUEST)
         except (click.Abort, KeyboardInterrupt):
-            sys.exit(130)
-        except BrokenPipeError:
-            sys.stderr.close()
-            sys.exit(141)
+            sys.exit(INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - only our own are handled, others are raised again
             _fail_known(error, as_json)
         sys.exit(code if isinstance(code, int) else DONE)
@@ -106,11 +144,30 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
 
 
 def _fail(error: Mapping[str, Any], as_json: bool, code: int) -> NoReturn:
-    if as_json:
-        click.echo(json.dumps({"error": error}))
-    else:
-        click.echo(error["message"], err=True)
+    _say(json.dumps({"error": error}) if as_json else error["message"], to_error=not as_json)
     sys.exit(code)
+
+
+def _say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
+    """Write an answer; a reader that went away ends the program, a full disk is one line."""
+    try:
+        click.echo(text, err=to_error, nl=newline)
+        (sys.stderr if to_error else sys.stdout).flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(READER_GONE)
+    except OSError as error:
+        _drop_output()
+        if not to_error:
+            line = f"standard output must take the answer, got {error.strerror or error}"
+            click.echo(line, err=True)
+        sys.exit(BAD_REQUEST)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that leaving does not fail on it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -139,21 +196,19 @@ def _split(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str], boo
 
 
 def _show(answer: Any, as_json: bool, text: Callable[[Any], str]) -> None:
-    click.echo(json.dumps(answer.to_json()) if as_json else text(answer), nl=as_json)
+    _say(json.dumps(answer.to_json()) if as_json else text(answer), newline=as_json)
 
 
 @main.command()
 @problem_options
-@click.option(
-    "--alternatives", type=click.IntRange(0, 100), default=5, help="how many more to show"
-)
+@click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
 @click.option("--out", help="write the tiling: .json, .bin (200 bytes) or .h (C++ header)")
 @common_options
 def plan(alternatives: int, out: str | None, **options: Any) -> int:
     """Find a legal, fast TCubeTiling for a product."""
     from cubecore.reports.text import plan_text
     from cubecore.tiling.export import to_header, to_json_text
-    from cubecore.workflows.operands import require_writable, write_whole
+    from cubecore.workflows.files import require_writable, write_whole
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, as_json = _split(options)
@@ -199,6 +254,7 @@ def check(tiling: str, edition: str, reading: str, **options: Any) -> int:
 @click.option("--b-file", help="the same for B")
 @click.option("--bias-file", help="the same for the bias row")
 @click.option("--out", help=".npy file for C")
+@click.option("--engine", type=Word(["fast", "reference"]), default="fast")
 @common_options
 def run(
     tiling: str | None,
@@ -206,22 +262,23 @@ def run(
     b_file: str | None,
     bias_file: str | None,
     out: str | None,
+    engine: str,
     **options: Any,
 ) -> int:
     """Execute the kernel instruction by instruction and verify its result."""
     from cubecore.reports.progress import working
     from cubecore.reports.text import run_text
     from cubecore.tiling.export import load_tiling
-    from cubecore.workflows.operands import make_operands
-    from cubecore.workflows.request import make_request
+    from cubecore.workflows.operands import OperandFiles
     from cubecore.workflows.run import run as make_run
 
     keys, settings, as_json = _split(options)
-    problem = make_request(None, settings, keys).problem
-    operands = make_operands(problem, a_file, b_file, bias_file)
     given = None if tiling is None else load_tiling(tiling)
+    files = OperandFiles(a_file, b_file, bias_file)
     with working("executing and verifying"):
-        answer = make_run(problem, tiling=given, operands=operands, out=out, settings=settings)
+        answer = make_run(
+            tiling=given, operands=files, out=out, engine=engine, settings=settings, **keys
+        )
     _show(answer, as_json, run_text)
     return DONE if answer.verified else FOUND
 
@@ -231,7 +288,7 @@ def run(
 @click.option("--tiling", help="file with a tiling; the plan's unless given")
 @click.option(
     "--step",
-    type=click.Choice(["MDL", "CONSTANT", "BASIC"]),
+    type=Word(["MDL", "CONSTANT", "BASIC"]),
     default="MDL",
     help="whose scalar cost a step has: the library's, with constant tiling, or hand-written",
 )
@@ -267,20 +324,35 @@ def time(
 def compare(first: str, second: str, **options: Any) -> int:
     """Set the tilings in two files side by side."""
     from cubecore.reports.text import compare_text
-    from cubecore.tiling.export import load_tiling
     from cubecore.workflows.compare import compare as make_compare
 
     keys, settings, as_json = _split(options)
-    answer = make_compare(load_tiling(first), load_tiling(second), settings=settings, **keys)
+    answer = make_compare(_named(first), _named(second), settings=settings, **keys)
     _show(answer, as_json, compare_text)
     return DONE if answer.legal else FOUND
 
 
+def _named(path: str) -> "TCubeTiling":
+    """Return the tiling in a file; what is wrong with it names the file."""
+    from cubecore.errors import RequestError
+    from cubecore.tiling.export import load_tiling
+
+    try:
+        return load_tiling(path)
+    except RequestError as error:
+        raise RequestError(
+            v if v.subject == path else replace(v, subject=f"{path}: {v.subject}")
+            for v in error.violations
+        ) from None
+
+
 @main.command()
 @click.argument("name", required=False)
+@click.option("--chip", help="full SoC name, as NAME")
 @common_options
-def chips(name: str | None, **options: Any) -> int:
+def chips(name: str | None, chip: str | None, **options: Any) -> int:
     """List the chips, or show every fact about one with its source."""
+    name = name or chip
     from cubecore.reports.text import chip_text, chips_text
     from cubecore.workflows.chips import ChipSheet, chip_list, chip_sheet
 
@@ -288,21 +360,22 @@ def chips(name: str | None, **options: Any) -> int:
     if name is not None:
         _show(chip_sheet(name, settings), as_json, chip_text)
         return DONE
-    sheets = [ChipSheet(chip) for chip in chip_list()]
+    sheets = [ChipSheet(record) for record in chip_list()]
     if as_json:
-        click.echo(json.dumps({"chips": [sheet.to_json() for sheet in sheets]}))
+        _say(json.dumps({"chips": [sheet.to_json() for sheet in sheets]}))
     else:
-        click.echo(chips_text(sheets), nl=False)
+        _say(chips_text(sheets), newline=False)
     return DONE
 
 
 @main.command()
 @click.argument("name")
+@click.option("--chip", help="full SoC name that an instruction is to run on")
 @common_options
-def explain(name: str, **options: Any) -> int:
+def explain(name: str, chip: str | None, **options: Any) -> int:
     """Explain a rule or an instruction from its declaration."""
     from cubecore.workflows.explain import explain as make_explanation
 
     _, _, as_json = _split(options)
-    _show(make_explanation(name), as_json, lambda answer: answer.text)
+    _show(make_explanation(name, chip), as_json, lambda answer: answer.text)
     return DONE

@@ -73,9 +73,14 @@ def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> R
 def did_you_mean(name: str, known: "Iterable[str]") -> str:
     """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string.
 
-    A name that differs only in case is the nearest.
+    Case and the signs between words do not count: transA is nearest to trans_a.
     """
-    names = list(known)
-    same = [candidate for candidate in names if candidate.lower() == name.lower()]
-    near = same or get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else ""
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(_fold(candidate), candidate)
+    near = get_close_matches(_fold(name), list(folded), n=1, cutoff=0.6)
+    return f"did you mean {folded[near[0]]}?" if near else ""
+
+
+def _fold(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())

@@ -378,6 +378,31 @@ def test_flags_order_every_pair_of_conflicting_accesses(problem, walk, order):
     HappensBefore(program).require_order()
 
 
+@every_kind
+def test_flags_order_every_access_of_the_plans_tiling(kind):
+    for shape in ((61, 130, 257), (300, 35, 90)):
+        problem = make(kind, *shape, cores=2)
+        launch = matmul_launch(problem, cubecore.plan(problem).tiling, A2)
+        for core in launch.cores:
+            HappensBefore(listing(launch, core.core)).require_order()
+
+
+@every_raced
+@every_walk
+def test_dependent_mads_of_few_fractals_never_follow_without_a_barrier(problem, walk):
+    _, program = raced_listing(problem, walk, 1)
+    queue = [one for one in program if isinstance(one[0], Mad | PipeBarrier)]
+    seen = 0
+    for (before, at), (after, then) in pairwise(queue):
+        if not isinstance(after, Mad) or not isinstance(before, Mad):
+            continue
+        fractals = -(-after.m // 16) * -(-after.n // 16)
+        if after.accumulates and at[0] == then[0]:
+            assert fractals >= 10
+        seen += 1
+    assert seen or any(isinstance(t, PipeBarrier) for t, _ in queue)
+
+
 @every_raced
 @every_walk
 def test_every_flag_is_waited_for_as_often_as_it_is_raised(problem, walk):
@@ -489,11 +514,11 @@ def test_a_transposing_load_of_int8_reads_only_its_own_buffer(side):
     [
         ({"template": "NORM"}, "template must be MDL to be executed or timed, got NORM"),
         ({"batch": 2}, "batch must be 1 to be executed or timed, got 2"),
-        ({"split_k": True}, "split_k must be False to be executed or timed, got True"),
+        ({"split_k": True}, "split_k must be false to be executed or timed, got true"),
         ({"format_b": "NZ"}, "format_b must be ND to be executed or timed, got NZ"),
         ({"pos_c": "VECIN"}, "pos_c must be GM to be executed or timed, got VECIN"),
         ({"a": "bfloat16"}, "a must be float16 or int8 to be executed or timed, got bfloat16"),
-        ({"unit_flag": True}, "unit_flag must be None or False to be executed or timed, got True"),
+        ({"unit_flag": True}, "unit_flag must be null or false to be executed or timed, got true"),
         ({"launch": "mix"}, "launch must be cube to be executed or timed, got mix"),
     ],
 )

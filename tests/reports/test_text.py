@@ -128,7 +128,6 @@ def test_a_run_that_is_wrong_says_so_in_capitals_and_lists_its_findings(monkeypa
     assert any(line.startswith("  uninitialised: mad.a must ") for line in shown.splitlines())
 
 
-@pytest.mark.xfail(strict=True, reason="reports/text.py plan_text: 'Predicted unknown us'")
 def test_a_plan_without_a_clock_does_not_print_unknown_microseconds():
     plan = cubecore.plan(m=16, n=16, k=16, chip="KirinX90")
     assert plan.predicted.us is None

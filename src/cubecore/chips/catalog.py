@@ -108,7 +108,7 @@ def _load(name: str) -> Chip:
         sources=MappingProxyType(facts),
         **{key: fact.value for key, fact in facts.items()},
     )
-    _prove(result)
+    result.prove()
     return result
 
 
@@ -143,22 +143,3 @@ def _value(where: str, key: str, value: Any) -> Any:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _prove(c: Chip) -> None:
-    """Hold a loaded chip to what is true of every chip, both sides in the text."""
-    for small, large in (("l1_user_bytes", "l1_bytes"), ("ub_user_bytes", "ub_bytes")):
-        if getattr(c, small) > getattr(c, large):
-            raise refuse(
-                f"{c.name}.{small}",
-                f"be at most {large} = {getattr(c, large)} B",
-                getattr(c, small),
-            )
-    for key in FACT_FIELDS:
-        value = getattr(c, key)
-        numbers = (
-            value.values() if isinstance(value, Mapping) else () if value is None else (value,)
-        )
-        for number in numbers:
-            if number < 0 or (number == 0 and key not in {"aiv_count", "gm_latency_overlap"}):
-                raise refuse(f"{c.name}.{key}", "be greater than 0", number)

@@ -157,9 +157,36 @@ class Chip:
         for name, text in changes.items():
             values[name] = _parse(name, text)
         facts = {n: Fact(n, v, "--set", "WHAT-IF") for n, v in values.items()}
-        return replace(self, **values, sources=MappingProxyType({**self.sources, **facts}))
+        made = replace(self, **values, sources=MappingProxyType({**self.sources, **facts}))
+        made.prove()
+        return made
+
+    def prove(self) -> None:
+        """Hold the chip to what is true of every chip, both sides in the text.
+
+        Raises:
+            RequestError: a usable size above the physical one, or a fact that is not positive.
+        """
+        for small, large in (("l1_user_bytes", "l1_bytes"), ("ub_user_bytes", "ub_bytes")):
+            if getattr(self, small) > getattr(self, large):
+                raise refuse(
+                    f"{self.name}.{small}",
+                    f"be at most {large} = {getattr(self, large)} B",
+                    getattr(self, small),
+                )
+        for key in FACT_FIELDS:
+            value = getattr(self, key)
+            numbers = (
+                value.values() if isinstance(value, Mapping) else () if value is None else (value,)
+            )
+            for number in numbers:
+                if number < 0 or (number == 0 and key not in _MAY_BE_ZERO):
+                    raise refuse(f"{self.name}.{key}", "be greater than 0", number)
 
 
+_MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap")
+_LEAST, _LARGEST = 1e-6, 2**53
+"""What --set takes: beyond these, arithmetic on a size or a rate is no longer exact."""
 _HINTS = get_type_hints(Chip)
 FACT_FIELDS: dict[str, str] = {
     f.name: f.metadata["doc"]
@@ -194,4 +221,6 @@ def _parse(name: str, text: str) -> int | float:
         raise refuse(f"--set {name}", f"be {kind_name}", repr(text)) from None
     if not 0 < value < float("inf"):
         raise refuse(f"--set {name}", "be greater than 0 and finite", text)
+    if not _LEAST <= value <= _LARGEST:
+        raise refuse(f"--set {name}", f"be between {_LEAST} and {_LARGEST}", text)
     return value  # type: ignore[no-any-return]

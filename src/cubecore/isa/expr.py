@@ -5,7 +5,7 @@ slot that each core fills in) or an operation on expressions that is not affine.
 values: equal when their normal forms are, hashable, and cheap to evaluate as Python source.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -116,6 +116,22 @@ class Expr:
     def maximum(self, other: Int) -> "Expr":
         """Return the larger of two."""
         return _operation("max", self, Expr.of(other))
+
+    def variables(self) -> Iterator[Var]:
+        """Yield every variable that the value depends on."""
+        for atom, _ in self.terms:
+            if isinstance(atom, Var):
+                yield atom
+            else:
+                yield from atom.left.variables()
+                yield from atom.right.variables()
+
+    def bent_variables(self) -> Iterator[Var]:
+        """Yield the variables that the value does not depend on in a straight line."""
+        for atom, _ in self.terms:
+            if isinstance(atom, Operation):
+                yield from atom.left.variables()
+                yield from atom.right.variables()
 
     def at(self, values: Mapping[Var, int]) -> int:
         """Return the value for the given variables."""

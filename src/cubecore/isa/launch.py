@@ -62,10 +62,15 @@ class Launch:
         return tuple(dict.fromkeys(core.program for core in self.cores))
 
     def groups(self, bases: Mapping[str, int]) -> tuple[CoreGroup, ...]:
-        """Return the cores by the tree that they run, for tensors that start at `bases`."""
+        """Return the cores by the tree that they run, for tensors that start at `bases`.
+
+        Cores of a tree that is not uniform are groups of one.
+        """
         result = []
         for program in self.programs:
-            cores = tuple(core for core in self.cores if core.program is program)
-            slots = tuple(core.addresses(bases) for core in cores)
-            result.append(CoreGroup(program, cores, slots))
+            cores = [core for core in self.cores if core.program is program]
+            parts = [tuple(cores)] if program.is_uniform else [(core,) for core in cores]
+            for part in parts:
+                slots = tuple(core.addresses(bases) for core in part)
+                result.append(CoreGroup(program, part, slots))
         return tuple(result)

@@ -123,6 +123,15 @@ class Program:
         return tuple(_leaves(self.body))
 
     @cached_property
+    def is_uniform(self) -> bool:
+        """Whether cores differ in addresses alone, each by a distance that never changes.
+
+        So it is when slots stand in addresses only, and there in a straight line.
+        """
+        slots = set(self.slots)
+        return not any(var in slots for var in _steering(self.body))
+
+    @cached_property
     def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
         lines, constants = _source(self)
         namespace: dict[str, Any] = {"K": constants}
@@ -173,6 +182,28 @@ def _leaves(body: Sequence[Node]) -> Iterator[Issue]:
         elif isinstance(node, Branch):
             yield from _leaves(node.then)
             yield from _leaves(node.otherwise)
+
+
+def _steering(body: Sequence[Node]) -> Iterator[Var]:
+    """Yield the variables that decide more than where an address lies."""
+    for node in body:
+        if isinstance(node, Issue):
+            for address in node.addresses:
+                yield from address.bent_variables()
+            for _, value in node.late:
+                yield from value.variables()
+        elif isinstance(node, Loop):
+            yield from node.trips.variables()
+            yield from _steering(node.body)
+        elif isinstance(node, Branch):
+            yield from node.condition.left.variables()
+            yield from node.condition.right.variables()
+            yield from _steering(node.then)
+            yield from _steering(node.otherwise)
+        elif isinstance(node, Assign):
+            yield from node.value.variables()
+        else:
+            yield from node.address.variables()
 
 
 def _source(program: Program) -> tuple[list[str], list[Any]]:

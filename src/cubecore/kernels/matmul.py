@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
-from cubecore.errors import refuse
+from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
@@ -93,7 +93,7 @@ def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str =
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
             extents.
     """
-    _refuse_unsupported(problem, tiling)
+    require_supported(problem)
     tiling.require_match(problem)
     plan = MatmulPlan(problem, tiling, chip, step)
     blocks = core_blocks(tiling)
@@ -116,25 +116,45 @@ def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str =
     return Launch(tuple(tensors), tuple(cores))
 
 
-def _refuse_unsupported(problem: Problem, tiling: TCubeTiling) -> None:
-    supported = (
+def require_supported(problem: Problem) -> None:
+    """Refuse what this kernel does not carry yet.
+
+    Raises:
+        RequestError: one violation for each option.
+    """
+    outputs = {"float16": ("float32", "float16"), "int8": ("int32",)}
+    supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("launch", problem.launch, ("cube",)),
         ("template", problem.template, ("MDL",)),
         ("batch", problem.batch, (1,)),
         ("split_k", problem.split_k, (False,)),
-        ("a", problem.a_type.name, ("float16", "int8")),
+        ("a", problem.a_type.name, tuple(outputs)),
+        ("c", problem.c_type.name, outputs.get(problem.a_type.name, (problem.c_type.name,))),
         ("hf32", problem.hf32, (False,)),
         ("unit_flag", problem.unit_flag, (None, False)),
         ("epilogue.quant", problem.epilogue.quant, (None,)),
         *((f"format_{x}", getattr(problem, f"format_{x}"), ("ND",)) for x in "abc"),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
     )
-    for name, value, allowed in supported:
-        if value not in allowed:
-            choices = " or ".join(str(v) for v in allowed)
-            raise refuse(name, f"be {choices} to be executed or timed", value)
-    if tiling.singleCoreK != problem.k:
-        raise refuse("singleCoreK", f"be K = {problem.k} without split_k", tiling.singleCoreK)
+    found = [
+        Violation(name, f"be {_words(allowed)} to be executed or timed", _word(value))
+        for name, value, allowed in supported
+        if value not in allowed
+    ]
+    if found:
+        raise RequestError(found)
+
+
+def _words(values: tuple[object, ...]) -> str:
+    return " or ".join(_word(value) for value in values)
+
+
+def _word(value: object) -> str:
+    return (
+        {None: "null", True: "true", False: "false"}.get(value, str(value))
+        if (value is None or isinstance(value, bool))
+        else str(value)
+    )
 
 
 class CoreTree:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
-from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
+from cubecore.isa.launch import CoreProgram, Launch
 from cubecore.machine import fast
 from cubecore.machine.core import Core, CoreId
 from cubecore.machine.memory import GlobalMemory
@@ -30,12 +30,12 @@ def run_launch(
         raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(engine))
     if engine == "fast":
         try:
-            proven = [(fast.prove(chip, gm, group), group) for group in launch.groups(bases)]
+            proven = fast.prove(chip, gm, launch.groups(bases))
         except fast.IrregularError:
             pass
         else:
             _perform(proven)
-            issued = sum(prover.issued * len(group.cores) for prover, group in proven)
+            issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
             return Outcome((), issued), "fast"
     tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
     return run(chip, gm, tasks), "reference"
@@ -45,14 +45,14 @@ def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]
     return lambda state: core.program.run(state, core.addresses(bases))
 
 
-def _perform(proven: Sequence[tuple[fast.Prover, CoreGroup]]) -> None:
+def _perform(proven: Sequence[fast.Prover]) -> None:
     """Compute every store of every core, on as many threads as there are processors."""
     shadows = Shadows()
     work = [
         (store, core)
-        for prover, group in proven
+        for prover in proven
         for store in prover.stores
-        for core in range(len(group.cores))
+        for core in range(len(prover.group.cores))
     ]
     for store, _ in work:
         for a, b in store.tile.terms:

@@ -9,15 +9,15 @@ order of fractals, uninitialised lanes, any finding, instructions of other units
 reference engine, so the two never differ in what they report.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
 from cubecore.isa.check import memory_bytes, template_violations
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
@@ -34,7 +34,7 @@ from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.system import ScalarWork
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.products import Block, Store, Tile, joined
+from cubecore.machine.products import Block, Store, Tile, joined, overlapping
 from cubecore.machine.reference import reach
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
@@ -75,7 +75,7 @@ class Prover:
     """A sink for `Program.run`: follows where bytes come from, and collects the stores."""
 
     def __init__(self, chip: Chip, gm: GlobalMemory, group: CoreGroup) -> None:
-        self._chip, self._gm, self._group = chip, gm, group
+        self._chip, self._gm, self.group = chip, gm, group
         self._chunks: list[_Chunk] = []
         self._by_number: dict[int, _Chunk] = {}
         self._made = 0
@@ -86,7 +86,7 @@ class Prover:
         self._turned: dict[Mem, NDArray[np.bool_]] = {
             mem: np.zeros(codes.shape, bool) for mem, codes in self._l0.items()
         }
-        self._bias: dict[int, Block] = {}
+        self._bias: dict[int, tuple[Block, ElementType]] = {}
         self._tiles: dict[int, Tile] = {}
         self.stores: list[Store] = []
         self.issued = 0
@@ -103,7 +103,7 @@ class Prover:
             raise IrregularError(f"{template.name} with parameters known late")
         found: Callable[..., None] | None = None
         if isinstance(template, CopyGmToCbufMultiNd2Nz):
-            found = partial(self._load, template, self._group.distances(issue))
+            found = partial(self._load, template, self.group.distances(issue))
         elif isinstance(template, (LoadCbufToCa, LoadCbufToCb)):
             found = self._fractals(template)
         elif isinstance(template, (LoadCbufToCaTranspose, LoadCbufToCbTranspose)):
@@ -113,7 +113,7 @@ class Prover:
         elif isinstance(template, Mad):
             found = self._product(template)
         elif isinstance(template, CopyMatrixCcToGm):
-            found = partial(self._store, template, self._group.distances(issue))
+            found = partial(self._store, template, self.group.distances(issue))
         if found is None:
             raise IrregularError(template.name)
         return self._placed(template, found)
@@ -263,7 +263,7 @@ class Prover:
         ):
             raise IrregularError("a bias that is not one row")
         self._bias = {a: b for a, b in self._bias.items() if a == dst}
-        self._bias[dst] = chunk.source
+        self._bias[dst] = (chunk.source, t.dst_type)
 
     # --- the product
 
@@ -277,8 +277,8 @@ class Prover:
         b_grid = _Grid.of(n1, k1, c0, row_step=1, column_step=n1)
 
         def multiply(c: int, a: int, b: int, bias: int = 0) -> None:
-            left = self._operand(Mem.L0A, a, a_grid, t.m, t.k)
-            right = self._operand(Mem.L0B, b, b_grid, t.n, t.k)
+            left = _read_as(self._operand(Mem.L0A, a, a_grid, t.m, t.k), t.a_type)
+            right = _read_as(self._operand(Mem.L0B, b, b_grid, t.n, t.k), t.b_type)
             if left.r < t.m and left.k_inner:
                 raise IrregularError("rows of A that were never loaded")
             tile = self._tile(t, c, left.r, bias)
@@ -302,9 +302,9 @@ class Prover:
         if not t.starts_from_bias:
             return Tile(rows, t.n, t.c_type)
         row = self._bias.get(bias)
-        if row is None or row.k < t.n:
-            raise IrregularError("a bias that was never loaded")
-        return Tile(rows, t.n, t.c_type, row)
+        if row is None or row[0].k < t.n or row[1] is not t.c_type:
+            raise IrregularError("a bias that was never loaded, or of another type")
+        return Tile(rows, t.n, t.c_type, row[0])
 
     def _operand(self, mem: Mem, address: int, grid: "_Grid", r: int, k: int) -> Block:
         """Return the block that L0 holds at `address`, or give up."""
@@ -397,6 +397,13 @@ class _Grid:
         )
 
 
+def _read_as(block: Block, kind: ElementType) -> Block:
+    """Return the block as `mad` reads it: the same bits, whatever type moved them."""
+    if block.kind.bits != kind.bits:
+        raise IrregularError("an operand of another width")
+    return replace(block, kind=kind)
+
+
 def _part(source: Block, offset: int, r: int, k: int, *, k_inner: bool) -> Block:
     return Block(
         source.tensor,
@@ -415,25 +422,42 @@ def _tile_bytes(tile: Tile) -> int:
     return int(rows * columns) * tile.kind.size_bytes
 
 
-def prove(chip: Chip, gm: GlobalMemory, group: CoreGroup) -> Prover:
-    """Return what a group of cores computes.
+def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Prover]:
+    """Return what each group of cores computes.
 
     Raises:
-        IrregularError: it is not shown to be block products without any finding.
+        IrregularError: it is not shown to be block products without any finding, whose order does
+            not matter.
     """
-    prover = Prover(chip, gm, group)
-    group.program.run(prover, group.slots[0])
-    sources = _sources(prover.stores)
-    if any(store.tensor.address in sources for store in prover.stores):
+    provers = [Prover(chip, gm, group) for group in groups]
+    for prover in provers:
+        prover.group.program.run(prover, prover.group.slots[0])
+    stores = [store for prover in provers for store in prover.stores]
+    if any(_may_saturate(store.tile) for store in stores):
+        raise IrregularError("a sum that may leave int32 on the way")
+    read = {address for store in stores for address in _sources(store.tile)}
+    if any(store.tensor.address in read for store in stores):
         raise IrregularError("a tensor that is read and written")
-    return prover
+    if overlapping(stores):
+        raise IrregularError("stores that meet")
+    return provers
 
 
-def _sources(stores: list[Store]) -> Mapping[int, Any]:
-    found: dict[int, Any] = {}
-    for store in stores:
-        for a, b in store.tile.terms:
-            found[a.tensor.address] = found[b.tensor.address] = True
-        if store.tile.bias is not None:
-            found[store.tile.bias.tensor.address] = True
-    return found
+def _may_saturate(tile: Tile) -> bool:
+    """Whether a partial sum of integers may be clamped, which the order then decides."""
+    if tile.kind.kind != "int":
+        return False
+    start = 0
+    if tile.bias is not None:
+        row = tile.bias.tensor.buffer.data.view(tile.bias.kind.numpy)
+        start = int(np.abs(row.astype(np.int64)).max())
+    products = sum(a.k << (a.kind.bits + b.kind.bits - 2) for a, b in tile.terms)
+    return bool(start + products >= 2**31)
+
+
+def _sources(tile: Tile) -> Iterator[int]:
+    """Yield the addresses of the tensors that a tile is made from."""
+    for pair in tile.terms:
+        yield from (block.tensor.address for block in pair)
+    if tile.bias is not None:
+        yield tile.bias.tensor.address

@@ -1,6 +1,6 @@
 """What the fast engine computes: tiles of C as sums of block products over global tensors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,14 +135,14 @@ def joined(first: Store, second: Store) -> Store | None:
 class Shadows:
     """Tensors as float32, each converted once."""
 
-    _made: dict[int, Array] = field(default_factory=dict)
+    _made: dict[tuple[int, ElementType], Array] = field(default_factory=dict)
 
     def of(self, tensor: GlobalTensor, kind: ElementType) -> Array:
         """Return the tensor's elements as float32, flat; float16 and int8 convert exactly."""
-        found = self._made.get(tensor.address)
+        found = self._made.get((tensor.address, kind))
         if found is None:
             found = tensor.buffer.data.view(kind.numpy).astype(np.float32)
-            self._made[tensor.address] = found
+            self._made[tensor.address, kind] = found
         return found
 
 
@@ -204,3 +204,20 @@ def _operands(tile: Tile, core: int, shadows: Shadows) -> Iterator[tuple[Array, 
 
 def _bias(tile: Tile, core: int, bias: Block) -> Array:
     return bias.values(bias.tensor.buffer.data.view(bias.kind.numpy), core)[0, : tile.n]
+
+
+def overlapping(stores: Iterable[Store]) -> bool:
+    """Whether two stores, of any cores, write one byte: their order would matter."""
+    written: dict[int, Array] = {}
+    for store in stores:
+        size = store.kind.size_bytes
+        mark = written.setdefault(
+            store.tensor.address, np.zeros(store.tensor.buffer.size_bytes, bool)
+        )
+        for distance in store.distances:
+            start = store.offset * size + distance
+            place = as_strided(mark[start:], (store.m, store.n * size), (store.pitch * size, 1))
+            if store.pitch < store.n or place.any():
+                return True
+            place[...] = True
+    return False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cubecore.errors import refuse
-from cubecore.workflows.operands import require_writable, write_whole
+from cubecore.workflows.files import require_writable, write_whole
 from cubecore.workflows.time import Timed
 
 

@@ -71,11 +71,10 @@ def plan_text(plan: Plan) -> str:
     """Return a plan as text."""
     p = plan.predicted
     lines = [problem_line(plan.request), "", "Tiling", *tiling_lines(plan.tiling), ""]
-    bound = number(plan.lower_bound_us)
-    lines.append(
-        f"Predicted {number(p.us)} us ({p.cycles:,} cycles), limited by {p.limited_by}; "
-        f"no tiling can be under {bound} us ({plan.gap:.2f} times)"
-    )
+    bound = f"{plan.gap:.2f} times what no tiling can beat"
+    if plan.lower_bound_us is not None:
+        bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"
+    lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
     if p.not_modelled:
         lines.append(
             f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
@@ -98,6 +97,10 @@ def plan_text(plan: Plan) -> str:
         lines += ["", "Alternatives", *table(rows)]
     lines += ["", "Cores", *core_map(plan.blocks)]
     return "\n".join(lines) + "\n"
+
+
+def _duration(us: float | None, cycles: int) -> str:
+    return f"{cycles:,} cycles" if us is None else f"{number(us)} us ({cycles:,} cycles)"
 
 
 def core_map(blocks: Sequence[CoreBlock]) -> list[str]:

@@ -212,6 +212,8 @@ class Problem:
             yield _wrong("unit_flag", "be true, false or null", self.unit_flag)
         if not _is_integer(self.seed):
             yield _wrong("seed", "be an integer", self.seed)
+        elif self.seed < 0:
+            yield Violation("seed", "be at least 0", str(self.seed))
         if not isinstance(self.chip, str):
             yield _wrong("chip", "be the full name of a SoC", self.chip)
         if not isinstance(self.epilogue, Epilogue):

@@ -21,6 +21,7 @@ from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import INT32_MAX, INT32_MIN
 from cubecore.units import FRACTAL_ROWS, align_up
 
 EDITIONS = ("000", "001")
@@ -225,7 +226,9 @@ def shrink(case: Case, measure: Measurer, fields: Iterable[tuple[str, int]]) -> 
 
 
 def set_fields(case: Case, measure: Measurer, **changes: int) -> Remedy | None:
-    """Return the remedy that sets `changes`, if `measure` then holds."""
+    """Return the remedy that sets `changes`, if int32 holds them and `measure` then holds."""
+    if not all(INT32_MIN <= value <= INT32_MAX for value in changes.values()):
+        return None
     if not _satisfied(case.with_tiling(changes), measure):
         return None
     return Remedy("set " + " and ".join(f"{n} to {v}" for n, v in changes.items()), changes)

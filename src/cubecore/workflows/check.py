@@ -6,7 +6,7 @@ from typing import Any
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import Findings, check_tiling
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.request import make_request
+from cubecore.workflows.request import as_tiling, make_request
 
 
 def check(
@@ -24,6 +24,6 @@ def check(
         RequestError: a malformed tiling or problem, or extents that do not agree.
     """
     request = make_request(problem, settings, keys)
-    given = tiling if isinstance(tiling, TCubeTiling) else TCubeTiling.from_json(tiling)
+    given = as_tiling(tiling)
     given.require_match(request.problem)
     return check_tiling(given, request.problem, request.chip, edition, reading)

@@ -7,7 +7,7 @@ from typing import Any
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import Findings, check_tiling
 from cubecore.tiling.struct import FIELDS, TCubeTiling
-from cubecore.workflows.request import Request, make_request, require_runnable
+from cubecore.workflows.request import Request, as_tiling, make_request, require_runnable
 from cubecore.workflows.time import Timed, time
 
 
@@ -65,8 +65,8 @@ class Comparison:
 
 
 def compare(
-    first: TCubeTiling,
-    second: TCubeTiling,
+    first: TCubeTiling | Mapping[str, Any],
+    second: TCubeTiling | Mapping[str, Any],
     problem: Problem | Mapping[str, Any] | None = None,
     *,
     settings: Mapping[str, str] | None = None,
@@ -80,7 +80,7 @@ def compare(
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
     sides = []
-    for tiling in (first, second):
+    for tiling in (as_tiling(first), as_tiling(second)):
         tiling.require_match(request.problem)
         findings = check_tiling(tiling, request.problem, request.chip)
         timed = time(request.problem, tiling=tiling, settings=settings) if findings.legal else None

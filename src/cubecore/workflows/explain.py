@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from inspect import getdoc
 from typing import Any
 
+from cubecore.chips import chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
 from cubecore.isa.spec import Instruction
@@ -24,18 +25,25 @@ class Explanation:
         return {"name": self.name, "kind": self.kind, "text": self.text}
 
 
-def explain(name: str) -> Explanation:
+def explain(name: str, chip_name: str | None = None) -> Explanation:
     """Return the declaration of the rule or instruction called `name`, in any dialect's spelling.
 
+    With `chip_name` an instruction also says whether that chip has it.
+
     Raises:
-        RequestError: nothing has that name.
+        RequestError: nothing has that name, or the chip's name is not a SoC's.
     """
+    target = None if chip_name is None else chip(chip_name)
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
     for cls in instructions().values():
         if name in (cls.name, *cls.names.values()):
-            return Explanation(cls.name, "instruction", describe(cls))
+            text = describe(cls)
+            if target is not None:
+                has = "has" if target.arch in cls.archs else "is not known to have"
+                text += f"{target.name} {has} it.\n"
+            return Explanation(cls.name, "instruction", text)
     known = [*ids, *instructions(), *(n for c in instructions().values() for n in c.names.values())]
     raise refuse("NAME", "be a rule or an instruction", repr(name), did_you_mean(name, known))
 
@@ -65,4 +73,4 @@ def _range(meta: Any) -> str:
         return f": {', '.join(meta['types'])}"
     if "options" in meta:
         return f": {', '.join(meta['options'])}"
-    return f", {meta['low']} to {meta['high']}"
+    return f", {meta['low']} to {meta['high']}" if "low" in meta else ""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cubecore.errors import refuse
 from cubecore.tiling.cores import CoreBlock, core_blocks
 from cubecore.tiling.cost import Prediction
 from cubecore.tiling.problem import Problem
@@ -63,6 +64,8 @@ def plan(
         RequestError: a request that cannot be planned as it stands.
         NoLegalTilingError: no tiling satisfies every rule.
     """
+    if alternatives < 0:
+        raise refuse("alternatives", "be at least 0", alternatives)
     request = make_request(problem, settings, keys)
     solution = solve(request.problem, request.chip, alternatives)
     return Plan(

@@ -53,11 +53,18 @@ def make_request(
     """
     if isinstance(problem, Problem):
         made = Problem.from_json({**problem.to_json(), **keys}) if keys else problem
-    else:
+    elif problem is None or isinstance(problem, Mapping):
         made = Problem.from_json({**(problem or {}), **keys})
+    else:
+        made = Problem.from_json(problem)
     record = chip(made.chip).what_if(settings or {})
     validate(made, record)
     return Request(made, record)
+
+
+def as_tiling(tiling: TCubeTiling | Mapping[str, Any]) -> TCubeTiling:
+    """Return a tiling that is given as a record or as a JSON object."""
+    return tiling if isinstance(tiling, TCubeTiling) else TCubeTiling.from_json(tiling)
 
 
 def require_runnable(target: Chip) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.launch import Launch
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
@@ -20,10 +20,21 @@ from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.units import ceil_div
-from cubecore.workflows.operands import Operands, make_operands, require_writable, write_whole
-from cubecore.workflows.request import Request, make_request, require_legal, require_runnable
-from cubecore.workflows.verify import Verification, reference_seconds, verify
+from cubecore.workflows.files import require_writable, write_whole
+from cubecore.workflows.operands import (
+    OperandFiles,
+    Operands,
+    make_operands,
+    require_operands,
+)
+from cubecore.workflows.request import (
+    Request,
+    as_tiling,
+    make_request,
+    require_legal,
+    require_runnable,
+)
+from cubecore.workflows.verify import Verification, finite, reference_seconds, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +76,10 @@ class Run:
             "problem": self.request.problem.to_json(),
             "tiling": self.tiling.to_json(),
             "verified": self.verified,
-            "max_abs_error": v.max_abs_error,
-            "max_rel_error": v.max_rel_error,
-            "tolerance": v.tolerance,
-            "worst_error_over_tolerance": v.worst,
+            "max_abs_error": finite(v.max_abs_error),
+            "max_rel_error": finite(v.max_rel_error),
+            "tolerance": finite(v.tolerance),
+            "worst_error_over_tolerance": finite(v.worst),
             "policy": self.policy,
             "findings": [finding.to_json() for finding in self.findings],
             "issued": self.issued,
@@ -84,8 +95,8 @@ class Run:
 def run(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
-    tiling: TCubeTiling | None = None,
-    operands: Operands | None = None,
+    tiling: TCubeTiling | Mapping[str, Any] | None = None,
+    operands: Operands | OperandFiles | None = None,
     out: str | None = None,
     engine: str = "fast",
     settings: Mapping[str, str] | None = None,
@@ -93,7 +104,8 @@ def run(
 ) -> Run:
     """Execute the product of `problem` with `tiling` (the plan's, if none is given) and verify it.
 
-    `operands` are as stored; none: random, from the problem's seed. `out` names a .npy file for C.
+    `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
+    `out` names a .npy file for C.
     `engine` is fast (which falls back by itself) or reference.
 
     Raises:
@@ -105,16 +117,17 @@ def run(
     require_runnable(request.chip)
     if out is not None:
         require_writable(out, "--out")
+    require_supported(request.problem)
     if tiling is None:
         tiling = solve(request.problem, request.chip, 1).best.tiling
     else:
+        tiling = as_tiling(tiling)
         require_legal(tiling, request)
-    given = operands or make_operands(request.problem)
+    given = _operands(request.problem, operands)
     launch = matmul_launch(request.problem, tiling, request.chip)
     executed = _execute(request, launch, given, engine)
     verify_begin = perf_counter()
-    steps = ceil_div(request.problem.k, tiling.baseK) + 1
-    verification = verify(request.problem, given, executed.c, steps)
+    verification = verify(request.problem, given, executed.c, tiling.baseK)
     verify_wall = perf_counter() - verify_begin
     reference = reference_seconds(request.problem, given)
     if out is not None:
@@ -133,6 +146,13 @@ def run(
         peak_bytes=_peak_bytes(),
         c=executed.c,
     )
+
+
+def _operands(problem: Problem, given: Operands | OperandFiles | None) -> Operands:
+    if not isinstance(given, Operands):
+        return make_operands(problem, given)
+    require_operands(problem, given)
+    return given
 
 
 @dataclass(frozen=True, eq=False, slots=True)

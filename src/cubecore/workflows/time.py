@@ -5,13 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.chips.costs import peak_ops_per_cycle
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
-from cubecore.workflows.request import Request, make_request, require_legal, require_runnable
+from cubecore.workflows.request import (
+    Request,
+    as_tiling,
+    make_request,
+    require_legal,
+    require_runnable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Timed:
 def time(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
-    tiling: TCubeTiling | None = None,
+    tiling: TCubeTiling | Mapping[str, Any] | None = None,
     step: str = "MDL",
     settings: Mapping[str, str] | None = None,
     record: int = 0,
@@ -52,9 +58,11 @@ def time(
     """
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
+    require_supported(request.problem)
     if tiling is None:
         tiling = solve(request.problem, request.chip, 1).best.tiling
     else:
+        tiling = as_tiling(tiling)
         require_legal(tiling, request)
     p, chip = request.problem, request.chip
     launch = matmul_launch(p, tiling, chip, step)

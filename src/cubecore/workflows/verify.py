@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cubecore.numerics import largest_finite
 from cubecore.tiling.problem import Problem
+from cubecore.units import ceil_div
 from cubecore.workflows.operands import Operands
 
 Array = NDArray[Any]
@@ -36,22 +37,28 @@ class Verification:
     worst: float
 
 
-def verify(problem: Problem, operands: Operands, result: Array, rounded_steps: int) -> Verification:
+def verify(problem: Problem, operands: Operands, result: Array, base_k: int) -> Verification:
     """Compare `result` with the product of the operands in float64.
 
-    Integers must be exact (clamped to int32). A float may be off by one rounding of float32 for
-    each of `rounded_steps` Mmads and the square root of K for an order of summation that nobody
-    documents, times the sum of magnitudes; a float16 result by its own rounding on top.
+    Integers must be exact; a sum that leaves int32 is clamped after each `base_k` of K, as L0C is.
+    A float may be off by one rounding of float32 for each Mmad and the square root of K for an
+    order of summation that nobody documents, times the sum of magnitudes; a float16 result by its
+    own rounding on top. NaN and infinity must be where the product has them.
     """
     a = operands.a.T if problem.trans_a else operands.a
     b = operands.b.T if problem.trans_b else operands.b
     wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
-    parts = []
+    parts, steps = [], ceil_div(problem.k, base_k) + 1
     for row in range(0, problem.m, _ROWS_AT_ONCE):
         rows = slice(row, row + _ROWS_AT_ONCE)
-        exact = a[rows].astype(np.float64) @ wide
-        sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
-        parts.append(_compare(problem, operands.bias, (exact, sums), result[rows], rounded_steps))
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = a[rows].astype(np.float64) @ wide
+            sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
+        if problem.c_type.kind == "int" and _may_saturate(problem, operands):
+            exact = _clamped_sum(a[rows].astype(np.float64), wide, operands.bias, base_k)
+            parts.append(_compare(problem, None, (exact, sums), result[rows], steps))
+        else:
+            parts.append(_compare(problem, operands.bias, (exact, sums), result[rows], steps))
     return Verification(
         verified=all(part.verified for part in parts),
         max_abs_error=max(part.max_abs_error for part in parts),
@@ -59,6 +66,21 @@ def verify(problem: Problem, operands: Operands, result: Array, rounded_steps: i
         tolerance=max(part.tolerance for part in parts),
         worst=max(part.worst for part in parts),
     )
+
+
+def _may_saturate(problem: Problem, operands: Operands) -> bool:
+    """Whether a partial sum could leave int32."""
+    bias = 0 if operands.bias is None else int(np.abs(operands.bias.astype(np.int64)).max())
+    return bias + (problem.k << (problem.a_type.bits + problem.b_type.bits - 2)) >= 1 << 31
+
+
+def _clamped_sum(a: Array, b: Array, bias: Array | None, base_k: int) -> Array:
+    """Return the product summed as L0C does: bias first, clamped after each block of K."""
+    info = np.iinfo(np.int32)
+    total = np.zeros((a.shape[0], b.shape[1])) if bias is None else bias.astype(np.float64)
+    for k in range(0, a.shape[1], base_k):
+        total = np.clip(total + a[:, k : k + base_k] @ b[k : k + base_k], info.min, info.max)
+    return total
 
 
 def _compare(
@@ -80,17 +102,19 @@ def _compare(
         limit = magnitude * (_FLOAT32_UNIT * (steps + math.ceil(math.sqrt(problem.k))))
         if kind.name == "float16":
             largest = largest_finite(kind)
-            exact = np.clip(exact, -largest, largest)
+            exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
             limit = limit + np.abs(exact) * 2.0**-11 + 2.0**-25
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.abs(result.astype(np.float64) - exact)
+        wide = result.astype(np.float64)
+        same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
+        error = np.where(same, 0.0, np.abs(wide - exact))
         relative = np.where(error == 0, 0.0, error / np.abs(exact))
         share = np.where(error == 0, 0.0, error / limit)
     return Verification(
-        verified=bool((error <= limit).all()),
+        verified=bool((same | (error <= limit)).all()),
         max_abs_error=_largest(error),
         max_rel_error=_largest(relative),
-        tolerance=float(limit.max()),
+        tolerance=_largest(limit),
         worst=_largest(share),
     )
 
@@ -98,6 +122,11 @@ def _compare(
 def _largest(values: Array) -> float:
     """Return the largest value; NaN, which compares with nothing, counts as infinite."""
     return float(np.where(np.isnan(values), np.inf, values).max())
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON has: None for infinity."""
+    return value if math.isfinite(value) else None
 
 
 def reference_seconds(problem: Problem, operands: Operands) -> float:

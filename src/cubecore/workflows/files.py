@@ -1,0 +1,187 @@
+"""Files in and out: arrays as .npy and .safetensors, and outputs that are whole or not there."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType
+from cubecore.errors import RequestError, refuse
+
+Array = NDArray[Any]
+_SAFETENSORS_NAMES = {
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "I8": "int8",
+    "U8": "uint8",
+    "I16": "int16",
+    "U16": "uint16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+}
+_MAGIC = b"\x93NUMPY"
+
+
+def load_array(path: str, kind: ElementType, shape: tuple[int, ...], subject: str) -> Array:
+    """Return the array in a .npy or .safetensors file, as `kind` and of `shape`.
+
+    A .npy whose type NumPy cannot name (V1, V2, uint8, uint16) is reinterpreted, one of the other
+    byte order converted. A .safetensors file holds one tensor, or is given as
+    ``file.safetensors:tensor``. Pickled objects are never loaded, and nothing is read before its
+    shape and type are known to be right.
+
+    Raises:
+        RequestError: one sentence on the file, what it must be and what it is.
+    """
+    where = f"{subject} {path}"
+    name, _, tensor = path.partition(".safetensors:")
+    if tensor:
+        values = _read_safetensors(f"{name}.safetensors", tensor, where)
+    elif path.endswith(".safetensors"):
+        values = _read_safetensors(path, None, where)
+    else:
+        return _read_npy(path, kind, shape, where)
+    _require(values.dtype, values.shape, kind, shape, where)
+    return _as_kind(values, kind)
+
+
+def _require(
+    dtype: "np.dtype[Any]",
+    found: tuple[int, ...],
+    kind: ElementType,
+    shape: tuple[int, ...],
+    where: str,
+) -> None:
+    native = dtype.newbyteorder("=")
+    opaque = dtype.kind == "V" and dtype.fields is None and dtype.subdtype is None
+    if dtype.hasobject:
+        raise refuse(where, "hold numbers", "pickled objects, which are never loaded")
+    same_width = dtype.itemsize == kind.numpy.itemsize
+    if native != kind.numpy and not (same_width and (opaque or native in (np.uint8, np.uint16))):
+        raise refuse(where, f"hold {kind}", dtype.name)
+    if found != shape:
+        raise refuse(where, f"have shape {list(shape)}", list(found))
+
+
+def _as_kind(values: Array, kind: ElementType) -> Array:
+    native = np.asarray(values, values.dtype.newbyteorder("="), order="C")
+    return native if native.dtype == kind.numpy else native.view(kind.numpy)
+
+
+def _read_npy(path: str, kind: ElementType, shape: tuple[int, ...], where: str) -> Array:
+    try:
+        with Path(path).open("rb") as file:
+            dtype, found = _header(file, where)
+            _require(dtype, found, kind, shape, where)
+            file.seek(0)
+            return _as_kind(np.load(file, allow_pickle=False), kind)
+    except RequestError:
+        raise
+    except OSError as error:
+        raise refuse(where, "be a file that can be read", error.strerror or error) from None
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise refuse(where, "be a whole .npy file", str(error).splitlines()[0]) from None
+
+
+def _header(file: BinaryIO, where: str) -> tuple["np.dtype[Any]", tuple[int, ...]]:
+    """Return the type and shape that a .npy file announces, without loading it."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise refuse(where, "be a .npy or .safetensors file", "another format")
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    # Version 3 differs from 2 in the encoding of field names only.
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(file)
+    return dtype, shape
+
+
+def _read_safetensors(path: str, tensor: str | None, where: str) -> Array:
+    from safetensors import SafetensorError, deserialize
+
+    from cubecore.dtypes import element_type
+
+    try:
+        entries = dict(deserialize(Path(path).read_bytes()))  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise refuse(where, "be a file that can be read", error.strerror or error) from None
+    except SafetensorError as error:
+        raise refuse(where, "be a whole .safetensors file", error) from None
+    if tensor is None and len(entries) != 1:
+        raise refuse(
+            where, "hold one tensor", f"{len(entries)}", "name one as FILE.safetensors:TENSOR"
+        )
+    entry = entries.get(tensor) if tensor is not None else next(iter(entries.values()))
+    if entry is None:
+        raise refuse(where, f"hold one of {', '.join(sorted(entries))}", tensor)
+    kind = _SAFETENSORS_NAMES.get(entry["dtype"])
+    if kind is None:
+        raise refuse(where, "hold a type that the Cube multiplies", entry["dtype"])
+    values = np.frombuffer(bytes(entry["data"]), element_type(kind).numpy)
+    return values.reshape(entry["shape"])
+
+
+def _target(path: str, subject: str) -> Path:
+    """Return the file that a name stands for; refuse what is no file and cannot become one."""
+    where, need = f"{subject} {path}", "be a file that can be written"
+    try:
+        target = Path(path).resolve()
+        if path.endswith(os.sep) or target.is_dir():
+            raise refuse(where, need, "a directory")
+        if target.exists() and not (target.is_file() or target.is_char_device()):
+            raise refuse(where, need, "neither a file nor a terminal")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise refuse(where, need, getattr(error, "strerror", None) or error) from None
+    return target
+
+
+def require_writable(path: str, subject: str) -> None:
+    """Refuse an output path that cannot be written, before any work is done."""
+    target = _target(path, subject)
+    try:
+        if target.exists():
+            with target.open("ab"):
+                return
+        handle, probe = tempfile.mkstemp(dir=target.parent, prefix=".cubecore")
+        os.close(handle)
+        Path(probe).unlink()
+        if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
+            raise refuse(f"{subject} {path}", "be a file that can be written", "File name too long")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise refuse(f"{subject} {path}", "be a file that can be written", reason) from None
+
+
+def write_whole(path: str, data: bytes, subject: str) -> None:
+    """Write a file in one step: it holds all of `data` or what it held before.
+
+    A link's target is written, not the link; a terminal or /dev/null is written to as it is.
+    """
+    target = _target(path, subject)
+    part = None
+    try:
+        if target.is_char_device():
+            target.write_bytes(data)
+            return
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=".cubecore")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        mode = target.stat().st_mode if target.exists() else 0o666 & ~umask
+        Path(part).chmod(mode)
+        Path(part).replace(target)
+    except OSError as error:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        raise refuse(f"{subject} {path}", "be a file that can be written", reason) from None
