@@ -88,7 +88,7 @@ def test_types_are_normalised_and_default_to_each_other(given, want):
         ({"batch": 0}, "batch must be at least 1, got 0"),
         ({"launch": "cub"}, "launch must be one of cube, mix, got 'cub'; did you mean cube?"),
         ({"format_b": "nd"}, "format_b must be one of ND, NZ, got 'nd'; did you mean ND?"),
-        ({"format_a": ["ND"]}, "format_a must be one of ND, NZ, got ['ND']"),
+        ({"format_a": ["ND"]}, "format_a must be one of ND, NZ, got ['ND']; did you mean ND?"),
         ({"trans_a": 1}, "trans_a must be true or false, got 1"),
         ({"unit_flag": "no"}, "unit_flag must be true, false or null, got 'no'"),
         ({"seed": "x"}, "seed must be an integer, got 'x'"),
