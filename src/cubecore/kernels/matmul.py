@@ -12,23 +12,22 @@ from dataclasses import dataclass
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
-from cubecore.isa.cube import CopyCbufToBt, Mad
+from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program import Program
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.system import ScalarWork
+from cubecore.kernels.bias import BIAS_EVENTS, BiasRow
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.operand import OperandPlan
 from cubecore.kernels.stream import Flags, Place, Ring, Stream
 from cubecore.tiling.cores import core_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
-_BIAS_EVENT = 4
 _DEPENDENT_MAD_FRACTALS = 10
 """Accumulating Mmads of fewer 16 x 16 fractals need a barrier between them (isa_semantics 3.4)."""
 
@@ -171,7 +170,6 @@ class CoreTree:
         a, bb = plan.a, plan.b
         a_bytes = a.buffers * a.buffer_bytes(m)
         b_bytes = bb.buffers * bb.buffer_bytes(n)
-        self.bias_l1 = a_bytes + b_bytes
         self.step = Ring(b, "step", max(t.dbL0A, t.dbL0B))
         self.l0a, self.l0b = Ring(b, "l0a", t.dbL0A), Ring(b, "l0b", t.dbL0B)
         self.l0c = Ring(b, "l0c", t.dbL0C)
@@ -182,7 +180,16 @@ class CoreTree:
         self.stream_b = Stream(
             b, (bb, a), Place(Expr.of(self.slot_b), a_bytes), shape, outer=not m_outer
         )
+        self.bias = self._bias_row(a_bytes + b_bytes)
         self.program = self._build()
+
+    def _bias_row(self, l1: int) -> BiasRow | None:
+        kind = self.plan.problem.bias_type
+        if kind is None or self.slot_bias is None:
+            return None
+        place = Place(Expr.of(self.slot_bias), l1)
+        room = self.plan.chip.l1_bytes - l1
+        return BiasRow(self.builder, kind, place, self.n, self.plan.tiling.baseN, room)
 
     def on_core(self, core: int, m0: int, n0: int) -> CoreProgram:
         """Return the tree with its slots filled for the core whose block starts at (m0, n0)."""
@@ -203,12 +210,16 @@ class CoreTree:
     def _build(self) -> Program:
         b = self.builder
         self._flags_up(SetFlag)
+        if self.bias is not None:
+            self.bias.start()
         self.stream_a.start()
         self.stream_b.start()
         for m_chunk, n_chunk in self._chunks():
             self._tiles(m_chunk, n_chunk)
         self.stream_a.finish()
         self.stream_b.finish()
+        if self.bias is not None:
+            self.bias.finish()
         self._flags_up(WaitFlag)
         return b.finish()
 
@@ -239,47 +250,22 @@ class CoreTree:
         if t.iterateOrder == 1:
             for mi, m in b.split("m", m_chunk[1], t.baseM):
                 for ni, n in b.split("n", n_chunk[1], t.baseN):
-                    self._bias(n_at + ni, n)
+                    self._fetch_bias(n_at + ni, n)
                     self._tile((m_at, mi, m, m_chunk[1]), (n_at, ni, n, n_chunk[1]))
-                    self._bias_done()
         else:
             for ni, n in b.split("n", n_chunk[1], t.baseN):
-                self._bias(n_at + ni, n)
+                self._fetch_bias(n_at + ni, n)
                 for mi, m in b.split("m", m_chunk[1], t.baseM):
                     self._tile((m_at, mi, m, m_chunk[1]), (n_at, ni, n, n_chunk[1]))
-                self._bias_done()
+                self._bias_used()
 
-    def _bias(self, n_block: Expr, n: int) -> None:
-        """Bring the bias of one column of tiles to BiasTable."""
-        kind = self.plan.problem.bias_type
-        if kind is None or self.slot_bias is None:
-            return
-        b = self.builder
-        at = self.slot_bias_at(n_block, kind)
-        self.flags.wait("MTE1", "MTE2", _BIAS_EVENT)
-        row = CopyGmToCbufMultiNd2Nz(
-            dtype=kind, n_value=1, d_value=n, src_d_value=n, dst_nz_c0_stride=1
-        )
-        b.issue(row, self.bias_l1, at)
-        self.flags.set("MTE2", "MTE1", _BIAS_EVENT)
-        self.flags.wait("MTE2", "MTE1", _BIAS_EVENT)
-        self.flags.wait("M", "MTE1", _BIAS_EVENT)
-        blocks = ceil_div(kind.bytes_of(n), DATA_BLOCK_BYTES)
-        convert = kind.name == "float16"
-        b.issue(
-            CopyCbufToBt(src_type=kind, len_burst=blocks, conv_control=convert), 0, self.bias_l1
-        )
-        self.flags.set("MTE1", "MTE2", _BIAS_EVENT)
+    def _fetch_bias(self, n_block: Expr, n: int) -> None:
+        if self.bias is not None:
+            self.bias.fetch(n_block, n)
 
-    def slot_bias_at(self, n_block: Expr, kind: ElementType) -> Expr:
-        """Return the address of a tile's bias in global memory."""
-        assert self.slot_bias is not None
-        block_bytes: int = kind.bytes_of(self.plan.tiling.baseN)
-        return Expr.of(self.slot_bias) + n_block * block_bytes
-
-    def _bias_done(self) -> None:
-        if self.slot_bias is not None:
-            self.flags.set("M", "MTE1", _BIAS_EVENT)
+    def _bias_used(self) -> None:
+        if self.bias is not None:
+            self.bias.used()
 
     # --- one tile
 
@@ -337,11 +323,13 @@ class CoreTree:
                 m=rows,
                 k=k,
                 n=n,
-                c_matrix_init_val=first and self.slot_bias is None,
-                c_matrix_source=first and self.slot_bias is not None,
+                c_matrix_init_val=first and self.bias is None,
+                c_matrix_source=first and self.bias is not None,
             )
             if template.starts_from_bias:
                 b.issue(template, c, a, bb, 0)
+                if self.plan.tiling.iterateOrder == 1:  # no other tile reads this bias
+                    self._bias_used()
             else:
                 b.issue(template, c, a, bb)
         fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
@@ -378,7 +366,7 @@ class CoreTree:
         events += [("M", "MTE1", 2 + i) for i in range(self.l0b.size)]
         for first, plan in ((0, self.plan.a), (2, self.plan.b)):
             events += [("MTE1", "MTE2", first + i) for i in range(plan.buffers)]
-        if self.slot_bias is not None:
-            events += [("MTE1", "MTE2", _BIAS_EVENT), ("M", "MTE1", _BIAS_EVENT)]
+        if self.bias is not None:
+            events += BIAS_EVENTS
         for src, dst, event in events:
             self.builder.issue(kind(src=src, dst=dst, event_id=event))

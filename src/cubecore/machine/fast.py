@@ -253,17 +253,18 @@ class Prover:
 
     def _bias_row(self, t: CopyCbufToBt, dst: int, src: int) -> None:
         chunk = self._chunk_at(src)
+        first = (src - chunk.start) // t.src_type.size_bytes
         values = t.len_burst * t.src_type.c0
         if (
             not chunk.is_vector
-            or src != chunk.start
             or t.n_burst != 1
-            or values > align_up(chunk.columns, t.src_type.c0)
+            or first + values > align_up(chunk.columns, t.src_type.c0)
             or chunk.source.kind is not t.src_type
         ):
             raise IrregularError("a bias that is not one row")
+        row = _part(chunk.source, first, 1, min(values, chunk.columns - first), k_inner=True)
         self._bias = {a: b for a, b in self._bias.items() if a == dst}
-        self._bias[dst] = (chunk.source, t.dst_type)
+        self._bias[dst] = (row, t.dst_type)
 
     # --- the product
 

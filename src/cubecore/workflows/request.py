@@ -67,8 +67,15 @@ def as_tiling(tiling: TCubeTiling | Mapping[str, Any]) -> TCubeTiling:
     return tiling if isinstance(tiling, TCubeTiling) else TCubeTiling.from_json(tiling)
 
 
+_LARGEST_BUFFER = 2**30
+
+
 def require_runnable(target: Chip) -> None:
-    """Refuse a chip whose architecture cannot be executed or timed yet."""
+    """Refuse a chip that cannot be executed or timed: another architecture, or absurd buffers."""
+    for name in ("l0a_bytes", "l0b_bytes", "l0c_bytes", "l1_bytes", "ub_bytes"):
+        if getattr(target, name) > _LARGEST_BUFFER:
+            need = f"be at most {_LARGEST_BUFFER} to execute or time a kernel"
+            raise refuse(f"{target.name}.{name}", need, getattr(target, name))
     if target.arch not in RUNNABLE_ARCHS:
         raise refuse(
             target.name,
