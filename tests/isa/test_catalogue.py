@@ -115,7 +115,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", "F322F16"),
+    ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", "F322F16", "F322BF16"),
     **dict.fromkeys(
         (
             *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
@@ -130,8 +130,8 @@ BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
 FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
-    ("mad", "a_type"): ("float16", "int8"),
-    ("mad", "b_type"): ("float16", "int8"),
+    ("mad", "a_type"): ("float16", "bfloat16", "int8"),
+    ("mad", "b_type"): ("float16", "bfloat16", "int8"),
     ("mad", "c_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},

@@ -3,6 +3,7 @@
 import struct
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -13,14 +14,20 @@ from isa.bench import Bench, Image
 
 INT = ("int8", "int8", "int32")
 HALF = ("float16", "float16", "float32")
+BRAIN = ("bfloat16", "bfloat16", "float32")
+TYPES = [INT, HALF, BRAIN]
 FORMS = {"zero": {}, "tile": {"c_matrix_init_val": False}} | {
     "bias": {"c_matrix_init_val": False, "c_matrix_source": True}
 }
-LIMITS = {"int8": (1, "b"), "float16": (2, "e"), "int32": (4, "i"), "float32": (4, "f")}
+LIMITS = {"int8": (1, "b"), "float16": (2, "e"), "int32": (4, "i"), "float32": (4, "f")} | {
+    "bfloat16": (2, "")
+}
 
 
 def unpack(image: Image, at: int, dtype: str) -> Fraction:
     size, code = LIMITS[dtype]
+    if dtype == "bfloat16":  # the upper half of a float32
+        return Fraction(struct.unpack("<f", bytes(2) + image.get(at, 2))[0])
     return Fraction(struct.unpack("<" + code, image.get(at, size))[0])
 
 
@@ -84,7 +91,8 @@ def fill(bench: Bench, types) -> None:
         start = rng.integers(-(2**31), 2**31, 32768).astype(np.int32)
         bias = rng.integers(-(2**31), 2**31, 256).astype(np.int32)
     else:
-        inputs = [(rng.integers(-999, 1000, 32768) / 16).astype(np.float16) for _ in range(2)]
+        kind, most = (np.float16, 1000) if types == HALF else (ml_dtypes.bfloat16, 256)
+        inputs = [(rng.integers(1 - most, most, 32768) / 16).astype(kind) for _ in range(2)]
         start, bias = (
             (rng.integers(-(2**23), 2**23, size) / 256).astype(np.float32) for size in (32768, 256)
         )
@@ -115,7 +123,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize("types", [INT, HALF], ids=lambda t: t[0])
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", EDGES, ids=str)
 def test_mad(types, form, shape):
@@ -125,7 +133,7 @@ def test_mad(types, form, shape):
     run(bench, types, *shape, form, at)
 
 
-@pytest.mark.parametrize("types", [INT, HALF], ids=lambda t: t[0])
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("form", FORMS)
 def test_mad_of_random_extents(types, form):
     bench = Bench(seed=3)
@@ -136,7 +144,7 @@ def test_mad_of_random_extents(types, form):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("types", [INT, HALF], ids=lambda t: t[0])
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("m", range(1, 35))
 def test_mad_of_small_extents(types, m):
     bench = Bench(seed=m)
@@ -146,13 +154,14 @@ def test_mad_of_small_extents(types, m):
             run(bench, types, m, k, n, "tile" if (k + n) % 2 else "bias", ZERO)
 
 
-@pytest.mark.parametrize("types", [INT, HALF], ids=lambda t: t[0])
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 def test_gemv_reads_a_plain_vector(types):
     """A of one row, laid out as ZZ, is another product once k passes C0."""
     k, size = 40, LIMITS[types[0]][0]
     bench = Bench()
-    vector = np.arange(1, k + 1).astype(types[0])
-    eye = np.zeros((k, 16), types[0])
+    kind = element_type(types[0]).numpy
+    vector = np.arange(1, k + 1).astype(kind)
+    eye = np.zeros((k, 16), kind)
     eye[39, 0] = 1
     _, b, c = places(1, k, 16, size)
     for x in range(k):

@@ -7,6 +7,7 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Mem
 from isa.bench import Bench, Image
 
@@ -14,7 +15,19 @@ FORMS = {
     "float32": ("float32", "NoQuant", "f", 4),
     "int32": ("int32", "NoQuant", "i", 4),
     "to half": ("float32", "F322F16", "e", 2),
+    "to brain": ("float32", "F322BF16", "", 2),
 }
+
+
+def brain(value: float) -> bytes:
+    """The upper half of a float32, to nearest even; NaN is 0 and infinity the largest number."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    if bits & 0x7FFFFFFF > 0x7F800000:
+        return bytes(2)
+    upper = bits + 0x7FFF + (bits >> 16 & 1) >> 16
+    if upper & 0x7FFF >= 0x7F80:
+        upper = upper & 0x8000 | 0x7F7F
+    return struct.pack("<H", upper)
 
 
 def convert(raw: bytes, form: str, relu: bool) -> bytes:
@@ -25,6 +38,8 @@ def convert(raw: bytes, form: str, relu: bool) -> bytes:
         value = 0
     if quant == "NoQuant":
         return struct.pack("<" + code, value)
+    if quant == "F322BF16":
+        return brain(value)
     try:
         return struct.pack("<e", value)
     except OverflowError:
@@ -265,3 +280,21 @@ def test_what_it_refuses(p, message):
     bench = Bench(gm_bytes=64)
     bench.do(CopyMatrixCcToGm(src_type=source, **p), bench.base, 0)
     assert bench.messages == [f"parameter: {message}"]
+
+
+def test_every_float32_beside_a_bfloat16_is_rounded_once():
+    """Each bfloat16, its ties with the next one, and the neighbours of both; NaN and infinity."""
+    upper = np.arange(65536, dtype=np.uint32) << 16
+    bits = np.concatenate([upper + d for d in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)])
+    values = bits.astype(np.uint32).view(np.float32)
+    template = CopyMatrixCcToGm(
+        src_type=element_type("float32"),
+        n_size=16,
+        m_size=1,
+        dst_stride=16,
+        src_stride=16,
+        quant_pre="F322BF16",
+    )
+    got = template.compute({"src": values}, Registers())["dst"]
+    wanted = b"".join(brain(value) for value in values.tolist())
+    assert got.astype(got.dtype).tobytes() == wanted

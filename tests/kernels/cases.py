@@ -10,17 +10,27 @@ from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
 from harness import A2, Array, MatmulRun, expected, make_tiling, run_matmul, whole_numbers
 
-KINDS = tuple(
-    {"a": "float16", "trans_a": ta, "trans_b": tb, "bias": bias, "c": c}
-    for ta in (False, True)
-    for tb in (False, True)
-    for bias in (None, "float32", "float16")
-    for c in ("float32", "float16")
-) + tuple(
-    {"a": "int8", "trans_a": ta, "trans_b": tb, "bias": bias, "c": "int32"}
-    for ta in (False, True)
-    for tb in (False, True)
-    for bias in (None, "int32")
+KINDS = (
+    tuple(
+        {"a": "float16", "trans_a": ta, "trans_b": tb, "bias": bias, "c": c}
+        for ta in (False, True)
+        for tb in (False, True)
+        for bias in (None, "float32", "float16")
+        for c in ("float32", "float16", "bfloat16")
+    )
+    + tuple(
+        {"a": "bfloat16", "trans_a": ta, "trans_b": tb, "bias": bias, "c": c}
+        for ta in (False, True)
+        for tb in (False, True)
+        for bias in (None, "float32")
+        for c in ("float32", "bfloat16")
+    )
+    + tuple(
+        {"a": "int8", "trans_a": ta, "trans_b": tb, "bias": bias, "c": "int32"}
+        for ta in (False, True)
+        for tb in (False, True)
+        for bias in (None, "int32")
+    )
 )
 
 

@@ -538,7 +538,10 @@ def test_the_prediction_of_a_product_with_bias_is_near_its_time():
         ({"split_k": True}, "split_k must be false to be executed or timed, got true"),
         ({"format_b": "NZ"}, "format_b must be ND to be executed or timed, got NZ"),
         ({"pos_c": "VECIN"}, "pos_c must be GM to be executed or timed, got VECIN"),
-        ({"a": "bfloat16"}, "a must be float16 or int8 to be executed or timed, got bfloat16"),
+        (
+            {"a": "float32"},
+            "a must be float16 or bfloat16 or int8 to be executed or timed, got float32",
+        ),
         ({"unit_flag": True}, "unit_flag must be null or false to be executed or timed, got true"),
         ({"launch": "mix"}, "launch must be cube to be executed or timed, got mix"),
     ],

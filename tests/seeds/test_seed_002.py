@@ -5,7 +5,7 @@ import pytest
 
 from cubecore import layouts
 from cubecore.chips import chip, expand_family
-from cubecore.dtypes import ELEMENT_TYPES, FLOAT16, FLOAT32, INT8, INT32, element_type
+from cubecore.dtypes import BFLOAT16, ELEMENT_TYPES, FLOAT16, FLOAT32, INT8, INT32, element_type
 from cubecore.isa.check import template_violations
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
@@ -15,7 +15,7 @@ from cubecore.isa.sync import SetFlag, WaitFlag
 from harness import A2, lay_out, read_out, run_core, whole_numbers
 
 C_FRACTAL = (16, 16)
-COMBINATIONS = [(FLOAT16, FLOAT32), (INT8, INT32)]
+COMBINATIONS = [(FLOAT16, FLOAT32), (BFLOAT16, FLOAT32), (INT8, INT32)]
 both_types = pytest.mark.parametrize("types", COMBINATIONS, ids=lambda t: str(t[0]))
 
 

@@ -228,7 +228,7 @@ UNPLANNABLE = [
     ({"pos_b": "VECOUT"}, "pos_b must be GM for planning, got VECOUT"),
     ({"pos_c": "VECIN"}, "pos_c must be GM for planning, got VECIN"),
     ({"template": "NORM"}, "template must be MDL for planning, got NORM"),
-    ({"a": "float32"}, "a must be float16 or int8 for planning, got float32"),
+    ({"a": "float32"}, "a must be one of float16, bfloat16, int8 for planning, got float32"),
     ({"epilogue": Epilogue(quant="x")}, "epilogue.quant must be null for planning, got x"),
 ]
 

@@ -65,6 +65,20 @@ CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {
 EARLIER_COMBINATIONS = _EARLIER
 
 
+FIXPIPE_CONVERSIONS = {
+    ("float32", "float32"): "NoQuant",
+    ("int32", "int32"): "NoQuant",
+    ("float32", "float16"): "F322F16",
+    ("float32", "bfloat16"): "F322BF16",
+}
+"""What fixpipe does to an accumulator of one type to write another, without any scale."""
+
+
+def plain_outputs(accumulator: str) -> tuple[str, ...]:
+    """Return the types that fixpipe writes from an accumulator without quantisation."""
+    return tuple(to for of, to in FIXPIPE_CONVERSIONS if of == accumulator)
+
+
 def combinations(arch: str) -> tuple[Combination, ...]:
     """Return the rows of an architecture."""
     return CUBE_COMBINATIONS.get(arch, EARLIER_COMBINATIONS)

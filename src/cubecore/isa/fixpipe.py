@@ -10,7 +10,8 @@ import numpy as np
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.dtypes import ElementType
+from cubecore.chips.products import FIXPIPE_CONVERSIONS
+from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
@@ -31,7 +32,10 @@ from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.units import FRACTAL_ROWS
 
-_QUANT = {"NoQuant": ("float32", "int32"), "F322F16": ("float32",)}
+_QUANT: dict[str, tuple[str, ...]] = {}
+for (_source, _), _mode in FIXPIPE_CONVERSIONS.items():
+    _QUANT[_mode] = (*_QUANT.get(_mode, ()), _source)
+_WRITES = {(of, mode): element_type(to) for (of, to), mode in FIXPIPE_CONVERSIONS.items()}
 _NZ2ND_M_LIMIT = 8192
 _L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
 
@@ -43,7 +47,7 @@ _L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
     source="asc-devkit, asc_copy_l0c2gm (2201) and NZ2ND; seed 004; spec/isa_semantics.md 3.5",
     uncertain=(
         "without NZ2ND dst_stride counts elements (C API page; the basic API counts 32 B)",
-        "F322F16 turns NaN into 0: inferred from its lack of an INF_NAN mode",
+        "F322F16 and F322BF16 turn NaN into 0: inferred from their lack of an INF_NAN mode",
         "relu comes before the conversion: inferred (the order does not change a result here)",
     ),
 )
@@ -52,8 +56,8 @@ class CopyMatrixCcToGm(Instruction):
 
     With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices; otherwise
     the tile stays NZ: columns of 16, dst_stride elements apart, m_size rows each, so that rows
-    beyond m_size are dropped. An uninitialised element stays so. F322F16: round to nearest even,
-    overflow and infinity become +-65504.
+    beyond m_size are dropped. An uninitialised element stays so. F322F16 and
+    F322BF16: round to nearest even, overflow and infinity become the largest finite value.
     """
 
     propagates = True
@@ -74,9 +78,7 @@ class CopyMatrixCcToGm(Instruction):
     @property
     def dst_type(self) -> ElementType:
         """The type written."""
-        from cubecore.dtypes import FLOAT16
-
-        return FLOAT16 if self.quant_pre == "F322F16" else self.src_type
+        return _WRITES.get((self.src_type.name, self.quant_pre), self.src_type)
 
     def resolved(self, registers: Registers) -> Self:
         """Take the repetition from set_nd_para."""
@@ -113,7 +115,7 @@ class CopyMatrixCcToGm(Instruction):
         values = inputs["src"]
         if self.relu_pre:
             values = np.maximum(values, np.zeros((), values.dtype))
-        if self.quant_pre == "F322F16":
+        if self.quant_pre != "NoQuant":
             values = round_float(values, self.dst_type, finite=True)
         return {"dst": values}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cubecore.chips.model import Chip
+from cubecore.chips.products import FIXPIPE_CONVERSIONS, plain_outputs
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import Mad
@@ -121,14 +122,15 @@ def require_supported(problem: Problem) -> None:
     Raises:
         RequestError: one violation for each option.
     """
-    outputs = {"float16": ("float32", "float16"), "int8": ("int32",)}
+    inputs = Mad.__dataclass_fields__["a_type"].metadata["types"]
+    outputs = plain_outputs(problem.accumulator_type.name)
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("launch", problem.launch, ("cube",)),
         ("template", problem.template, ("MDL",)),
         ("batch", problem.batch, (1,)),
         ("split_k", problem.split_k, (False,)),
-        ("a", problem.a_type.name, tuple(outputs)),
-        ("c", problem.c_type.name, outputs.get(problem.a_type.name, (problem.c_type.name,))),
+        ("a", problem.a_type.name, inputs),
+        ("c", problem.c_type.name, outputs),
         ("hf32", problem.hf32, (False,)),
         ("unit_flag", problem.unit_flag, (None, False)),
         ("epilogue.quant", problem.epilogue.quant, (None,)),
@@ -346,7 +348,7 @@ class CoreTree:
             m_size=m,
             dst_stride=p.n,
             src_stride=align_up(m, FRACTAL_ROWS),
-            quant_pre="F322F16" if p.c_type.name == "float16" else "NoQuant",
+            quant_pre=FIXPIPE_CONVERSIONS[self.plan.accumulator.name, p.c_type.name],
             relu_pre=p.epilogue.relu,
             nz2nd_en=True,
         )

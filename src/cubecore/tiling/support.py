@@ -7,15 +7,13 @@
 from collections.abc import Iterator
 
 from cubecore.chips import Chip
-from cubecore.chips.products import combination, combinations
+from cubecore.chips.products import combination, combinations, plain_outputs
 from cubecore.errors import RequestError, Violation
 from cubecore.tiling.problem import Problem
 
-PLANNABLE_DTYPES = ("float16", "int8")
+PLANNABLE_DTYPES = ("float16", "bfloat16", "int8")
 
 
-PLAIN_OUTPUTS = {"float32": ("float32", "float16", "bfloat16"), "int32": ("int32",)}
-"""What fixpipe writes from an accumulator type without quantisation."""
 QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
 """What fixpipe writes only with epilogue.quant."""
 
@@ -48,7 +46,7 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
         )
         return
     accumulator = problem.accumulator_type.name
-    plain = PLAIN_OUTPUTS[accumulator]
+    plain = plain_outputs(accumulator)
     quantised = QUANTISED_OUTPUTS[accumulator]
     if problem.c in quantised and problem.epilogue.quant is None:
         yield Violation(
@@ -103,6 +101,8 @@ def _unplannable(problem: Problem) -> Iterator[Violation]:
     for name in ("a", "b"):
         value = getattr(problem, name)
         if value not in PLANNABLE_DTYPES:
-            yield Violation(name, f"be {' or '.join(PLANNABLE_DTYPES)} for planning", value, later)
+            yield Violation(
+                name, f"be one of {', '.join(PLANNABLE_DTYPES)} for planning", value, later
+            )
     if problem.epilogue.quant is not None:
         yield Violation("epilogue.quant", "be null for planning", problem.epilogue.quant, later)

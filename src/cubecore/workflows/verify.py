@@ -17,6 +17,8 @@ from cubecore.workflows.operands import Operands
 Array = NDArray[Any]
 
 _FLOAT32_UNIT = 2.0**-24
+_HALF_UNITS = {"float16": (2.0**-11, 2.0**-25), "bfloat16": (2.0**-8, 2.0**-134)}
+"""Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
 _REFERENCE_RUNS = 3
 _ROWS_AT_ONCE = 512
 """Rows of C that are verified together: a product in float64 takes memory."""
@@ -100,10 +102,11 @@ def _compare(
         exact = np.clip(exact, info.min, info.max)
     else:
         limit = magnitude * (_FLOAT32_UNIT * (steps + math.ceil(math.sqrt(problem.k))))
-        if kind.name == "float16":
+        if kind.name in _HALF_UNITS:
             largest = largest_finite(kind)
             exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
-            limit = limit + np.abs(exact) * 2.0**-11 + 2.0**-25
+            unit, least = _HALF_UNITS[kind.name]
+            limit = limit + np.abs(exact) * unit + least
     with np.errstate(divide="ignore", invalid="ignore"):
         wide = result.astype(np.float64)
         same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
