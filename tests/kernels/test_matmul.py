@@ -1,5 +1,6 @@
 """The matmul kernel: right to the bit for every kind of product, and in every order flags allow."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -543,7 +544,6 @@ def test_the_prediction_of_a_product_with_bias_is_near_its_time():
             "a must be float16 or bfloat16 or int8 to be executed or timed, got float32",
         ),
         ({"unit_flag": True}, "unit_flag must be null or false to be executed or timed, got true"),
-        ({"launch": "mix"}, "launch must be cube to be executed or timed, got mix"),
     ],
 )
 def test_what_the_kernel_does_not_carry_is_refused(keys, line):
@@ -559,3 +559,34 @@ def test_relu_reaches_every_element():
     ran = check_right(problem)
     assert (ran.c >= 0).all()
     assert (ran.c > 0).any()
+
+
+# --- mix launches
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=kind_id)
+@pytest.mark.parametrize("clients", [1, 2, 5, 40])
+def test_two_clients_of_a_mix_launch_share_an_ai_core(kind, clients):
+    """usedCoreNum counts AIV clients; clients 2i and 2i + 1 run on AI Core i, one after another."""
+    problem = make(kind, 40 * 16, 48, 70, launch="mix")
+    tiling = make_tiling(problem, singleCoreM=-(-40 // clients) * 16, usedCoreNum=clients)
+    launch = matmul_launch(problem, tiling, A2)
+    assert [core.core for core in launch.cores] == list(range(-(-clients // 2)))
+    stores = [len(issued(launch, CopyMatrixCcToGm, core.core)) for core in launch.cores]
+    alone = matmul_launch(replace(problem, launch="cube"), tiling, A2)
+    each = [len(issued(alone, CopyMatrixCcToGm, core.core)) for core in alone.cores]
+    assert stores == [sum(each[i : i + 2]) for i in range(0, len(each), 2)]
+    assert_right(problem, tiling, draw_operands(np.random.default_rng(clients), problem))
+
+
+def test_two_clients_take_turns_in_time_too():
+    problem = Problem(m=256, n=512, k=1024, cores=2)
+    tiling = make_tiling(problem, singleCoreM=128, usedCoreNum=2, baseM=128, baseN=128, baseK=64)
+    apart = cubecore.time(problem, tiling=tiling).timeline.groups[0]
+    shared = cubecore.time(replace(problem, launch="mix"), tiling=tiling).timeline.groups[0]
+    start = A2.start_cycles
+    assert shared.cores == (0,)
+    assert shared.busy_cycles["FIX"] == 2 * apart.busy_cycles["FIX"]
+    # The second client finds B in L2.
+    alone = apart.end_cycles - start
+    assert 1.3 * alone < shared.end_cycles - start < 2 * alone

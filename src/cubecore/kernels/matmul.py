@@ -14,17 +14,16 @@ from cubecore.chips.products import FIXPIPE_CONVERSIONS, plain_outputs
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import Mad
-from cubecore.isa.expr import Expr
+from cubecore.isa.expr import Expr, Var
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Program
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.system import ScalarWork
 from cubecore.kernels.bias import BIAS_EVENTS, BiasRow
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.operand import OperandPlan
 from cubecore.kernels.stream import Flags, Place, Ring, Stream
-from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.cores import CoreBlock, core_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
@@ -96,15 +95,14 @@ def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str =
     require_supported(problem)
     tiling.require_match(problem)
     plan = MatmulPlan(problem, tiling, chip, step)
-    blocks = core_blocks(tiling)
-    trees: dict[tuple[int, int], CoreTree] = {}
+    trees: dict[tuple[tuple[int, int], ...], CoreTree] = {}
     cores = []
-    for block in blocks:
-        shape = (block.m_len, block.n_len)
-        tree = trees.get(shape)
+    for core, blocks in enumerate(_blocks_of_cores(plan)):
+        shapes = tuple((block.m_len, block.n_len) for block in blocks)
+        tree = trees.get(shapes)
         if tree is None:
-            tree = trees[shape] = CoreTree(plan, *shape)
-        cores.append(tree.on_core(block.core, block.m0, block.n0))
+            tree = trees[shapes] = CoreTree(plan, shapes)
+        cores.append(tree.on_core(core, blocks))
     p = problem
     tensors = [
         TensorSpec("a", p.a_type.bytes_of(p.m * p.k)),
@@ -116,6 +114,17 @@ def matmul_launch(problem: Problem, tiling: TCubeTiling, chip: Chip, step: str =
     return Launch(tuple(tensors), tuple(cores))
 
 
+def _blocks_of_cores(plan: MatmulPlan) -> list[tuple[CoreBlock, ...]]:
+    """Return the blocks of C that each AI Core computes, in turn.
+
+    cube: one. mix: those of the AIV clients that share it (D12); how the clients pass their
+    requests on is not modelled.
+    """
+    blocks = core_blocks(plan.tiling)
+    each = 1 if plan.problem.launch == "cube" else max(plan.chip.mix_aiv_per_aic, 1)
+    return [blocks[i : i + each] for i in range(0, len(blocks), each)]
+
+
 def require_supported(problem: Problem) -> None:
     """Refuse what this kernel does not carry yet.
 
@@ -125,7 +134,6 @@ def require_supported(problem: Problem) -> None:
     inputs = Mad.__dataclass_fields__["a_type"].metadata["types"]
     outputs = plain_outputs(problem.accumulator_type.name)
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
-        ("launch", problem.launch, ("cube",)),
         ("template", problem.template, ("MDL",)),
         ("batch", problem.batch, (1,)),
         ("split_k", problem.split_k, (False,)),
@@ -151,20 +159,35 @@ def _words(values: tuple[object, ...]) -> str:
 
 
 def _word(value: object) -> str:
-    return (
-        {None: "null", True: "true", False: "false"}.get(value, str(value))
-        if (value is None or isinstance(value, bool))
-        else str(value)
-    )
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class CoreTree:
-    """Builds the tree of a core that computes `m` x `n` of C."""
+    """The tree of a core that computes blocks of C, each `m` x `n`, one after another."""
 
-    def __init__(self, plan: MatmulPlan, m: int, n: int) -> None:
+    def __init__(self, plan: MatmulPlan, shapes: tuple[tuple[int, int], ...]) -> None:
+        names = "_".join(f"{m}x{n}x{plan.problem.k}" for m, n in shapes)
+        builder = Builder(f"matmul_{names}")
+        self._blocks = [BlockTree(plan, builder, m, n) for m, n in shapes]
+        self._program = builder.finish()
+
+    def on_core(self, core: int, blocks: tuple[CoreBlock, ...]) -> CoreProgram:
+        """Return the tree with its slots filled for a core that computes `blocks`."""
+        slots: dict[Var, tuple[str, int]] = {}
+        for tree, block in zip(self._blocks, blocks, strict=True):
+            slots |= tree.slots(block.m0, block.n0)
+        return CoreProgram(core, self._program, slots)
+
+
+class BlockTree:
+    """Builds the part of a core's tree that computes `m` x `n` of C."""
+
+    def __init__(self, plan: MatmulPlan, builder: Builder, m: int, n: int) -> None:
         self.plan, self.m, self.n, self.k = plan, m, n, plan.problem.k
         t = plan.tiling
-        self.builder = b = Builder(f"matmul_{m}x{n}x{self.k}")
+        self.builder = b = builder
         self.slot_a, self.slot_b = b.slot("a"), b.slot("b")
         self.slot_bias = b.slot("bias") if plan.problem.bias_type is not None else None
         self.slot_c = b.slot("c")
@@ -183,7 +206,7 @@ class CoreTree:
             b, (bb, a), Place(Expr.of(self.slot_b), a_bytes), shape, outer=not m_outer
         )
         self.bias = self._bias_row(a_bytes + b_bytes)
-        self.program = self._build()
+        self._build()
 
     def _bias_row(self, l1: int) -> BiasRow | None:
         kind = self.plan.problem.bias_type
@@ -193,8 +216,8 @@ class CoreTree:
         room = self.plan.chip.l1_bytes - l1
         return BiasRow(self.builder, kind, place, self.n, self.plan.tiling.baseN, room)
 
-    def on_core(self, core: int, m0: int, n0: int) -> CoreProgram:
-        """Return the tree with its slots filled for the core whose block starts at (m0, n0)."""
+    def slots(self, m0: int, n0: int) -> dict[Var, tuple[str, int]]:
+        """Return what the slots hold for the block that starts at (m0, n0)."""
         p = self.plan.problem
         a_offset = p.a_type.bytes_of(m0 * (1 if not self.plan.a.k_inner else p.k))
         b_offset = p.b_type.bytes_of(n0 * (1 if not self.plan.b.k_inner else p.k))
@@ -205,12 +228,11 @@ class CoreTree:
         }
         if self.slot_bias is not None and p.bias_type is not None:
             slots[self.slot_bias] = ("bias", p.bias_type.bytes_of(n0))
-        return CoreProgram(core, self.program, slots)
+        return slots
 
     # --- the walk over tiles
 
-    def _build(self) -> Program:
-        b = self.builder
+    def _build(self) -> None:
         self._flags_up(SetFlag)
         if self.bias is not None:
             self.bias.start()
@@ -223,7 +245,6 @@ class CoreTree:
         if self.bias is not None:
             self.bias.finish()
         self._flags_up(WaitFlag)
-        return b.finish()
 
     def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:
         """Give ((index, length) of the M chunk, the same of the N chunk) in the tiling's order."""

@@ -139,7 +139,7 @@ def run_text(run: Run) -> str:
         f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
         f"(worst element at {v.worst:.2f} of its own limit)",
         f"  policy  {run.policy}",
-        f"  issued  {run.issued:,} instructions on {plural(run.tiling.usedCoreNum, 'core')} "
+        f"  issued  {run.issued:,} instructions on {_users(run)} "
         f"in {run.wall_s:.2f} s ({run.engine} engine); NumPy's float32 product takes "
         f"{run.reference_wall_s:.3g} s",
     ]
@@ -148,6 +148,12 @@ def run_text(run: Run) -> str:
         f"  {f.id}: {f.message} ({f.count} times; {f.core}, {f.location})" for f in run.findings
     ]
     return "\n".join(lines) + "\n"
+
+
+def _users(run: Run) -> str:
+    """Return how many cores, or clients of cores, took part."""
+    used = run.tiling.usedCoreNum
+    return plural(used, "core" if run.request.problem.launch == "cube" else "AIV client")
 
 
 def time_text(timed: Timed) -> str:
