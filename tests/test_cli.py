@@ -346,7 +346,7 @@ def test_a_type_that_cannot_be_executed_yet_is_refused():
 
 @pytest.mark.parametrize("command", ["run", "time"])
 def test_a_result_type_that_the_kernel_does_not_write_is_refused(command):
-    answer = cli(command, *PROBLEM, "--c", "bfloat16")
+    answer = cli(command, *PROBLEM, "--c", "int8")
     assert answer.code == BAD_REQUEST
 
 

@@ -89,11 +89,6 @@ def requests(draw):
     return arguments + [f"--{name}" for name in draw(st.lists(FLAGS, max_size=2))]
 
 
-def is_known(arguments):
-    """Whether a request meets one of the bugs marked above."""
-    return arguments[0] in {"run", "time"} and "bfloat16" in arguments
-
-
 def assert_no_traceback(arguments):
     answer = CliRunner().invoke(main, arguments)
     assert answer.exception is None or isinstance(answer.exception, SystemExit), arguments
@@ -105,13 +100,11 @@ def assert_no_traceback(arguments):
 @given(requests())
 @settings(max_examples=150, deadline=None, database=None)
 def test_no_request_ends_in_a_traceback(arguments):
-    if not is_known(arguments):
-        assert_no_traceback(arguments)
+    assert_no_traceback(arguments)
 
 
 @pytest.mark.sweep
 @given(requests())
 @settings(max_examples=5000, deadline=None, database=None)
 def test_no_request_of_many_ends_in_a_traceback(arguments):
-    if not is_known(arguments):
-        assert_no_traceback(arguments)
+    assert_no_traceback(arguments)
