@@ -217,7 +217,7 @@ def test_quantised_outputs_are_known_with_a_quantisation():
 
 
 UNPLANNABLE = [
-    ({"batch": 2}, "batch must be 1 for planning, got 2; batched products come with issue 2"),
+    ({"batch": 2}, "batch must be 1 for planning, got 2; cubecore does not plan it yet"),
     ({"split_k": True}, "split_k must be false for planning, got true"),
     ({"hf32": True}, "hf32 must be false for planning, got true"),
     ({"unit_flag": True}, "unit_flag must be false or null for planning, got true"),

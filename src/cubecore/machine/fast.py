@@ -434,7 +434,8 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
     for prover in provers:
         prover.group.program.run(prover, prover.group.slots[0])
     stores = [store for prover in provers for store in prover.stores]
-    if any(_may_saturate(store.tile) for store in stores):
+    starts: dict[int, int] = {}
+    if any(_may_saturate(store.tile, starts) for store in stores):
         raise IrregularError("a sum that may leave int32 on the way")
     read = {address for store in stores for address in _sources(store.tile)}
     if any(store.tensor.address in read for store in stores):
@@ -444,14 +445,20 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
     return provers
 
 
-def _may_saturate(tile: Tile) -> bool:
-    """Whether a partial sum of integers may be clamped, which the order then decides."""
+def _may_saturate(tile: Tile, starts: dict[int, int]) -> bool:
+    """Whether a partial sum of integers may be clamped, which the order then decides.
+
+    `starts` keeps the largest magnitude of each bias tensor.
+    """
     if tile.kind.kind != "int":
         return False
     start = 0
     if tile.bias is not None:
-        row = tile.bias.tensor.buffer.data.view(tile.bias.kind.numpy)
-        start = int(np.abs(row.astype(np.int64)).max())
+        tensor = tile.bias.tensor
+        if tensor.address not in starts:
+            row = tensor.buffer.data.view(tile.bias.kind.numpy)
+            starts[tensor.address] = int(np.abs(row.astype(np.int64)).max())
+        start = starts[tensor.address]
     products = sum(a.k << (a.kind.bits + b.kind.bits - 2) for a, b in tile.terms)
     return bool(start + products >= 2**31)
 

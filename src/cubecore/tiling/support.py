@@ -1,7 +1,7 @@
 """What a chip multiplies, and what the planner can plan so far.
 
 `validate` is about the chip: seed 002, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
-`require_plannable` is about cubecore: one sentence for each key that a later issue brings.
+`require_plannable` is about cubecore: one sentence for each key that it cannot plan yet.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def require_plannable(problem: Problem) -> None:
     """Refuse what cubecore cannot plan yet.
 
     Raises:
-        RequestError: one violation for each key whose value a later issue brings.
+        RequestError: one violation for each key whose value it cannot plan yet.
     """
     violations = list(_unplannable(problem))
     if violations:
@@ -80,11 +80,9 @@ def require_plannable(problem: Problem) -> None:
 
 
 def _unplannable(problem: Problem) -> Iterator[Violation]:
-    later = "it comes with issue 2 (width) or 3 (tiling toolkit)"
+    later = "cubecore does not plan it yet"
     if problem.batch != 1:
-        yield Violation(
-            "batch", "be 1 for planning", str(problem.batch), "batched products come with issue 2"
-        )
+        yield Violation("batch", "be 1 for planning", str(problem.batch), later)
     for name in ("split_k", "hf32"):
         if getattr(problem, name):
             yield Violation(name, "be false for planning", "true", later)
