@@ -37,6 +37,7 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/spine.py
+	$(BIN)/python benchmarks/functional.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs
