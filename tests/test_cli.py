@@ -350,6 +350,15 @@ def test_a_result_type_that_the_kernel_does_not_write_is_refused(command):
     assert answer.code == BAD_REQUEST
 
 
+def test_a_product_that_would_be_timed_for_days_is_refused():
+    answer = cli("time", "--m", 2_000_000, "--n", 2_000_000, "--k", 1_000_000)
+    assert answer.code == BAD_REQUEST
+    assert answer.err.startswith(
+        "a core must take at most 50,000,000 base-K steps to be timed one by one, got "
+    )
+    assert answer.err.endswith("; plan predicts any size\n")
+
+
 def test_operands_beyond_memory_are_refused():
     extents = ("--m", 2_000_000_000, "--n", 16, "--k", 2_000_000_000)
     assert cli("run", *extents).code == BAD_REQUEST

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.errors import refuse
 from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
+from cubecore.units import ceil_div
 from cubecore.workflows.request import (
     Request,
     as_tiling,
@@ -18,6 +20,9 @@ from cubecore.workflows.request import (
     require_legal,
     require_runnable,
 )
+
+_MOST_STEPS = 50_000_000
+"""Base-K steps of one core that are walked one by one: some ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ def time(
         tiling = as_tiling(tiling)
         require_legal(tiling, request)
     p, chip = request.problem, request.chip
+    _require_walkable(tiling)
     launch = matmul_launch(p, tiling, chip, step)
     timeline = time_launch(
         launch,
@@ -74,3 +80,17 @@ def time(
         record=record,
     )
     return Timed(request, tiling, timeline)
+
+
+def _require_walkable(tiling: TCubeTiling) -> None:
+    """Refuse a walk that would not end today; periods are not skipped yet."""
+    m, n = min(tiling.singleCoreM, tiling.M), min(tiling.singleCoreN, tiling.N)
+    tiles = ceil_div(m, tiling.baseM) * ceil_div(n, tiling.baseN)
+    steps = tiles * ceil_div(tiling.singleCoreK, tiling.baseK)
+    if steps > _MOST_STEPS:
+        raise refuse(
+            "a core",
+            f"take at most {_MOST_STEPS:,} base-K steps to be timed one by one",
+            f"{steps:,}",
+            "plan predicts any size",
+        )
