@@ -252,20 +252,20 @@ class BlockTree:
         m_size, n_size = t.stepM * t.baseM, t.stepN * t.baseN
         if t.iterateOrder == 1:
             for m_chunk in b.split("m_chunk", self.m, m_size):
-                self.stream_a.enter_outer()
+                self.stream_a.enter("outer")
                 for n_chunk in b.split("n_chunk", self.n, n_size):
-                    self.stream_b.enter_inner()
+                    self.stream_b.enter("inner")
                     yield m_chunk, n_chunk
-                    self.stream_b.leave_inner()
-                self.stream_a.leave_outer()
+                    self.stream_b.leave("inner")
+                self.stream_a.leave("outer")
         else:
             for n_chunk in b.split("n_chunk", self.n, n_size):
-                self.stream_b.enter_outer()
+                self.stream_b.enter("outer")
                 for m_chunk in b.split("m_chunk", self.m, m_size):
-                    self.stream_a.enter_inner()
+                    self.stream_a.enter("inner")
                     yield m_chunk, n_chunk
-                    self.stream_a.leave_inner()
-                self.stream_b.leave_outer()
+                    self.stream_a.leave("inner")
+                self.stream_b.leave("outer")
 
     def _tiles(self, m_chunk: tuple[Expr, int], n_chunk: tuple[Expr, int]) -> None:
         t, b = self.plan.tiling, self.builder

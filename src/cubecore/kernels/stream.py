@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from cubecore.errors import refuse
 from cubecore.isa.expr import Expr, Int
@@ -10,6 +11,9 @@ from cubecore.kernels.builder import Builder, Scalar
 from cubecore.kernels.cursor import Cursor
 from cubecore.kernels.operand import Chunk, OperandPlan, Tile
 from cubecore.units import ceil_div
+
+Level = Literal["core", "outer", "inner", "step"]
+"""What a chunk stays in L1 for: the core, a chunk of the outer or inner axis, a chunk of K."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Stream:
         self._used = Ring(builder, f"{name}_used", plan.buffers)
         self._left = builder.scalar(f"{name}_left", self._total) if plan.buffers > 1 else None
 
-    def _residency(self) -> str:
+    def _residency(self) -> Level:
         if self._k_chunks > 1:
             if self._plan.step_r > 1:
                 raise refuse(
@@ -132,32 +136,20 @@ class Stream:
         """Load what runs ahead, and what stays for the whole core."""
         if self._left is not None:
             self._load_next()
-        if self._level == "core":
-            self._acquire()
+        self.enter("core")
 
     def finish(self) -> None:
         """Let go of what stayed."""
-        if self._level == "core":
-            self._release()
+        self.leave("core")
 
-    def enter_outer(self) -> None:
-        """Begin a chunk of the outer axis."""
-        if self._level == "outer":
+    def enter(self, level: Level) -> None:
+        """Begin the core, or a chunk of the outer or the inner axis."""
+        if self._level == level:
             self._acquire()
 
-    def leave_outer(self) -> None:
+    def leave(self, level: Level) -> None:
         """End it."""
-        if self._level == "outer":
-            self._release()
-
-    def enter_inner(self) -> None:
-        """Begin a chunk of the inner axis."""
-        if self._level == "inner":
-            self._acquire()
-
-    def leave_inner(self) -> None:
-        """End it."""
-        if self._level == "inner":
+        if self._level == level:
             self._release()
 
     def enter_step(self, k_block: Expr) -> None:

@@ -75,7 +75,7 @@ class Core:
         self.issued += 1
         if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
             self.flush()
-            if self._is_legal(template, where):
+            if self.allows(template, where):
                 if isinstance(template, WaitFlagDev):
                     self.wait(self, template)
                 else:
@@ -85,7 +85,8 @@ class Core:
             if len(self.pending) >= FLUSH_AFTER:
                 self.flush()
 
-    def _is_legal(self, template: FftsCrossCoreSync | WaitFlagDev, where: Location) -> bool:
+    def allows(self, template: Instruction, where: Location) -> bool:
+        """Return whether the template breaks nothing on this core; log what it breaks."""
         found = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
             found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.check import memory_bytes, template_violations
+from cubecore.isa.check import memory_bytes
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
@@ -22,8 +22,6 @@ def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     offsets = template.offsets(operand)
     active = template.active()
     touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
-    if template.copies and offsets.size and touched.size == 0:
-        return None
     return None if touched.size == 0 else (int(touched.min()), int(touched.max()))
 
 
@@ -35,10 +33,10 @@ def execute(core: Core, recorded: Recorded) -> None:
     """
     template, addresses, where = recorded
     if isinstance(template, Sync):
-        legal(core, template, where)
+        core.allows(template, where)
         return
     resolved = template.resolved(core.registers)
-    if not legal(core, resolved, where):
+    if not core.allows(resolved, where):
         return
     core.registers = resolved.apply(core.registers)
     operands = resolved.operands()
@@ -48,15 +46,6 @@ def execute(core: Core, recorded: Recorded) -> None:
     complete = [p for p in placed if p is not None]
     if len(complete) == len(placed):
         (_move if resolved.copies else _compute)(core, resolved, complete, where)
-
-
-def legal(core: Core, template: Instruction, where: Location) -> bool:
-    """Return whether the template breaks nothing; log what it breaks."""
-    violations = template_violations(template, core.chip)
-    for violation in violations:
-        finding = Finding("parameter", str(violation), template.name, where, str(core.id))
-        core.log.add(finding, violation.subject)
-    return not violations
 
 
 def _place(
