@@ -8,9 +8,10 @@ from cubecore.errors import refuse
 from cubecore.tiling.cores import CoreBlock, core_blocks
 from cubecore.tiling.cost import Prediction
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.solver import Ranked, solve
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.request import Request, make_request
+from cubecore.workflows.request import IllegalTilingError, Request, as_tiling, make_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,23 @@ def plan(
         blocks=core_blocks(solution.best.tiling),
         judged=solution.judged,
     )
+
+
+def legal_or_planned(
+    tiling: TCubeTiling | Mapping[str, Any] | None, request: Request
+) -> TCubeTiling:
+    """Return the given tiling if it is the problem's and legal; the plan's, if none is given.
+
+    Raises:
+        RequestError: a malformed tiling, or extents that are not the problem's.
+        IllegalTilingError: the tiling breaks a rule.
+        NoLegalTilingError: none is given and none satisfies every rule.
+    """
+    if tiling is None:
+        return solve(request.problem, request.chip, 1).best.tiling
+    given = as_tiling(tiling)
+    given.require_match(request.problem)
+    found = check_tiling(given, request.problem, request.chip)
+    if found.findings:
+        raise IllegalTilingError(found.findings)
+    return given

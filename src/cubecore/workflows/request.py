@@ -7,7 +7,7 @@ from typing import Any
 from cubecore.chips import Chip, chip
 from cubecore.errors import CubecoreError, Violation, refuse
 from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import Finding, check_tiling
+from cubecore.tiling.rules import Finding
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import validate
 
@@ -83,11 +83,3 @@ def require_runnable(target: Chip) -> None:
             f"architecture {target.arch}",
             "plan and check know its buffers",
         )
-
-
-def require_legal(tiling: TCubeTiling, request: Request) -> None:
-    """Refuse a tiling that is not the problem's, or that breaks a rule."""
-    tiling.require_match(request.problem)
-    found = check_tiling(tiling, request.problem, request.chip)
-    if found.findings:
-        raise IllegalTilingError(found.findings)

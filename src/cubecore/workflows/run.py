@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.launch import Launch
+from cubecore.isa.program import Location
 from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.workflows.files import require_writable, write_whole
 from cubecore.workflows.operands import (
@@ -27,11 +27,10 @@ from cubecore.workflows.operands import (
     make_operands,
     require_operands,
 )
+from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     Request,
-    as_tiling,
     make_request,
-    require_legal,
     require_runnable,
 )
 from cubecore.workflows.verify import Verification, finite, reference_seconds, verify
@@ -118,23 +117,19 @@ def run(
     if out is not None:
         require_writable(out, "--out")
     require_supported(request.problem)
-    if tiling is None:
-        tiling = solve(request.problem, request.chip, 1).best.tiling
-    else:
-        tiling = as_tiling(tiling)
-        require_legal(tiling, request)
+    chosen = legal_or_planned(tiling, request)
     given = _operands(request.problem, operands)
-    launch = matmul_launch(request.problem, tiling, request.chip)
+    launch = matmul_launch(request.problem, chosen, request.chip)
     executed = _execute(request, launch, given, engine)
     verify_begin = perf_counter()
-    verification = verify(request.problem, given, executed.c, tiling.baseK)
+    verification = verify(request.problem, given, executed.c, chosen.baseK)
     verify_wall = perf_counter() - verify_begin
     reference = reference_seconds(request.problem, given)
     if out is not None:
         write_whole(out, _npy(executed.c), "--out")
     return Run(
         request=request,
-        tiling=tiling,
+        tiling=chosen,
         verification=verification,
         findings=executed.findings,
         issued=executed.issued,
@@ -185,8 +180,6 @@ def _execute(request: Request, launch: Launch, operands: Operands, engine: str) 
 
 def _unwritten(launch: Launch, tensors: Mapping[str, GlobalTensor]) -> tuple[Finding, ...]:
     """Return a finding for each output that holds bytes nobody initialised."""
-    from cubecore.isa.program import Location
-
     found = []
     for spec in launch.tensors:
         missing = int(np.count_nonzero(tensors[spec.name].buffer.valid == 0)) if spec.output else 0

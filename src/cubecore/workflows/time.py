@@ -8,16 +8,14 @@ from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.errors import refuse
 from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
 from cubecore.units import ceil_div
+from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     Request,
-    as_tiling,
     make_request,
-    require_legal,
     require_runnable,
 )
 
@@ -64,14 +62,10 @@ def time(
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
     require_supported(request.problem)
-    if tiling is None:
-        tiling = solve(request.problem, request.chip, 1).best.tiling
-    else:
-        tiling = as_tiling(tiling)
-        require_legal(tiling, request)
+    chosen = legal_or_planned(tiling, request)
     p, chip = request.problem, request.chip
-    _require_walkable(tiling)
-    launch = matmul_launch(p, tiling, chip, step)
+    _require_walkable(chosen)
+    launch = matmul_launch(p, chosen, chip, step)
     timeline = time_launch(
         launch,
         chip,
@@ -79,7 +73,7 @@ def time(
         peak=peak_ops_per_cycle(chip, p.a_type),
         record=record,
     )
-    return Timed(request, tiling, timeline)
+    return Timed(request, chosen, timeline)
 
 
 def _require_walkable(tiling: TCubeTiling) -> None:

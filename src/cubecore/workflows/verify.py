@@ -47,16 +47,16 @@ def verify(problem: Problem, operands: Operands, result: Array, base_k: int) -> 
     order of summation that nobody documents, times the sum of magnitudes; a float16 result by its
     own rounding on top. NaN and infinity must be where the product has them.
     """
-    a = operands.a.T if problem.trans_a else operands.a
-    b = operands.b.T if problem.trans_b else operands.b
+    a, b = _factors(problem, operands)
     wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
     parts, steps = [], ceil_div(problem.k, base_k) + 1
+    clamps = problem.c_type.kind == "int" and _may_saturate(problem, operands)
     for row in range(0, problem.m, _ROWS_AT_ONCE):
         rows = slice(row, row + _ROWS_AT_ONCE)
         with np.errstate(over="ignore", invalid="ignore"):
             exact = a[rows].astype(np.float64) @ wide
             sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
-        if problem.c_type.kind == "int" and _may_saturate(problem, operands):
+        if clamps:
             exact = _clamped_sum(a[rows].astype(np.float64), wide, operands.bias, base_k)
             parts.append(_compare(problem, None, (exact, sums), result[rows], steps))
         else:
@@ -68,6 +68,12 @@ def verify(problem: Problem, operands: Operands, result: Array, base_k: int) -> 
         tolerance=max(part.tolerance for part in parts),
         worst=max(part.worst for part in parts),
     )
+
+
+def _factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
+    """Return A as [m, k] and B as [k, n]."""
+    a = operands.a.T if problem.trans_a else operands.a
+    return a, operands.b.T if problem.trans_b else operands.b
 
 
 def _may_saturate(problem: Problem, operands: Operands) -> bool:
@@ -134,8 +140,7 @@ def finite(value: float) -> float | None:
 
 def reference_seconds(problem: Problem, operands: Operands) -> float:
     """Return the median time of NumPy's float32 product of the shape, at its own thread count."""
-    a = (operands.a.T if problem.trans_a else operands.a).astype(np.float32)
-    b = (operands.b.T if problem.trans_b else operands.b).astype(np.float32)
+    a, b = (factor.astype(np.float32) for factor in _factors(problem, operands))
     times = []
     for _ in range(_REFERENCE_RUNS):
         begin = perf_counter()
