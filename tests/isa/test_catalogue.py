@@ -41,6 +41,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "ffts_cross_core_sync": {"mode": 0, "flag_id": 0},
     "wait_flag_dev": {"flag_id": 0},
     "set_ctrl": {"value": 0},
+    "set_hf32_mode": {"enable": True},
+    "set_hf32_trans_mode": {"mode": 1},
     "scalar_work": {},
     "set_vector_mask": {"mask_high": 0, "mask_low": 1},
     "set_mask_norm": {},
@@ -87,7 +89,9 @@ VECTOR = {"repeat": (0, 255)} | {
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_cbuf_to_bt": BURSTS
     | {"source_gap": (0, 65535), "dst_gap": (0, 65535), "conv_control": BIT},
-    "mad": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
+    "mad": dict.fromkeys("mkn", (0, 4095))
+    | {"c_matrix_init_val": BIT, "c_matrix_source": BIT}
+    | {"k_direction_align": BIT},
     "copy_matrix_cc_to_gm": {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": BIT}
     | {"dst_stride": (1, 2**32 - 1), "src_stride": (0, 65535), "nz2nd_en": BIT}
     | {"nd_num": (1, 65535), "src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)},
@@ -109,12 +113,17 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "ffts_cross_core_sync": {"mode": (0, 2), "flag_id": (0, 15)},
     "wait_flag_dev": {"flag_id": (0, 15)},
     "set_ctrl": {"value": (0, MASK_64)},
+    "set_hf32_mode": {"enable": BIT},
+    "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
     **dict.fromkeys(("vadd", "vsub", "vmul", "vmax", "vmin"), VECTOR),
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
-WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
+    ("mad", "unit_flag"): (0, 2, 3),
+    ("mad", "hf32"): ("off", "nearest_even", "toward_zero"),
+    ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
     ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", "F322F16", "F322BF16"),
     **dict.fromkeys(
         (
@@ -130,8 +139,8 @@ BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
 FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
-    ("mad", "a_type"): ("float16", "bfloat16", "int8"),
-    ("mad", "b_type"): ("float16", "bfloat16", "int8"),
+    ("mad", "a_type"): ("float16", "bfloat16", "float32", "int8"),
+    ("mad", "b_type"): ("float16", "bfloat16", "float32", "int8"),
     ("mad", "c_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
@@ -171,6 +180,8 @@ ORACLES: dict[str, str] = {
     "ffts_cross_core_sync": "machine/test_scheduler.py::test_mode_0_waits_for_every_core",
     "wait_flag_dev": "machine/test_scheduler.py::test_mode_0_waits_for_every_core",
     "set_ctrl": "isa/test_vector.py::test_ctrl_is_replaced_whole",
+    "set_hf32_mode": "isa/test_hf32.py::test_hf32_registers",
+    "set_hf32_trans_mode": "isa/test_hf32.py::test_hf32_registers",
     "scalar_work": "timing/test_pipes.py::test_scalar_work_delays_what_is_issued_after_it",
     "set_vector_mask": "isa/test_vector.py::test_masks",
     "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
@@ -290,7 +301,7 @@ def test_cross_core_numbers_out_of_range_are_findings(name, field, value):
 @pytest.mark.parametrize(("name", "field"), WORDS)
 def test_words_that_are_none_of_its_options(name, field):
     template = example(name, **{field: "MTE9"})
-    options = ", ".join(WORDS[name, field])
+    options = ", ".join(map(str, WORDS[name, field]))
     message = f"{name}.{field} must be one of {options}, got 'MTE9'"
     assert violations(template) == [message]
     if name != "ffts_cross_core_sync":

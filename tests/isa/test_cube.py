@@ -15,7 +15,8 @@ from isa.bench import Bench, Image
 INT = ("int8", "int8", "int32")
 HALF = ("float16", "float16", "float32")
 BRAIN = ("bfloat16", "bfloat16", "float32")
-TYPES = [INT, HALF, BRAIN]
+SINGLE = ("float32", "float32", "float32")
+TYPES = [INT, HALF, BRAIN, SINGLE]
 FORMS = {"zero": {}, "tile": {"c_matrix_init_val": False}} | {
     "bias": {"c_matrix_init_val": False, "c_matrix_source": True}
 }
@@ -39,10 +40,12 @@ def fractal_byte(order: str, i: int, j: int, across: int, down: int, high: int, 
     return (number * high * wide + inside) * size
 
 
-def places(m: int, k: int, n: int, size: int):
-    """Byte offsets of a[i, l], b[l, j] and c[i, j]."""
+def places(m: int, k: int, n: int, size: int, pairs: bool = False):
+    """Byte offsets of a[i, l], b[l, j] and c[i, j]; `pairs` is kDirectionAlign."""
     c0, m1, n1 = 32 // size, -(-m // 16), -(-n // 16)
     k1 = -(-k // c0)
+    if pairs:
+        k1 = -(-k // 16) * 2
 
     def a(i: int, x: int) -> int:
         # one row is a plain vector (GEMV)
@@ -55,9 +58,9 @@ def places(m: int, k: int, n: int, size: int):
     )
 
 
-def mad_by_hand(bench: Bench, types, m, k, n, form, at) -> Image:
+def mad_by_hand(bench: Bench, types, m, k, n, form, at, pairs=False) -> Image:
     """Return L0C as the documents have it after one mad; exact, then one rounding."""
-    a, b, c = places(m, k, n, LIMITS[types[0]][0])
+    a, b, c = places(m, k, n, LIMITS[types[0]][0], pairs)
     l0a, l0b, l0c, bt = (bench.image(mem) for mem in (Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT))
     after = bench.image(Mem.L0C)
     if 0 in (m, k, n):
@@ -91,8 +94,12 @@ def fill(bench: Bench, types) -> None:
         start = rng.integers(-(2**31), 2**31, 32768).astype(np.int32)
         bias = rng.integers(-(2**31), 2**31, 256).astype(np.int32)
     else:
-        kind, most = (np.float16, 1000) if types == HALF else (ml_dtypes.bfloat16, 256)
-        inputs = [(rng.integers(1 - most, most, 32768) / 16).astype(kind) for _ in range(2)]
+        kind, most, count = {
+            HALF: (np.float16, 1000, 32768),
+            BRAIN: (ml_dtypes.bfloat16, 256, 32768),
+            SINGLE: (np.float32, 1000, 16384),
+        }[types]
+        inputs = [(rng.integers(1 - most, most, count) / 16).astype(kind) for _ in range(2)]
         start, bias = (
             (rng.integers(-(2**23), 2**23, size) / 256).astype(np.float32) for size in (32768, 256)
         )
@@ -102,9 +109,9 @@ def fill(bench: Bench, types) -> None:
         bench.poke(mem, 0, values.tobytes())
 
 
-def mad(types, m, k, n, form) -> Mad:
+def mad(types, m, k, n, form, **more) -> Mad:
     a, b, c = map(element_type, types)
-    return Mad(a_type=a, b_type=b, c_type=c, m=m, k=k, n=n, **FORMS[form])
+    return Mad(a_type=a, b_type=b, c_type=c, m=m, k=k, n=n, **FORMS[form], **more)
 
 
 def run(bench: Bench, types, m, k, n, form, at) -> None:
@@ -152,6 +159,52 @@ def test_mad_of_small_extents(types, m):
     for k in range(1, 35, 2):
         for n in range(1 + k % 3, 35, 5):
             run(bench, types, m, k, n, "tile" if (k + n) % 2 else "bias", ZERO)
+
+
+@pytest.mark.parametrize("shape", [*EDGES, (17, 36, 5), (33, 44, 17), (20, 40, 1)], ids=str)
+def test_k_direction_align_pads_rows_of_l0a_to_pairs_of_fractals(shape):
+    bench = Bench(seed=sum(shape))
+    fill(bench, SINGLE)
+    expected = mad_by_hand(bench, SINGLE, *shape, "tile", ZERO, pairs=True)
+    bench.do(mad(SINGLE, *shape, "tile", k_direction_align=True), 0, 0, 0)
+    assert bench.messages == []
+    bench.check(Mem.L0C, expected)
+
+
+def test_the_fractals_of_k_36_and_44():
+    """Two rows of fractals each: 12 fractals long or 10, of which k needs 10 or 12."""
+    for k, pairs, places_of_a in (
+        (44, True, range(12)),
+        (36, True, [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]),
+        (44, False, range(12)),
+        (36, False, range(10)),
+    ):
+        template = mad(SINGLE, 32, k, 16, "zero", k_direction_align=pairs)
+        assert np.unique(template.offsets("a") // 128).tolist() == list(places_of_a), (k, pairs)
+        assert np.unique(template.offsets("b") // 128).tolist() == list(range(-(-k // 8)))
+
+
+@pytest.mark.parametrize("types", [INT, HALF, BRAIN], ids=lambda t: t[0])
+def test_k_direction_align_is_for_float32_alone(types):
+    plain, aligned = (mad(types, 33, 40, 7, "zero", k_direction_align=k) for k in (False, True))
+    assert np.array_equal(plain.offsets("a"), aligned.offsets("a"))
+
+
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
+@pytest.mark.parametrize("flag", [2, 3])
+def test_the_unit_flag_changes_no_value(types, flag):
+    bench = Bench(seed=flag)
+    fill(bench, types)
+    expected = mad_by_hand(bench, types, 20, 40, 30, "tile", ZERO)
+    bench.do(mad(types, 20, 40, 30, "tile", unit_flag=flag), 0, 0, 0)
+    assert bench.messages == []
+    bench.check(Mem.L0C, expected)
+
+
+def test_unit_flag_1_is_refused():
+    bench = Bench()
+    bench.do(mad(HALF, 16, 16, 16, "zero", unit_flag=1), 0, 0, 0)
+    assert bench.messages == ["parameter: mad.unit_flag must be one of 0, 2, 3, got 1"]
 
 
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])

@@ -149,6 +149,18 @@ def test_nz_to_nd_of_several_matrices(form, nd):
     bench.check(Mem.GM, expected)
 
 
+@pytest.mark.parametrize("flag", [2, 3])
+def test_the_unit_flag_changes_no_value(flag):
+    p = {"n_size": 33, "m_size": 5, "dst_stride": 77, "src_stride": 16, "nz2nd_en": True}
+    bench = Bench(gm_bytes=4096)
+    bench.noise(Mem.GM)
+    values_in_l0c(bench, "to half")
+    expected = fixpipe_by_hand(bench, (0, 0), "to half", p)
+    bench.do(template_of("to half", p | {"unit_flag": flag}), bench.base, 0)
+    assert bench.messages == []
+    bench.check(Mem.GM, expected)
+
+
 def test_set_nd_para_says_nothing_of_nz():
     p = {"n_size": 16, "m_size": 16, "dst_stride": 256, "src_stride": 16}
     bench = Bench(gm_bytes=4096)

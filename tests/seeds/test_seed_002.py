@@ -15,7 +15,7 @@ from cubecore.isa.sync import SetFlag, WaitFlag
 from harness import A2, lay_out, read_out, run_core, whole_numbers
 
 C_FRACTAL = (16, 16)
-COMBINATIONS = [(FLOAT16, FLOAT32), (BFLOAT16, FLOAT32), (INT8, INT32)]
+COMBINATIONS = [(FLOAT16, FLOAT32), (BFLOAT16, FLOAT32), (FLOAT32, FLOAT32), (INT8, INT32)]
 both_types = pytest.mark.parametrize("types", COMBINATIONS, ids=lambda t: str(t[0]))
 
 
@@ -392,7 +392,7 @@ def test_the_30_70_40_example():
 @both_types
 def test_padding_never_reaches_the_result(types):
     a, b = matrices(30, 70, 40, types)
-    poison = np.nan if types[0] is FLOAT16 else 127
+    poison = 127 if types[0] is INT8 else np.nan
     template = mad(types, **EXTENTS)
     ran = run_mad(template, laid_out(a, b, poison))
     assert ran.findings == ()

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cubecore.dtypes import ELEMENT_TYPES
 from cubecore.errors import DeadlockError, RequestError
+from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
 from cubecore.isa.program import Issue, LoadScalar, Program
 from cubecore.isa.spec import Mem, instruction_named
 from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
-from cubecore.isa.system import ScalarWork
+from cubecore.isa.system import ScalarWork, SetHf32Mode
 from cubecore.isa.vector.mask import SetMaskCount, SetVectorMask
 from timing.clock import (
     HERE,
@@ -52,6 +54,17 @@ def test_a_product_after_a_gap_has_a_head_again():
     slow = replace(ROUND, scalar_issue_cycles=100)
     # issued at 100 and 200; the first ends at 160
     assert clock_of(mad(), mad(), on=slow).finish() == 260
+
+
+def test_float32_is_faster_from_the_instruction_that_sets_hf32_on():
+    single = ELEMENT_TYPES["float32"]
+    template = Mad(a_type=single, b_type=single, c_type=single, m=16, k=16, n=16)
+    on = replace(ROUND, cube_k={"float32": 1}, hf32_speedup=2)
+    product = issue(template, 0, 0, 0)
+    enable = issue(SetHf32Mode(enable=True))
+    # busy in M: head 50 once, and 9 + 16 or 9 + 8 cycles each
+    assert busy(clock_of(product, product, on=on))["M"] == 50 + 2 * (9 + 16)
+    assert busy(clock_of(enable, product, product, on=on))["M"] == 50 + 2 * (9 + 8)
 
 
 def test_a_product_of_nothing_takes_no_time():

@@ -18,15 +18,17 @@ PITCH_CONFLICT_BYTES = 16 * 1024
 """A row pitch that is a multiple of this costs `gm_to_l1_pitch_row_cycles` more a row."""
 
 
-def mad_cycles(chip: Chip, a: ElementType, m: Any, n: Any, k: Any) -> Any:
+def mad_cycles(chip: Chip, a: ElementType, m: Any, n: Any, k: Any, *, hf32: bool = False) -> Any:
     """Return the Cube's cycles for an m x k by k x n product without its head.
 
     The axes are rounded up to the fractal (16, 16, C0), as the hardware computes whole fractals
-    (facts/hardware.md 2.1).
+    (facts/hardware.md 2.1). `hf32` says that float32 inputs are rounded to HF32.
     """
     per_cycle = (chip.cube_k or {}).get(a.name)
     if per_cycle is None or chip.cube_m is None or chip.cube_n is None:
         raise refuse(f"{chip.name}.cube_k", f"give the Cube's rate for {a}", "no published value")
+    if hf32:
+        per_cycle *= chip.require("hf32_speedup", "timing")
     tiles = ceil_div(m, chip.cube_m) * ceil_div(n, chip.cube_n)
     return tiles * ceil_div(align_up(k, a.c0), per_cycle)
 

@@ -69,6 +69,8 @@ class Chip:
     cube_n: int | None = known("columns of the Cube per cycle")
     cube_k: Mapping[str, int] | None = known("K elements of the Cube per cycle, by element type")
 
+    hf32_speedup: int | None = known("the Cube's rate for float32 rounded to HF32, over float32's")
+
     ddr_bytes_per_cycle: int | None = known("device memory to one AI Core, as configured")
     l2_read_bytes_per_cycle: int | None = known("L2 to one AI Core, as configured")
     l2_write_bytes_per_cycle: int | None = known("one AI Core to L2, as configured")

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from cubecore.isa.spec import (
     Mem,
     Operand,
     Pipe,
+    choice,
     instruction,
     param,
     read,
@@ -27,8 +30,11 @@ from cubecore.isa.spec import (
     write,
 )
 from cubecore.layouts import Offsets
-from cubecore.numerics import accumulate_product
-from cubecore.units import DATA_BLOCK_BYTES
+from cubecore.numerics import HF32_ROUNDINGS, accumulate_product, round_hf32
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
+
+UNIT_FLAGS = (0, 2, 3)
+"""Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
 
 
 @instruction(
@@ -101,9 +107,12 @@ class CopyCbufToBt(Instruction):
     "mad",
     Pipe.M,
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
-    source="seed 002, tables 2 to 5 and constraints",
+    source="seed 002, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32 and K "
+    "direction alignment (2201)",
     uncertain=(
         "the order in which float products are summed is not documented",
+        "HF32 keeps 11 bits of mantissa on arch 2201, subnormal numbers included: the page shows "
+        "it in a figure only",
         "NaN and infinity in A or B follow IEEE arithmetic: inferred",
         "an int32 sum outside its range saturates: documented for the product, inferred with bias",
     ),
@@ -116,20 +125,42 @@ class Mad(Instruction):
     nothing happens. Padding of the last fractals of a and b never reaches the result, and lanes of
     c beyond m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive
     elements, not as ZZ.
+
+    float32 has fractals of 16 x 8 in L0A and 8 x 16 in L0B. A transposing load makes them in pairs,
+    16 of K at a time; k_direction_align tells where the next row of fractals of a starts after such
+    loads. Only fractals with some of the k columns are read either way. With hf32 float32 inputs
+    are rounded to HF32 first; sums and results stay float32.
+
+    unit_flag gives L0C a flag for each 512 B that `mad` and fixpipe pass to and fro in place of
+    set_flag and wait_flag. With 2 or 3 `mad` waits until the flag of a fractal is down, and with 3
+    it raises it when the fractal is written; fixpipe waits until it is up, and with 3 takes it down
+    when the fractal is read. So a sum over K issues 2, 2, ..., 3 and one fixpipe with 3. Values are
+    the same with and without it.
     """
 
     c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024)
     a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
     b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
     bias = read(Mem.BT, "n", "c_type", align_bytes=128)
-    a_type: ElementType = types("left matrix", "float16", "bfloat16", "int8")
-    b_type: ElementType = types("right matrix", "float16", "bfloat16", "int8")
+    a_type: ElementType = types("left matrix", "float16", "bfloat16", "float32", "int8")
+    b_type: ElementType = types("right matrix", "float16", "bfloat16", "float32", "int8")
     c_type: ElementType = types("result matrix", "float32", "int32")
     m: int = param(0, 4095, "rows of a and c")
     k: int = param(0, 4095, "columns of a, rows of b")
     n: int = param(0, 4095, "columns of b and c")
     c_matrix_init_val: bool = param(0, 1, "start from 0", default=True)
     c_matrix_source: bool = param(0, 1, "start from BiasTable, not from L0C", default=False)
+    unit_flag: int = choice(
+        "share L0C with fixpipe fractal by fractal: 0 no, 2 yes, 3 yes and hand it over",
+        *UNIT_FLAGS,
+        default=0,
+    )
+    k_direction_align: bool = param(
+        0, 1, "float32: a row of fractals of L0A is a multiple of 16 long, not of 8", default=False
+    )
+    hf32: str = choice(
+        "rounding of float32 inputs, from set_hf32_mode", "off", *HF32_ROUNDINGS, default="off"
+    )
 
     @property
     def starts_from_bias(self) -> bool:
@@ -140,6 +171,24 @@ class Mad(Instruction):
     def accumulates(self) -> bool:
         """Whether the old value of c is read."""
         return not self.c_matrix_init_val and not self.c_matrix_source
+
+    @property
+    def takes_registers(self) -> bool:
+        """HF32 is for float32 alone."""
+        return self.a_type is FLOAT32
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the rounding of float32 inputs from the HF32 registers."""
+        if not self.takes_registers or registers.hf32 == "off":
+            return self
+        return replace(self, hf32=registers.hf32)
+
+    @property
+    def a_row_fractals(self) -> int:
+        """Fractals of L0A from one row of fractals to the next."""
+        fractals: int = ceil_div(self.k, self.a_type.c0)
+        pairs = self.k_direction_align and self.a_type is FLOAT32
+        return align_up(fractals, FRACTAL_ROWS // FLOAT32.c0) if pairs else fractals
 
     def operands(self) -> tuple[Operand, ...]:
         """C is only written unless it accumulates; bias takes part only where the start is bias."""
@@ -154,7 +203,9 @@ class Mad(Instruction):
         """Shape [m, k]."""
         if self.m == 1:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
-        return self._offsets(layouts.ZZ, self.m, self.k, layouts.l0a_fractal(self.a_type.c0))
+        c0 = self.a_type.c0
+        padded = self.a_row_fractals * c0
+        return self._offsets(layouts.ZZ, self.m, padded, layouts.l0a_fractal(c0))[:, : self.k]
 
     def offsets_b(self) -> Offsets:
         """Shape [k, n]."""
@@ -185,22 +236,28 @@ class Mad(Instruction):
             start = np.broadcast_to(inputs["bias"], (self.m, self.n))
         else:
             start = np.zeros((1, 1), self.c_type.numpy)
-        return {"c": accumulate_product(start, inputs["a"], inputs["b"], self.c_type)}
+        a, b = inputs["a"], inputs["b"]
+        if self.hf32 != "off":
+            a, b = round_hf32(a, self.hf32), round_hf32(b, self.hf32)
+        return {"c": accumulate_product(start, a, b, self.c_type)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """The three types are one row of the chip's table."""
+        """The three types are one row of the chip's table; HF32 is for float32."""
         row = combination(chip.arch, self.a_type.name, self.b_type.name)
         if row is None or row.c != self.c_type.name:
             allowed = ", ".join(f"{r.a} x {r.b} -> {r.c}" for r in combinations(chip.arch))
             got = f"{self.a_type} x {self.b_type} -> {self.c_type}"
             return [Violation("mad", f"multiply one of {allowed} on {chip.name}", got)]
+        if self.hf32 != "off" and self.a_type is not FLOAT32:
+            return [Violation("mad.hf32", f"be off for {self.a_type}", self.hf32)]
         return []
 
     def cost(self, chip: Chip) -> Cost:
         """Whole fractals, and a head that is longer when the Cube had to wait."""
         if self.empty:
             return Cost(0)
-        cycles = costs.mad_cycles(chip, self.a_type, self.m, self.n, self.k)
+        hf32 = self.hf32 != "off"
+        cycles = costs.mad_cycles(chip, self.a_type, self.m, self.n, self.k, hf32=hf32)
         queued = chip.require("mad_queued_cycles", "timing")
         head = chip.require("mad_head_cycles", "timing")
         return Cost(math.ceil(cycles) + queued, idle_head=head - queued)

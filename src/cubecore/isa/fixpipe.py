@@ -13,6 +13,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
+from cubecore.isa.cube import UNIT_FLAGS
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
     Array,
@@ -58,6 +59,7 @@ class CopyMatrixCcToGm(Instruction):
     the tile stays NZ: columns of 16, dst_stride elements apart, m_size rows each, so that rows
     beyond m_size are dropped. An uninitialised element stays so. F322F16 and
     F322BF16: round to nearest even, overflow and infinity become the largest finite value.
+    unit_flag pairs with that of `mad`; it orders, and changes no value.
     """
 
     propagates = True
@@ -71,6 +73,11 @@ class CopyMatrixCcToGm(Instruction):
     quant_pre: str = choice("conversion", *_QUANT, default="NoQuant")
     relu_pre: bool = param(0, 1, "replace negative values by 0", default=False)
     nz2nd_en: bool = param(0, 1, "write row-major", default=False)
+    unit_flag: int = choice(
+        "share L0C with mad fractal by fractal: 0 no, 2 yes, 3 yes and give it back",
+        *UNIT_FLAGS,
+        default=0,
+    )
     nd_num: int = param(1, 65535, "matrices, from set_nd_para", default=1)
     src_nd_stride: int = param(0, 65535, "fractals between source matrices", default=0)
     dst_nd_stride: int = param(0, 2**32 - 1, "elements between destination matrices", default=0)

@@ -231,8 +231,9 @@ class _LoadTranspose(Instruction):
     """Transpose squares on the way from L1 to L0.
 
     A square is 16 x 16 of 16-bit (one fractal), 32 x 32 of 8-bit (two fractals, one above the
-    other) or 16 x 16 of 32-bit elements (two fractals side by side). Transposed, it is cut into
-    fractals again. repeat equal to 0: nothing happens.
+    other) or 16 x 16 of 32-bit elements (two fractals side by side, so that L1 must hold fractals
+    row by row: asc-devkit, LoadDataWithTranspose). Transposed, it is cut into fractals again.
+    repeat equal to 0: nothing happens.
     """
 
     dtype: ElementType = types("element type", *_TRANSPOSE_TYPES)
@@ -286,18 +287,11 @@ class _LoadTranspose(Instruction):
         return self.repeat * self.edge**2 * self.dtype.size_bytes
 
 
-_TRANSPOSE_UNCERTAIN = (
-    "32-bit squares: which of the two source fractals holds the left half is inferred",
-    "address decrement walks squares downwards from index_id: inferred from the parameter's text",
-)
-
-
 @instruction(
     "load_cbuf_to_ca_transpose",
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0a_trans", "cpp": "LoadDataWithTranspose"},
     source="asc-devkit, asc_copy_l12l0a_trans (2201); spec/isa_semantics.md 3.3",
-    uncertain=_TRANSPOSE_UNCERTAIN,
     copies=True,
 )
 class LoadCbufToCaTranspose(_LoadTranspose):
@@ -316,7 +310,6 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
     source="asc-devkit, asc_copy_l12l0b_trans (2201); spec/isa_semantics.md 3.3",
-    uncertain=_TRANSPOSE_UNCERTAIN,
     copies=True,
 )
 class LoadCbufToCbTranspose(_LoadTranspose):

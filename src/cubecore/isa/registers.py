@@ -11,7 +11,7 @@ CTRL_INT_SATURATE_BIT = 53
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Mask (two words and the mode), CTRL, and the repetition of NZ2ND.
+    """Mask (two words and the mode), CTRL, the repetition of NZ2ND, and HF32.
 
     The defaults are the state after the vendor's initialisation: normal mode, all lanes active.
     """
@@ -23,6 +23,15 @@ class Registers:
     nd_num: int = 1
     src_nd_stride: int = 0
     dst_nd_stride: int = 0
+    hf32_enabled: bool = False
+    hf32_toward_zero: bool = False
+
+    @property
+    def hf32(self) -> str:
+        """How `mad` rounds float32 inputs: ``off`` or one of `numerics.HF32_ROUNDINGS`."""
+        if not self.hf32_enabled:
+            return "off"
+        return "toward_zero" if self.hf32_toward_zero else "nearest_even"
 
     @property
     def float_ieee(self) -> bool:

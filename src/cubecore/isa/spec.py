@@ -131,8 +131,8 @@ def types(doc: str, *allowed: str, default: ElementType | None = None) -> Any:
     )
 
 
-def choice(doc: str, *options: str, default: str) -> Any:
-    """Declare a parameter that is one of a few words."""
+def choice(doc: str, *options: str | int, default: str | int) -> Any:
+    """Declare a parameter that is one of a few words or numbers."""
     return field(default=default, metadata={"options": options, "doc": doc})
 
 
@@ -187,6 +187,11 @@ class Instruction:
         """Return which elements the mask lets through, shaped as the offsets; None means all."""
         return None
 
+    @property
+    def takes_registers(self) -> bool:
+        """Whether `resolved` may change this template."""
+        return type(self).resolved is not Instruction.resolved
+
     def resolved(self, registers: Registers) -> Self:
         """Return the template with what it takes from the registers filled in."""
         return self
@@ -230,7 +235,8 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
     if "types" in meta and value.name not in meta["types"]:
         return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
     if "options" in meta and value not in meta["options"]:
-        return [Violation(subject, f"be one of {', '.join(meta['options'])}", repr(value))]
+        options = ", ".join(str(option) for option in meta["options"])
+        return [Violation(subject, f"be one of {options}", repr(value))]
     if "low" in meta:
         if not meta["low"] <= value <= meta["high"]:
             return [Violation(subject, f"be in [{meta['low']}, {meta['high']}]", str(value))]

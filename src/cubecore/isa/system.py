@@ -34,6 +34,42 @@ class SetCtrl(Instruction):
 
 
 @instruction(
+    "set_hf32_mode",
+    Pipe.S,
+    names={"c_api": "asc_enable_hf32", "c_api_off": "asc_set_fp32_mode", "cpp": "SetHF32Mode"},
+    source="asc-devkit, asc_enable_hf32 and asc_set_fp32_mode (2201)",
+)
+class SetHf32Mode(Instruction):
+    """Let `mad` round float32 inputs to HF32, at twice the rate, or stop doing so."""
+
+    enable: bool = param(0, 1, "round to HF32")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the switch; how to round is a register of its own."""
+        return replace(registers, hf32_enabled=bool(self.enable))
+
+
+@instruction(
+    "set_hf32_trans_mode",
+    Pipe.S,
+    names={"c_api": "asc_enable_hf32_trans", "cpp": "SetHF32TransMode"},
+    source="asc-devkit, asc_enable_hf32_trans (2201)",
+    uncertain=(
+        "mode 1 truncates: the C API and the English pages say toward zero; the basic API's name "
+        "NEAREST_ZERO could mean to nearest, Matmul's SetHF32 says to nearest, ties away from zero",
+    ),
+)
+class SetHf32TransMode(Instruction):
+    """Choose how float32 becomes HF32; it matters only while HF32 mode is on."""
+
+    mode: int = param(0, 1, "0 to nearest even, 1 toward zero")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the mode."""
+        return replace(registers, hf32_toward_zero=bool(self.mode))
+
+
+@instruction(
     "scalar_work",
     Pipe.S,
     source="facts/hardware.md section 5, scalar cost per iteration",

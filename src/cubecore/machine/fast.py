@@ -274,7 +274,9 @@ class Prover:
         c0 = t.a_type.c0
         k1 = ceil_div(t.k, c0)
         m1, n1 = ceil_div(t.m, FRACTAL_ROWS), ceil_div(t.n, FRACTAL_ROWS)
-        a_grid = _Grid.of(m1, k1, c0, row_step=k1, column_step=1)
+        if t.hf32 != "off":
+            raise IrregularError("inputs rounded to HF32")
+        a_grid = _Grid.of(m1, k1, c0, row_step=t.a_row_fractals, column_step=1)
         b_grid = _Grid.of(n1, k1, c0, row_step=1, column_step=n1)
 
         def multiply(c: int, a: int, b: int, bias: int = 0) -> None:

@@ -54,6 +54,27 @@ def _to_odd_float32(values: Array) -> Array:
     return np.where(even, np.nextafter(near, away.astype(np.float32)), near)
 
 
+HF32_ROUNDINGS = ("nearest_even", "toward_zero")
+"""How a float32 becomes HF32 (asc-devkit, asc_enable_hf32_trans: modes 0 and 1)."""
+_HF32_DROPPED_BITS = 12
+"""float32 keeps 23 bits of mantissa, HF32 the upper 11 of them."""
+
+
+def round_hf32(values: Array, rounding: str) -> Array:
+    """Return float32 `values` rounded to HF32 (1 sign, 8 exponent and 11 mantissa bits).
+
+    Subnormal numbers keep the same 11 bits; NaN and infinity stay. ``nearest_even`` may round the
+    largest numbers to infinity, ``toward_zero`` never does. Results are float32.
+    """
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    kept = np.uint32(2**32 - 2**_HF32_DROPPED_BITS)
+    rounded = bits
+    if rounding == "nearest_even":
+        rounded = bits + np.uint32(2 ** (_HF32_DROPPED_BITS - 1) - 1)
+        rounded = rounded + (bits >> _HF32_DROPPED_BITS & 1)
+    return np.where(np.isnan(values), bits, rounded & kept).view(np.float32)
+
+
 def largest_finite(target: ElementType) -> float:
     """Return the largest finite value of the float type `target`."""
     import ml_dtypes

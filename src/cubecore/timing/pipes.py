@@ -157,7 +157,7 @@ class CoreClock:
     def _pipe_handler(self, issue: Issue) -> Callable[..., None]:
         pipe = _INDEX[issue.template.pipe.value]
         late = len(issue.late)
-        if late or type(issue.template).resolved is not Instruction.resolved:
+        if late or issue.template.takes_registers:
             return lambda *values: self._run_one(issue, issue.bound(values[:late]), values[late:])
         cost = _cost(issue.template, self.chip)
         if cost.traffic is not None:
