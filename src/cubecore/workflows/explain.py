@@ -72,5 +72,5 @@ def _range(meta: Any) -> str:
     if "types" in meta:
         return f": {', '.join(meta['types'])}"
     if "options" in meta:
-        return f": {', '.join(meta['options'])}"
+        return f": {', '.join(map(str, meta['options']))}"
     return f", {meta['low']} to {meta['high']}" if "low" in meta else ""
