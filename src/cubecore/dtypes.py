@@ -44,6 +44,10 @@ class ElementType:
         """Return the bytes of `elements` packed elements (an integer or an integer array)."""
         return elements * self.bits // 8
 
+    def extent_bytes(self, first: int, last: int) -> tuple[int, int]:
+        """Return the bytes [start, end) that hold the packed elements `first` to `last`."""
+        return first * self.bits // 8, -(-(last + 1) * self.bits // 8)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of one element; refuses types narrower than a byte."""
@@ -101,6 +105,7 @@ FRACTAL = ElementType("fractal", 4096, "raw", "raw")
 FLOAT16 = ELEMENT_TYPES["float16"]
 BFLOAT16 = ELEMENT_TYPES["bfloat16"]
 FLOAT32 = ELEMENT_TYPES["float32"]
+INT4 = ELEMENT_TYPES["int4"]
 INT8 = ELEMENT_TYPES["int8"]
 INT16 = ELEMENT_TYPES["int16"]
 INT32 = ELEMENT_TYPES["int32"]

@@ -139,8 +139,8 @@ BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
 FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
-    ("mad", "a_type"): ("float16", "bfloat16", "float32", "int8"),
-    ("mad", "b_type"): ("float16", "bfloat16", "float32", "int8"),
+    ("mad", "a_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
+    ("mad", "b_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
     ("mad", "c_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
@@ -149,12 +149,12 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
             *("int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
             *("float32", "int32", "uint32"),
         )
-        for name in (
-            "copy_gm_to_cbuf_multi_nd2nz",
-            "load_cbuf_to_ca_transpose",
-            "load_cbuf_to_cb_transpose",
-        )
+        for name in ("copy_gm_to_cbuf_multi_nd2nz", "load_cbuf_to_ca_transpose")
     },
+    ("load_cbuf_to_cb_transpose", "dtype"): (
+        *("int4", "int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
+        *("float32", "int32", "uint32"),
+    ),
     **{
         (name, "dtype"): ("int16", "float16", "int32", "float32")
         for name in ("vadd", "vsub", "vmul", "vmax", "vmin")

@@ -96,6 +96,59 @@ def test_moving_from_a_negative_place_writes_zeros():
     assert target.valid.tolist() == [1] * 4 + [0] * 12
 
 
+# --- 4-bit elements
+
+NIBBLE = element_type("int4")
+
+
+def test_the_first_of_two_nibbles_is_the_low_half():
+    """asc-devkit: 6 and 7 make 118."""
+    buffer = Buffer(4)
+    buffer.write(1, at(0, 1), NIBBLE, np.array([6, 7]).astype(NIBBLE.numpy))
+    assert buffer.data.tolist() == [255, 118, 255, 255]
+    assert buffer.read(1, at(0, 1), NIBBLE).astype(int).tolist() == [6, 7]
+
+
+def test_every_pair_of_nibbles_is_read_and_written_as_twos_complement():
+    buffer = Buffer(256)
+    values = [(low, high) for high in range(16) for low in range(16)]
+    signed = [v - 16 if v > 7 else v for pair in values for v in pair]
+    places = np.arange(512, dtype=np.intp)
+    buffer.write(0, places, NIBBLE, np.array(signed).astype(NIBBLE.numpy))
+    assert buffer.data.tolist() == list(range(256))
+    assert buffer.read(0, places, NIBBLE).astype(int).tolist() == signed
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_writing_a_nibble_leaves_its_neighbour(place):
+    buffer = Buffer(4)
+    buffer.data[:] = 0x35
+    buffer.write(0, at(place), NIBBLE, np.array([-1]).astype(NIBBLE.numpy))
+    assert buffer.data.tolist() == [0x35, 0x3F if place == 2 else 0xF5, 0x35, 0x35]
+
+
+def test_a_byte_is_written_where_both_nibbles_are():
+    buffer = Buffer(6)
+    buffer.valid[5] = 1
+    both = np.array([True, True, True, False, False, True])
+    buffer.mark(1, at(0, 1, 2, 3, 4, 5), NIBBLE, both)
+    assert buffer.valid.tolist() == [0, 1, 0, 0, 0, 1]
+    got = buffer.initialised(1, at(0, 1, 2, 8, 9), NIBBLE)
+    assert got.tolist() == [True, True, False, True, True]
+    buffer.mark(0, at(8, 9), NIBBLE, None)
+    assert buffer.valid.tolist() == [0, 1, 0, 0, 1, 1]
+
+
+def test_nibbles_move_with_what_is_known_of_them():
+    source, target = Buffer(4), Buffer(4)
+    source.data[:] = [0x21, 0x43, 0x65, 0x87]
+    source.valid[:] = [1, 0, 1, 1]
+    # turned round: the last comes first; one fill
+    source.move_to(target, (0, 1), (at(7, 6, 2, 1, 0, -1), at(0, 1, 2, 3, 4, 5)), NIBBLE)
+    assert target.data.tolist() == [255, 0x78, 0x23, 0x01]
+    assert target.valid.tolist() == [0, 1, 0, 1]
+
+
 # --- global memory
 
 

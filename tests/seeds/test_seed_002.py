@@ -5,7 +5,16 @@ import pytest
 
 from cubecore import layouts
 from cubecore.chips import chip, expand_family
-from cubecore.dtypes import BFLOAT16, ELEMENT_TYPES, FLOAT16, FLOAT32, INT8, INT32, element_type
+from cubecore.dtypes import (
+    BFLOAT16,
+    ELEMENT_TYPES,
+    FLOAT16,
+    FLOAT32,
+    INT4,
+    INT8,
+    INT32,
+    element_type,
+)
 from cubecore.isa.check import template_violations
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
@@ -234,6 +243,27 @@ def test_mmad_without_bias(types):
     ran = run_mad(template, laid_out(a, b))
     assert ran.findings == ()
     assert np.array_equal(result(ran, template), product(a, b))
+
+
+def packed(codes):
+    """Return 4-bit codes two to a byte, the first in the low half."""
+    return (codes[::2] & 15 | codes[1::2] << 4).astype(np.uint8)
+
+
+def test_mmad_of_int4():
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-8, 8, (20, 130)), rng.integers(-8, 8, (130, 40))
+    local = {
+        (Mem.L0A, 0): packed(lay_out(a, "ZZ", (16, 64))),
+        (Mem.L0B, 0): packed(lay_out(b, "ZN", (64, 16))),
+    }
+    template = mad((INT4, INT32), m=20, k=130, n=40)
+    ran = run_mad(template, local)
+    assert ran.findings == ()
+    assert np.array_equal(result(ran, template), a @ b)
+    biased = mad((INT4, INT32), c_matrix_init_val=False, c_matrix_source=True)
+    (violation,) = template_violations(biased, A2)  # table 5 has no row of int4
+    assert str(violation) == "mad must take no bias for int4 x int4 (seed 002, table 5), got one"
 
 
 @both_types

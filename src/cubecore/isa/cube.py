@@ -35,6 +35,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 UNIT_FLAGS = (0, 2, 3)
 """Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
+_INPUTS = ("float16", "bfloat16", "float32", "int8", "int4")
 
 
 @instruction(
@@ -142,8 +143,8 @@ class Mad(Instruction):
     a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
     b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
     bias = read(Mem.BT, "n", "c_type", align_bytes=128)
-    a_type: ElementType = types("left matrix", "float16", "bfloat16", "float32", "int8")
-    b_type: ElementType = types("right matrix", "float16", "bfloat16", "float32", "int8")
+    a_type: ElementType = types("left matrix", *_INPUTS)
+    b_type: ElementType = types("right matrix", *_INPUTS)
     c_type: ElementType = types("result matrix", "float32", "int32")
     m: int = param(0, 4095, "rows of a and c")
     k: int = param(0, 4095, "columns of a, rows of b")
@@ -248,6 +249,9 @@ class Mad(Instruction):
             allowed = ", ".join(f"{r.a} x {r.b} -> {r.c}" for r in combinations(chip.arch))
             got = f"{self.a_type} x {self.b_type} -> {self.c_type}"
             return [Violation("mad", f"multiply one of {allowed} on {chip.name}", got)]
+        if self.starts_from_bias and not row.bias:
+            inputs = f"{self.a_type} x {self.b_type}"
+            return [Violation("mad", f"take no bias for {inputs} ({row.bias_source})", "one")]
         if self.hf32 != "off" and self.a_type is not FLOAT32:
             return [Violation("mad.hf32", f"be off for {self.a_type}", self.hf32)]
         return []

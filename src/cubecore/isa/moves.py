@@ -22,7 +22,7 @@ from cubecore.isa.spec import (
     write,
 )
 from cubecore.layouts import Offsets
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, align_up
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up
 
 _ND2NZ_TYPES = (
     *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
@@ -226,14 +226,19 @@ _TRANSPOSE_TYPES = (
 )
 
 
+_EDGES = {4: 64, 8: 32}
+"""Rows and columns of a square by the element's bits; 16 for wider ones."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _LoadTranspose(Instruction):
     """Transpose squares on the way from L1 to L0.
 
     A square is 16 x 16 of 16-bit (one fractal), 32 x 32 of 8-bit (two fractals, one above the
-    other) or 16 x 16 of 32-bit elements (two fractals side by side, so that L1 must hold fractals
-    row by row: asc-devkit, LoadDataWithTranspose). Transposed, it is cut into fractals again.
-    repeat equal to 0: nothing happens.
+    other), 64 x 64 of 4-bit (four, one above the other; into L0B alone) or 16 x 16 of 32-bit
+    elements (two fractals side by side, so that L1 must hold fractals row by row: asc-devkit,
+    LoadDataWithTranspose). Transposed, it is cut into fractals again. repeat equal to 0: nothing
+    happens.
     """
 
     dtype: ElementType = types("element type", *_TRANSPOSE_TYPES)
@@ -248,13 +253,13 @@ class _LoadTranspose(Instruction):
     )
     decrement: bool = param(0, 1, "walk the source downwards", default=False)
     dst_frac_gap: int = param(
-        0, 65535, "fractals left free between the two of one square (8 and 32 bits)", default=0
+        0, 65535, "fractals left free between those of one square (4, 8 and 32 bits)", default=0
     )
 
     @property
     def edge(self) -> int:
         """Rows and columns of a square."""
-        return 32 if self.dtype.bits == 8 else 16
+        return _EDGES.get(self.dtype.bits, FRACTAL_ROWS)
 
     def _squares(self) -> tuple[Offsets, Offsets, Offsets]:
         square = np.arange(self.repeat, dtype=np.intp)[:, None, None]
@@ -273,8 +278,8 @@ class _LoadTranspose(Instruction):
         """Shape as the source's."""
         square, row, column = self._squares()
         c0 = self.dtype.c0
-        second = row // 16 + column // c0
-        number = square * (1 + self.dst_gap) + second * (1 + self.dst_frac_gap)
+        part = row // 16 + column // c0
+        number = square * (1 + self.dst_gap) + part * (1 + self.dst_frac_gap)
         return number * (16 * c0) + (row % 16) * c0 + column % c0
 
     def preconditions(self, chip: Chip) -> list[Violation]:
@@ -284,7 +289,8 @@ class _LoadTranspose(Instruction):
     @property
     def size_bytes(self) -> int:
         """Bytes moved."""
-        return self.repeat * self.edge**2 * self.dtype.size_bytes
+        size: int = self.dtype.bytes_of(self.repeat * self.edge**2)
+        return size
 
 
 @instruction(
@@ -310,6 +316,10 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
     source="asc-devkit, asc_copy_l12l0b_trans (2201); spec/isa_semantics.md 3.3",
+    uncertain=(
+        "a square of int4 is 64 x 64: what the page draws and computes with; the table of its "
+        "parameters says 16 x 64",
+    ),
     copies=True,
 )
 class LoadCbufToCbTranspose(_LoadTranspose):
@@ -317,6 +327,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
 
     dst = write(Mem.L0B, "square column row")
     src = read(Mem.L1, "square column row")
+    dtype: ElementType = types("element type", "int4", *_TRANSPOSE_TYPES)
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0B link."""

@@ -145,10 +145,10 @@ class Prover:
         for place, operand in enumerate(template.operands()):
             if operand.mem is Mem.GM:
                 continue
-            size = template.element(operand).size_bytes
-            low, high = reach(template, operand.name) or (0, -1)
+            span = reach(template, operand.name) or (0, -1)
+            start, end = template.element(operand).extent_bytes(*span)
             usable = memory_bytes(self._chip, operand.mem)[1]
-            limits.append((place, operand.alignment, -low * size, usable - (high + 1) * size))
+            limits.append((place, operand.alignment, -start, usable - end))
 
         def run(*addresses: int) -> None:
             self.issued += 1
@@ -220,8 +220,8 @@ class Prover:
     def _squares(self, t: LoadCbufToCaTranspose | LoadCbufToCbTranspose) -> Callable[..., None]:
         mem = t.operands()[0].mem
         halves = t.edge // FRACTAL_ROWS
-        if t.dtype.bits > 16:
-            raise IrregularError("a transposing load of 32-bit elements")
+        if t.dtype.bits not in {8, 16}:
+            raise IrregularError(f"a transposing load of {t.dtype.bits}-bit elements")
         step = -t.src_stride if t.decrement else t.src_stride
         squares = np.arange(t.repeat, dtype=np.int64)
         source = (t.index_id + squares * step) * halves

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
 from cubecore.layouts import Offsets
+from cubecore.machine import nibbles
 
 Array = NDArray[Any]
 
@@ -25,7 +26,10 @@ _VALID_WORDS: dict[int, tuple[str, int]] = {
 
 
 class Buffer:
-    """A run of bytes with an initialised map; addresses are bytes from its start."""
+    """A run of bytes with an initialised map; addresses are bytes from its start.
+
+    Elements are whole bytes, or of 4 bits and packed (`cubecore.machine.nibbles`).
+    """
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -37,24 +41,37 @@ class Buffer:
 
         The address may be any byte; all elements must lie inside the buffer.
         """
+        if element.bits == nibbles.BITS:
+            return nibbles.decode(nibbles.take(self.data[address:], offsets), element)
         return self._window(self.data, address, element).take(offsets, mode="clip")
 
     def initialised(
         self, address: int, offsets: Offsets, element: ElementType
     ) -> NDArray[np.bool_]:
         """Return whether every byte of each element was written, shaped as the offsets."""
+        if element.bits == nibbles.BITS:
+            return np.asarray(self.valid[address:].take(offsets >> 1, mode="clip") == 1)
         word, full = _VALID_WORDS[element.size_bytes]
         window = self.valid[address : self._end(address, element.size_bytes)].view(word)
         return np.asarray(window.take(offsets, mode="clip") == full)
 
     def write(self, address: int, offsets: Offsets, element: ElementType, values: Array) -> None:
         """Store `values` at `offsets`; says nothing about the initialised map."""
-        self._window(self.data, address, element)[offsets] = values
+        if element.bits == nibbles.BITS:
+            nibbles.put(self.data[address:], offsets, nibbles.encode(values))
+        else:
+            self._window(self.data, address, element)[offsets] = values
 
     def mark(
         self, address: int, offsets: Offsets, element: ElementType, valid: NDArray[np.bool_] | None
     ) -> None:
         """Record that elements are initialised (None) or as initialised as `valid` says."""
+        if element.bits == nibbles.BITS:
+            window, places = self.valid[address:], offsets >> 1
+            window[places] = 1
+            if valid is not None:
+                window[places[~valid]] = 0
+            return
         size = element.size_bytes
         raw = self.valid[address : self._end(address, size)].view(f"V{size}")
         full, none = np.ones(size, np.uint8).view(f"V{size}"), np.zeros(size, np.uint8)
@@ -74,9 +91,16 @@ class Buffer:
 
         `addresses` and `offsets` are (here, at the target).
         """
-        raw = f"V{element.size_bytes}"
         here, there = offsets
         filled = here < 0
+        if element.bits == nibbles.BITS:
+            codes = nibbles.take(self.data[addresses[0] :], here)
+            codes[filled] = 0
+            nibbles.put(target.data[addresses[1] :], there, codes)
+            known = self.initialised(addresses[0], here, element)
+            target.mark(addresses[1], there, element, known | filled)
+            return
+        raw = f"V{element.size_bytes}"
         for source, sink, fill in (
             (self.data, target.data, 0),
             (self.valid, target.valid, 1),

@@ -59,9 +59,8 @@ def _place(
         core.log.add(finding, operand.name)
 
     touched = reach(template, operand.name)
-    size = template.element(operand).size_bytes
-    low, high = (0, -1) if touched is None else touched
-    first, last = address + low * size, address + (high + 1) * size
+    start, end = template.element(operand).extent_bytes(*((0, -1) if touched is None else touched))
+    first, last = address + start, address + end
     if address % operand.alignment:
         log(
             "misaligned",
@@ -137,9 +136,8 @@ def _feeds_itself(template: Instruction, placed: list[Placed]) -> bool:
     for operand, buffer, address in placed:
         touched = reach(template, operand.name)
         if touched is not None:
-            size = template.element(operand).size_bytes
-            span = (buffer, address + touched[0] * size, address + (touched[1] + 1) * size)
-            spans[operand.access.writes].append(span)
+            start, end = template.element(operand).extent_bytes(*touched)
+            spans[operand.access.writes].append((buffer, address + start, address + end))
     return any(
         to is source and start < source_end and source_start < end
         for to, start, end in spans[True]

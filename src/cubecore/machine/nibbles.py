@@ -1,0 +1,46 @@
+"""4-bit elements in memory: two to a byte, the first of them in the low half.
+
+asc-devkit, LoadDataWithTranspose: of 6 and 7 the byte is 0x76. The initialised map stays one mark
+for each byte, since whatever moves or stores 4-bit elements does so by whole bytes: a byte counts
+as written if both of its elements are.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType
+from cubecore.layouts import Offsets
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+
+BITS = 4
+_SIGN = 1 << (BITS - 1)
+
+
+def take(data: Bytes, offsets: Offsets) -> Bytes:
+    """Return the codes at `offsets` (elements from the start of `data`), shaped as the offsets."""
+    pairs = data.take(offsets >> 1, mode="clip")
+    return np.asarray(pairs >> (BITS * (offsets & 1)).astype(np.uint8) & 0xF, np.uint8)
+
+
+def put(data: Bytes, offsets: Offsets, codes: Bytes) -> None:
+    """Store `codes` at `offsets`; the other half of a byte stays."""
+    low = offsets & 1 == 0
+    even, odd = offsets[low] >> 1, offsets[~low] >> 1
+    data[even] = data[even] & 0xF0 | codes[low]
+    data[odd] = data[odd] & 0x0F | codes[~low] << BITS
+
+
+def decode(codes: Bytes, element: ElementType) -> Array:
+    """Return the values of `codes` as NumPy holds them, one to a byte."""
+    if element.kind == "int":
+        return np.asarray((codes ^ _SIGN) - np.uint8(_SIGN), np.uint8).view(element.numpy)
+    return codes.view(element.numpy)
+
+
+def encode(values: Array) -> Bytes:
+    """Return the codes of `values`, which NumPy holds one to a byte."""
+    return np.asarray(np.ascontiguousarray(values).view(np.uint8) & 0xF, np.uint8)
