@@ -155,12 +155,13 @@ def make_tiling(problem: Problem, **fields: int) -> TCubeTiling:
     `fields` replace that; usedCoreNum, depthA1 and depthB1 follow from the others unless given.
     """
     p = problem
-    single = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.k}
+    single = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}
     base = {"baseM": 16, "baseN": 16, "baseK": p.a_type.c0}
     ones = ("stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C", "iterateOrder")
     t = (
         dict.fromkeys(FIELDS, 0)
-        | {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "isBias": int(p.bias is not None)}
+        | {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k if p.kb is None else p.kb}
+        | {"isBias": int(p.bias is not None)}
         | (single | base | dict.fromkeys(ones, 1) | fields)
     )
     if "usedCoreNum" not in fields:

@@ -136,7 +136,8 @@ def test_a_problem_round_trips_with_every_default():
     assert cubecore.Problem.from_json(problem.to_json()) == problem
     contract = """
         {"chip": "Ascend910B3", "launch": "cube", "cores": null, "kb": null, "a": "float16",
-        "b": "float16", "c": "float32", "bias": null, "trans_a": false, "trans_b": false,
+        "b": "float16", "c": "float32", "bias": null, "scale_a": null, "scale_b": null,
+        "trans_a": false, "trans_b": false,
         "format_a": "ND", "format_b": "ND", "format_c": "ND", "pos_a": "GM", "pos_b": "GM",
         "pos_c": "GM", "batch": 1, "split_k": false, "template": "MDL", "unit_flag": null,
         "hf32": false, "intrinsics_check": false, "seed": 0,

@@ -10,8 +10,9 @@ from cubecore.tiling.support import require_plannable, validate
 from tiling.cases import B3, problem
 
 CONTRACT = (  # noqa: SIM905
-    "chip launch cores m n k kb a b c bias trans_a trans_b format_a format_b format_c pos_a pos_b "
-    "pos_c batch split_k template unit_flag hf32 intrinsics_check epilogue seed"
+    "chip launch cores m n k kb a b c bias scale_a scale_b trans_a trans_b format_a format_b "
+    "format_c pos_a pos_b pos_c batch split_k template unit_flag hf32 intrinsics_check "
+    "epilogue seed"
 ).split()
 
 
@@ -36,6 +37,8 @@ def test_only_extents_are_required_and_defaults_are_the_contracts():
         "b": "float16",
         "c": "float32",
         "bias": None,
+        "scale_a": None,
+        "scale_b": None,
         **dict.fromkeys(("trans_a", "trans_b"), False),
         **dict.fromkeys(("format_a", "format_b", "format_c"), "ND"),
         **dict.fromkeys(("pos_a", "pos_b", "pos_c"), "GM"),
@@ -82,7 +85,6 @@ def test_types_are_normalised_and_default_to_each_other(given, want):
         ({"m": "8"}, "m must be an integer, got '8'"),
         ({"m": True}, "m must be an integer, got True"),
         ({"m": None}, "m must be given, got nothing; only m, n and k have no default"),
-        ({"kb": 5}, "kb must equal k = 4, got 5"),
         ({"kb": 0}, "kb must be at least 1, got 0"),
         ({"cores": 0}, "cores must be at least 1, got 0"),
         ({"batch": 0}, "batch must be at least 1, got 0"),
@@ -216,7 +218,63 @@ def test_quantised_outputs_are_known_with_a_quantisation():
     validate(problem(a="int8", c="float16", epilogue=Epilogue(quant="scalar", scale=0.5)), B3)
 
 
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({}, (None, None)),
+        ({"a": "float8_e5m2"}, (None, None)),
+        ({"a": "float8_e5m2", "scale_a": "fp8_e8m0_t"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
+        ({"a": "float8_e5m2", "scale_b": "DT_FLOAT8_E8M0"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
+        ({"a": "float4_e2m1fn"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
+    ],
+)
+def test_scales_come_in_pairs_and_with_float4(given, want):
+    made = problem(**given)
+    assert (made.scale_a, made.scale_b) == want
+    assert made.mx == (want[0] is not None)
+    assert Problem.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        (
+            {"a": "float8_e5m2", "scale_b": "float16"},
+            [
+                "scale_a must be float8_e8m0fnu (seed 000, table 2), got float16",
+                "scale_b must be float8_e8m0fnu (seed 000, table 2), got float16",
+            ],
+        ),
+        (
+            {"a": "float8_e5m2", "b": "hifloat8", "scale_a": "float8_e8m0fnu"},
+            [
+                "b must be float8_e4m3fn or float8_e5m2 or float4_e2m1fn or float4_e1m2 with "
+                "scales, got hifloat8"
+            ],
+        ),
+        ({"scale_a": 3}, ["scale_a must be the name of an element type, got 3"]),
+    ],
+)
+def test_other_scales_are_refused(given, want):
+    assert lines(given) == want
+
+
+def test_scales_are_stored_in_pairs_along_k():
+    for k, factors in ((1, 2), (32, 2), (33, 2), (64, 2), (65, 4), (672, 22)):
+        assert problem(k=k, a="float4_e1m2").scale_k == factors
+
+
+def test_a_and_b_may_differ_along_k():
+    assert (problem(k=9).shared_k, problem(k=9, kb=9).shared_k) == (9, 9)
+    assert (problem(k=9, kb=5).shared_k, problem(k=5, kb=9).shared_k) == (5, 5)
+
+
 UNPLANNABLE = [
+    ({"kb": 9}, "kb must equal k = 1024 for planning, got 9; cubecore does not plan it yet"),
+    (
+        {"a": "float8_e5m2", "scale_a": "float8_e8m0fnu"},
+        "scale_a must be null for planning, got float8_e8m0fnu",
+    ),
     ({"batch": 2}, "batch must be 1 for planning, got 2; cubecore does not plan it yet"),
     ({"split_k": True}, "split_k must be false for planning, got true"),
     ({"hf32": True}, "hf32 must be false for planning, got true"),

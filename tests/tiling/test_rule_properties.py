@@ -8,12 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
-from cubecore.tiling.problem import Problem
+from cubecore.chips.products import combinations
+from cubecore.tiling.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
 from cubecore.tiling.rules import check_tiling, legal_mask, rule_named, rules
 from tiling.cases import B3, problem, stack, tiling
 
-CHIPS = [chip(name) for name in ("Ascend910B3", "Ascend950PR_9589", "Ascend310P3")]
+CHIPS = [
+    chip(name)
+    for name in (
+        *("Ascend910B3", "Ascend950PR_9589", "Ascend310P3", "Ascend910A"),
+        *("Ascend310", "Ascend310B1", "Kirin9030", "KirinX90"),
+    )
+]
 SMALL = st.integers(-1, 9)
 BLOCK = st.one_of(st.integers(-1, 4200), st.integers(0, 64).map(lambda i: 16 * i))
 FIELDS = {
@@ -33,28 +40,40 @@ FIELDS = {
 CHANGES = st.fixed_dictionaries({}, optional=FIELDS)
 
 
+EXTENT = st.one_of(st.integers(1, 700), st.sampled_from([4096, 65535, 65536]))
+POSITIONS_DRAWN = st.sampled_from([*["GM"] * 4, "TSCM", "VECOUT", "VECIN", "VECCALC"])
+FORMATS_DRAWN = st.sampled_from(["ND", "ND", "NZ"])
+
+
 @st.composite
-def problems(draw):
-    kind = draw(st.sampled_from(["float16", "int8"]))
-    bias = {"float16": [None, "float32", "float16"], "int8": [None, "int32"]}[kind]
-    extent = st.one_of(st.integers(1, 700), st.sampled_from([4096, 65535, 65536]))
+def requests(draw):
+    """Return a problem that a chip of any architecture multiplies, and the chip."""
+    soc = draw(st.sampled_from(CHIPS))
+    row = draw(st.sampled_from(combinations(soc.arch)))
+    scalable = row.a in SCALED_TYPES and row.a not in SCALED_ONLY
     return Problem(
-        m=draw(extent),
-        n=draw(extent),
-        k=draw(extent),
-        a=kind,
-        bias=draw(st.sampled_from(bias)),
+        m=draw(EXTENT),
+        n=draw(EXTENT),
+        k=draw(EXTENT),
+        kb=draw(st.one_of(st.none(), st.none(), EXTENT)),
+        a=row.a,
+        b=row.b,
+        bias=draw(st.sampled_from([None, *row.bias_inputs])),
+        scale_a=SCALE_TYPE if scalable and draw(st.booleans()) else None,
         cores=draw(st.one_of(st.none(), st.integers(1, 50))),
         trans_a=draw(st.booleans()),
         trans_b=draw(st.booleans()),
-        template=draw(st.sampled_from(["MDL", "NORM"])),
+        template=draw(st.sampled_from(["MDL", "MDL", "NORM", "IBSHARE"])),
         split_k=draw(st.booleans()),
-    )
+        **{f"format_{x}": draw(FORMATS_DRAWN) for x in "abc"},
+        **{f"pos_{x}": draw(POSITIONS_DRAWN) for x in "abc"},
+    ), soc
 
 
 @settings(max_examples=150, deadline=None)
-@given(problems(), st.lists(CHANGES, min_size=2, max_size=6), st.sampled_from(CHIPS))
-def test_a_rule_over_columns_is_the_rule_over_each(p, changes, soc):
+@given(requests(), st.lists(CHANGES, min_size=2, max_size=6))
+def test_a_rule_over_columns_is_the_rule_over_each(request, changes):
+    p, soc = request
     tilings = [tiling(p, **change) for change in changes]
     for edition in EDITIONS:
         for reading in READINGS:
@@ -70,8 +89,9 @@ def test_a_rule_over_columns_is_the_rule_over_each(p, changes, soc):
 
 
 @settings(max_examples=150, deadline=None)
-@given(problems(), st.lists(CHANGES, min_size=1, max_size=6), st.sampled_from(CHIPS))
-def test_the_mask_is_the_check(p, changes, soc):
+@given(requests(), st.lists(CHANGES, min_size=1, max_size=6))
+def test_the_mask_is_the_check(request, changes):
+    p, soc = request
     tilings = [tiling(p, **change) for change in changes]
     mask, excluded = legal_mask(stack(tilings), p, soc)
     checks = [check_tiling(t, p, soc) for t in tilings]
@@ -80,15 +100,10 @@ def test_the_mask_is_the_check(p, changes, soc):
     assert excluded == {rule: found.count(rule) for rule in set(found)}
 
 
-@settings(max_examples=400, deadline=None)
-@given(
-    problems(),
-    CHANGES,
-    st.sampled_from(CHIPS),
-    st.sampled_from(EDITIONS),
-    st.sampled_from(READINGS),
-)
-def test_every_remedy_is_true(p, changes, soc, edition, reading):
+@settings(max_examples=600, deadline=None)
+@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS))
+def test_every_remedy_is_true(request, changes, edition, reading):
+    p, soc = request
     t = tiling(p, **changes)
     for found in check_tiling(t, p, soc, edition, reading).findings:
         assert found.message.startswith(f"{found.rule}: ")

@@ -16,7 +16,10 @@ from cubecore.tiling.rules import (
     rules,
 )
 from tiling.cases import B3, problem, stack, tiling
-from tiling.pairs import PAIRS
+from tiling.pairs import PAIRS as PLAIN
+from tiling.pairs_formats import PAIRS as FORMATS
+
+PAIRS = (*PLAIN, *FORMATS)
 
 
 def judged(rule_id, case):

@@ -136,6 +136,8 @@ def require_supported(problem: Problem) -> None:
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("template", problem.template, ("MDL",)),
         ("batch", problem.batch, (1,)),
+        ("kb", problem.kb, (None, problem.k)),
+        ("scale_a", problem.scale_a, (None,)),
         ("split_k", problem.split_k, (False,)),
         ("a", problem.a_type.name, inputs),
         ("c", problem.c_type.name, outputs),

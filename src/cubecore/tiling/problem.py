@@ -12,6 +12,7 @@ from typing import Any
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.units import align_up, ceil_div
 
 DEFAULT_CHIP = "Ascend910B3"
 INT32_MAX = 2**31 - 1
@@ -27,6 +28,14 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 _COUNTS = ("m", "n", "k", "batch")
 _OPTIONAL_COUNTS = ("cores", "kb")
+SCALE_TYPE = "float8_e8m0fnu"
+"""What both scales of MxMatmul are made of (seed 000, table 2)."""
+SCALE_GROUP = 32
+"""Elements along K that share one scale (seed 000, table 2)."""
+SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")
+"""Inputs that only MxMatmul multiplies: their scales need not be asked for."""
+SCALED_TYPES = ("float8_e4m3fn", "float8_e5m2", *SCALED_ONLY)
+"""Inputs of MxMatmul (vendor's Matmul pages, MatmulType)."""
 _FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
 _DTYPES = ("a", "b", "c")
 
@@ -57,7 +66,14 @@ class Problem:
     Extents are elements, at least 1 and at most 2147483647 (TCubeTiling holds int32). `trans_a`
     means that A is stored [k, m]; `trans_b` that B is stored [n, k]. `b` defaults to `a`; `c` to
     the accumulator's type: int32 for integer inputs, float32 otherwise. Vendor spellings of element
-    types are normalised. `cores` None asks for all of the chip's (D12). `kb` None means k.
+    types are normalised. `cores` None asks for all of the chip's (D12).
+
+    `kb` is B's own extent along K where it is not A's, and None where it is: the product runs over
+    the shorter of the two, and the rest of the longer one is only stored.
+
+    `scale_a` and `scale_b` ask for MxMatmul: each 32 elements of A and of B along K share a factor
+    of type float8_e8m0fnu, stored beside them ([m, k / 32] for A, [k / 32, n] for B). One given
+    stands for both; float4 inputs have scales always, since no other product takes them.
 
     Raises:
         RequestError: one violation for every key that is not what it must be.
@@ -74,6 +90,8 @@ class Problem:
     b: str = ""
     c: str = ""
     bias: str | None = None
+    scale_a: str | None = None
+    scale_b: str | None = None
     trans_a: bool = False
     trans_b: bool = False
     format_a: str = "ND"
@@ -94,6 +112,8 @@ class Problem:
     def __post_init__(self) -> None:
         violations = [*self._extent_violations(), *self._kind_violations()]
         violations += self._resolve_dtypes()
+        if not violations:
+            violations += self._resolve_scales()
         _raise_if(violations)
         for name in (*_COUNTS, *_OPTIONAL_COUNTS, "seed"):
             value = getattr(self, name)
@@ -167,6 +187,22 @@ class Problem:
         """L0C's type: int32 for integer inputs, float32 otherwise (seed 002, table 4)."""
         return element_type("int32" if self.a_type.kind == "int" else "float32")
 
+    @property
+    def mx(self) -> bool:
+        """Whether this is MxMatmul: both inputs have scales."""
+        return self.scale_a is not None
+
+    @property
+    def shared_k(self) -> int:
+        """K of the product: the shorter of A's extent and B's."""
+        return self.k if self.kb is None else min(self.k, self.kb)
+
+    @property
+    def scale_k(self) -> int:
+        """Factors along K in each scale as stored: one for 32 elements, padded to whole pairs."""
+        padded: int = align_up(ceil_div(self.shared_k, SCALE_GROUP), 2)
+        return padded
+
     def core_limit(self, chip: Chip) -> int:
         """Cores that a launch of this kind may use on `chip`: AICs, or AIV clients for mix (D12).
 
@@ -196,8 +232,6 @@ class Problem:
                 yield Violation(name, "be at least 1", str(value))
             elif value > INT32_MAX:
                 yield Violation(name, f"be at most {INT32_MAX}", str(value), "TCubeTiling is int32")
-        if _is_integer(self.kb) and _is_integer(self.k) and self.kb != self.k and self.kb >= 1:  # type: ignore[operator]
-            yield Violation("kb", f"equal k = {self.k}", str(self.kb))
 
     def _kind_violations(self) -> Iterator[Violation]:
         for name, choices in _CHOICES.items():
@@ -243,7 +277,26 @@ class Problem:
             resolve("c", lambda: self.accumulator_type.name)
         if self.bias is not None:
             resolve("bias", lambda: "")
+        for name in ("scale_a", "scale_b"):
+            if getattr(self, name) is not None:
+                resolve(name, lambda: "")
         return violations
+
+    def _resolve_scales(self) -> Iterator[Violation]:
+        """Give both scales where one is given or the inputs need them; judge what was given."""
+        given = self.scale_a or self.scale_b
+        if given is None and {self.a, self.b} & set(SCALED_ONLY):
+            given = SCALE_TYPE
+        for name in ("scale_a", "scale_b"):
+            value = getattr(self, name) or given
+            object.__setattr__(self, name, value)
+            if value is not None and value != SCALE_TYPE:
+                yield Violation(name, f"be {SCALE_TYPE} (seed 000, table 2)", value)
+        if given is not None:
+            for name in ("a", "b"):
+                if getattr(self, name) not in SCALED_TYPES:
+                    kinds = " or ".join(SCALED_TYPES)
+                    yield Violation(name, f"be {kinds} with scales", getattr(self, name))
 
 
 def _epilogue(value: Any) -> Epilogue:

@@ -84,6 +84,10 @@ class Case:
         """Elements that K comes in on chip: C0 of the inputs."""
         return max(self.a.c0, self.b.c0)
 
+    def k_is_inner(self, operand: str) -> bool:
+        """Whether K is the contiguous axis of operand "a" or "b" as it is stored."""
+        return not self.problem.trans_a if operand == "a" else self.problem.trans_b
+
     @cached_property
     def accumulator(self) -> ElementType:
         """L0C's type. Edition 001 writes int32; both are 4 bytes."""

@@ -131,13 +131,14 @@ def used_core_num_product(case: Case) -> Measure:
             remedy=lambda: _exact_division(case),
         )
     blocks = ceil_div(t.M, clamp(t.singleCoreM)) * ceil_div(t.N, clamp(t.singleCoreN))
+    k = case.problem.shared_k
     if case.problem.split_k:
-        blocks = blocks * ceil_div(t.Ka, clamp(t.singleCoreK))
+        blocks = blocks * ceil_div(k, clamp(t.singleCoreK))
 
     def limit_terms() -> str:
         """Spell the blocks of the grid."""
         text = f"ceil({t.M} / {t.singleCoreM}) x ceil({t.N} / {t.singleCoreN})"
-        return f"{text} x ceil({t.Ka} / {t.singleCoreK})" if case.problem.split_k else text
+        return f"{text} x ceil({k} / {t.singleCoreK})" if case.problem.split_k else text
 
     return Measure(
         used=t.usedCoreNum,
@@ -256,16 +257,19 @@ def single_core_n(case: Case) -> Measure:
 
 @rule("SINGLE-CORE-K", "cores do not split K", rows=_SINGLE_ROWS)
 def single_core_k(case: Case) -> Measure | None:
-    """Hold singleCoreK to K, in both readings and editions. Does not apply with split_k."""
+    """Hold singleCoreK to K, in both readings and editions. Does not apply with split_k.
+
+    K is Ka or Kb, the shorter where they differ: the product runs over what both operands have.
+    """
     if case.problem.split_k:
         return None
-    t = case.tiling
+    k = case.problem.shared_k
     return Measure(
-        used=t.singleCoreK,
-        limit=t.Ka,
+        used=case.tiling.singleCoreK,
+        limit=k,
         relation="==",
         unit="",
         terms=lambda: "singleCoreK",
-        limit_terms=lambda: "Ka",
-        remedy=lambda: set_fields(case, single_core_k, singleCoreK=t.Ka),
+        limit_terms=lambda: "Ka" if case.problem.kb is None else "min(Ka, Kb)",
+        remedy=lambda: set_fields(case, single_core_k, singleCoreK=k),
     )

@@ -83,6 +83,10 @@ def _unplannable(problem: Problem) -> Iterator[Violation]:
     later = "cubecore does not plan it yet"
     if problem.batch != 1:
         yield Violation("batch", "be 1 for planning", str(problem.batch), later)
+    if problem.kb not in {None, problem.k}:
+        yield Violation("kb", f"equal k = {problem.k} for planning", str(problem.kb), later)
+    if problem.mx:
+        yield Violation("scale_a", "be null for planning", str(problem.scale_a), later)
     for name in ("split_k", "hf32"):
         if getattr(problem, name):
             yield Violation(name, "be false for planning", "true", later)
