@@ -131,7 +131,7 @@ def require_supported(problem: Problem) -> None:
     Raises:
         RequestError: one violation for each option.
     """
-    inputs = Mad.__dataclass_fields__["a_type"].metadata["types"]
+    inputs = ("float16", "bfloat16", "int8")
     outputs = plain_outputs(problem.accumulator_type.name)
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("template", problem.template, ("MDL",)),
