@@ -11,8 +11,9 @@ from cubecore.dtypes import element_type
 from cubecore.isa import instruction_named, instructions
 from cubecore.isa.check import template_violations
 from cubecore.isa.program import Issue, Program
-from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.spec import Instruction, Mem, spelled
 from cubecore.isa.vector.mask import SetVectorMask
+from isa import vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -47,7 +48,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_vector_mask": {"mask_high": 0, "mask_low": 1},
     "set_mask_norm": {},
     "set_mask_count": {},
-} | {name: {"dtype": HALF} for name in ("vadd", "vsub", "vmul", "vmax", "vmin")}
+} | vector_rows.EXAMPLES
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
@@ -63,10 +64,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "load_cbuf_to_cb_transpose": {"dst": (L0B, 512), "src": (L1, 32)},
     "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
-} | {
-    name: {"dst": (UB, 32), "src0": (UB, 32), "src1": (UB, 32)}
-    for name in ("vadd", "vsub", "vmul", "vmax", "vmin")
-}
+} | vector_rows.OPERANDS
 """Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
 
 BIT = (0, 1)
@@ -80,11 +78,6 @@ SQUARES = {"index_id": (0, 65535), "repeat": (0, 255), "src_stride": (0, 65535)}
     "dst_gap": (0, 65535),
     "decrement": BIT,
     "dst_frac_gap": (0, 65535),
-}
-VECTOR = {"repeat": (0, 255)} | {
-    f"{operand}_{what}_stride": (0, 255)
-    for operand in ("dst", "src0", "src1")
-    for what in ("block", "repeat")
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_cbuf_to_bt": BURSTS
@@ -116,7 +109,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
-    **dict.fromkeys(("vadd", "vsub", "vmul", "vmax", "vmin"), VECTOR),
+    **vector_rows.RANGES,
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
@@ -134,6 +127,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ),
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
+    **vector_rows.WORDS,
 }
 BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm"), "datablock")
 FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
@@ -155,10 +149,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("int4", "int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
         *("float32", "int32", "uint32"),
     ),
-    **{
-        (name, "dtype"): ("int16", "float16", "int32", "float32")
-        for name in ("vadd", "vsub", "vmul", "vmax", "vmin")
-    },
+    **vector_rows.TYPES,
 }
 
 ORACLES: dict[str, str] = {
@@ -186,10 +177,7 @@ ORACLES: dict[str, str] = {
     "set_vector_mask": "isa/test_vector.py::test_masks",
     "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
     "set_mask_count": "isa/test_vector.py::test_masks",
-    **dict.fromkeys(
-        ("vadd", "vsub", "vmul", "vmax", "vmin"),
-        "isa/test_vector.py::test_two_repeats_of_every_function",
-    ),
+    **vector_rows.ORACLES,
 }
 """The test that compares each instruction's effect with an independent one."""
 
@@ -205,6 +193,13 @@ def violations(template: Instruction, on=A2) -> list[str]:
     return [str(violation) for violation in template_violations(template, on)]
 
 
+def start_of(template: Instruction, operand: str) -> int:
+    """Where `execute` puts an operand in its local memory: those in UB keep apart."""
+    names = [o.name for o in template.operands()]
+    mem, _ = OPERANDS[template.name][operand]
+    return 16384 * names.index(operand) if mem is UB else 0
+
+
 def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
     """Run a template on memories that are all written; one operand may be moved."""
     operands = OPERANDS.get(template.name, {})
@@ -215,7 +210,7 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
     addresses = []
     for operand in template.operands():
         mem, _ = operands[operand.name]
-        start = bench.base + 1024 if mem is GM else 0
+        start = bench.base + 1024 if mem is GM else start_of(template, operand.name)
         addresses.append(start + (by if operand.name == moved else 0))
     if template.name.startswith("v"):
         bench.do(SetVectorMask(mask_high=ALL_ONES, mask_low=ALL_ONES))
@@ -254,7 +249,7 @@ def test_every_parameter_is_documented_and_has_its_row(name, field):
         assert (meta["low"], meta["high"]) == RANGES[name][field]
     elif "options" in meta:
         assert meta["options"] == WORDS[name, field]
-    elif field != "lanes":  # what the instruction takes from the mask registers
+    elif "taken" not in meta:  # what the instruction takes when it starts has no range
         assert meta["types"] == TYPES[name, field]
 
 
@@ -355,7 +350,7 @@ def test_alignment_is_enforced(name, operand, mem, align):
         bench = execute(template, operand, align + off)
         assert bench.messages == [
             f"misaligned: {name}.{operand} must start at a multiple of {align} B in {mem.label}, "
-            f"got {align + off}"
+            f"got {start_of(template, operand) + align + off}"
         ]
 
 
@@ -378,6 +373,9 @@ def test_every_name_finds_it(name):
     for dialect in kind.names.values():
         if dialect not in shared:
             assert instruction_named(dialect) is kind
+    for variant, fixed in kind.variants.items():
+        assert (kind, fixed) in spelled(variant)
+        assert set(fixed) <= {f.name for f in fields(kind)}
 
 
 def test_hardware_names_are_taken_once():
@@ -406,5 +404,5 @@ def test_an_unknown_name_is_refused():
     from cubecore.errors import RequestError
 
     with pytest.raises(RequestError) as caught:
-        instruction_named("vdiv")
-    assert str(caught.value) == "instruction must be one that is declared, got 'vdiv'"
+        instruction_named("vmagic")
+    assert str(caught.value) == "instruction must be one that is declared, got 'vmagic'"

@@ -16,11 +16,11 @@ from cubecore.isa.moves import (
     LoadCbufToCa,
     LoadCbufToCb,
 )
-from cubecore.isa.spec import Mem
-from cubecore.isa.vector.binary import Vadd
+from cubecore.isa.spec import Mem, instruction_named
 from cubecore.isa.vector.mask import SetVectorMask
 from harness import A2, AIC, AIV, run_core
 
+VADD = instruction_named("vadd")
 BLOCK = 32
 SRC0, SRC1, DST = 0, 0x8000, 0x10000
 """Byte addresses of the operands in the Unified Buffer, far apart."""
@@ -186,7 +186,7 @@ every_type = pytest.mark.parametrize("dtype", [INT16, FLOAT16, INT32, FLOAT32], 
 
 @every_type
 def test_an_iteration_is_eight_blocks(dtype):
-    ran = add(numbers(8, dtype), numbers(8, dtype, 100), Vadd(dtype=dtype, repeat=1))
+    ran = add(numbers(8, dtype), numbers(8, dtype, 100), VADD(dtype=dtype, repeat=1))
     assert ran.findings == ()
     assert written_blocks(ran) == list(range(8))
     count = 8 * BLOCK // dtype.size_bytes
@@ -195,7 +195,7 @@ def test_an_iteration_is_eight_blocks(dtype):
 
 
 def test_an_iteration_reads_no_ninth_block():
-    short = add(numbers(8), numbers(7), Vadd(dtype=FLOAT32))
+    short = add(numbers(8), numbers(7), VADD(dtype=FLOAT32))
     assert short.messages == [
         "vadd.src1 must be initialised in UB, got 8 of 64 elements never written, "
         "first repeat 0, lane 56"
@@ -205,7 +205,7 @@ def test_an_iteration_reads_no_ninth_block():
 def test_two_iterations_make_512_bytes():
     src0, src1 = numbers(16, FLOAT16), numbers(16, FLOAT16, 1000)
     for repeat in (1, 2):
-        ran = add(src0, src1, Vadd(dtype=FLOAT16, repeat=repeat))
+        ran = add(src0, src1, VADD(dtype=FLOAT16, repeat=repeat))
         assert ran.findings == ()
         assert len(written_blocks(ran)) * BLOCK == repeat * 8 * 32
         count = repeat * 128
@@ -214,17 +214,17 @@ def test_two_iterations_make_512_bytes():
 
 
 def test_no_iteration_does_nothing():
-    ran = add(numbers(8), numbers(8), Vadd(dtype=FLOAT32, repeat=0))
+    ran = add(numbers(8), numbers(8), VADD(dtype=FLOAT32, repeat=0))
     assert ran.findings == ()
     assert written_blocks(ran) == []
 
 
 def test_repeat_times_is_at_most_255():
     still = {"src0_repeat_stride": 0, "src1_repeat_stride": 0}
-    most = add(numbers(8), numbers(8), Vadd(dtype=FLOAT32, repeat=255, **still))
+    most = add(numbers(8), numbers(8), VADD(dtype=FLOAT32, repeat=255, **still))
     assert most.findings == ()
     assert written_blocks(most) == list(range(255 * 8))
-    more = add(numbers(8), numbers(8), Vadd(dtype=FLOAT32, repeat=256, **still))
+    more = add(numbers(8), numbers(8), VADD(dtype=FLOAT32, repeat=256, **still))
     assert more.messages == ["vadd.repeat must be in [0, 255], got 256"]
     assert written_blocks(more) == []
 
@@ -234,10 +234,10 @@ def test_repeat_times_is_at_most_255():
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 5])
 def test_strides_count_blocks_of_32_bytes(stride):
-    short = add(numbers(8), numbers(8), Vadd(dtype=FLOAT32, dst_block_stride=stride, repeat=1))
+    short = add(numbers(8), numbers(8), VADD(dtype=FLOAT32, dst_block_stride=stride, repeat=1))
     starts = [block * 32 for block in written_blocks(short)]
     assert starts == [i * stride * 32 for i in range(8)]
-    far = Vadd(dtype=INT16, repeat=2, dst_repeat_stride=8 * stride)
+    far = VADD(dtype=INT16, repeat=2, dst_repeat_stride=8 * stride)
     ran = add(numbers(16, INT16), numbers(16, INT16), far)
     assert written_blocks(ran)[8] * 32 == 8 * stride * 32
 
@@ -245,7 +245,7 @@ def test_strides_count_blocks_of_32_bytes(stride):
 def test_data_block_stride_1_is_contiguous():
     src0, src1 = numbers(8), numbers(8, start=500)
     strides = {f"{x}_block_stride": 1 for x in ("dst", "src0", "src1")}
-    ran = add(src0, src1, Vadd(dtype=FLOAT32, **strides))
+    ran = add(src0, src1, VADD(dtype=FLOAT32, **strides))
     assert written_blocks(ran) == list(range(8))
     assert np.array_equal(ran.at(Mem.UB, "float32", 64, DST), src0 + src1)
 
@@ -253,7 +253,7 @@ def test_data_block_stride_1_is_contiguous():
 @pytest.mark.parametrize("operand", ["src0", "src1"])
 def test_data_block_stride_2_skips_every_other_block(operand):
     values = {"src0": numbers(16), "src1": numbers(16, start=500)}
-    ran = add(**values, template=Vadd(dtype=FLOAT32, **{f"{operand}_block_stride": 2}))
+    ran = add(**values, template=VADD(dtype=FLOAT32, **{f"{operand}_block_stride": 2}))
     taken = {name: blocks_of(v, FLOAT32)[:8] for name, v in values.items()}
     taken[operand] = blocks_of(values[operand], FLOAT32)[::2]
     assert ran.findings == ()
@@ -263,7 +263,7 @@ def test_data_block_stride_2_skips_every_other_block(operand):
 
 def test_data_block_stride_2_of_dst_leaves_every_other_block():
     src0, src1 = numbers(8, INT32), numbers(8, INT32, 500)
-    ran = add(src0, src1, Vadd(dtype=INT32, dst_block_stride=2), old=16 * 8)
+    ran = add(src0, src1, VADD(dtype=INT32, dst_block_stride=2), old=16 * 8)
     found = blocks_of(ran.at(Mem.UB, "int32", 128, DST), INT32)
     assert np.array_equal(found[::2].reshape(-1), src0 + src1)
     assert (found[1::2] == OLD).all()
@@ -273,7 +273,7 @@ def repeated(stride, repeats=3, operand="src0"):
     """Run vadd with one source's repeat stride; return (sums by repeat, that source's blocks)."""
     source, other = numbers(40), numbers(8 * repeats, start=5000)
     values = {"src0": other, "src1": other} | {operand: source}
-    template = Vadd(dtype=FLOAT32, repeat=repeats, **{f"{operand}_repeat_stride": stride})
+    template = VADD(dtype=FLOAT32, repeat=repeats, **{f"{operand}_repeat_stride": stride})
     ran = add(**values, template=template)
     assert ran.findings == ()
     sums = ran.at(Mem.UB, "float32", 64 * repeats, DST).reshape(repeats, 8, 8)
@@ -294,7 +294,7 @@ def test_repeat_stride_8_in_place_covers_the_data():
     values = numbers(24)
 
     def build(builder, _):
-        builder.issue(Vadd(dtype=FLOAT32, repeat=3), SRC0, SRC0, SRC1)
+        builder.issue(VADD(dtype=FLOAT32, repeat=3), SRC0, SRC0, SRC1)
 
     local = {(Mem.UB, SRC0): values, (Mem.UB, SRC1): np.full(192, 1000, np.float32)}
     ran = run_core(build, local=local, sub=AIV)
@@ -305,7 +305,7 @@ def test_repeat_stride_8_in_place_covers_the_data():
 def test_repeat_stride_9_leaves_one_block():
     src0, src1 = numbers(17, INT32), numbers(17, INT32, 1000)
     strides = {f"{x}_repeat_stride": 9 for x in ("dst", "src0", "src1")}
-    ran = add(src0, src1, Vadd(dtype=INT32, repeat=2, **strides), old=17 * 8)
+    ran = add(src0, src1, VADD(dtype=INT32, repeat=2, **strides), old=17 * 8)
     assert ran.findings == ()
     found = blocks_of(ran.at(Mem.UB, "int32", 17 * 8, DST), INT32)
     sums = blocks_of(src0 + src1, INT32)
@@ -341,7 +341,7 @@ def test_the_int16_mask_example():
     ones_to_128 = np.arange(1, 129, dtype=np.int16)
     ones = dict.fromkeys(("dst_block_stride", "src0_block_stride", "src1_block_stride"), 1)
     eights = dict.fromkeys(("dst_repeat_stride", "src0_repeat_stride", "src1_repeat_stride"), 8)
-    template = Vadd(dtype=INT16, repeat=1, **ones, **eights)
+    template = VADD(dtype=INT16, repeat=1, **ones, **eights)
     mask = [PRINTED_MASK, PRINTED_MASK]
     ran = add(ones_to_128, ones_to_128, template, mask=(mask[1], mask[0]), old=128)
     assert ran.findings == ()
@@ -358,7 +358,7 @@ def test_the_int16_mask_example():
 
 def test_lanes_that_the_mask_excludes_stay_unwritten():
     values = np.arange(1, 129, dtype=np.int16)
-    ran = add(values, values, Vadd(dtype=INT16), mask=(PRINTED_MASK, PRINTED_MASK))
+    ran = add(values, values, VADD(dtype=INT16), mask=(PRINTED_MASK, PRINTED_MASK))
     valid = ran.local[Mem.UB].valid[DST : DST + 256].reshape(128, 2)
     assert (valid[::2] == 1).all()
     assert (valid[1::2] == 0).all()
@@ -368,7 +368,7 @@ def test_the_int32_mask_example():
     ones_to_64 = np.arange(1, 65, dtype=np.int32)
     ones = dict.fromkeys(("dst_block_stride", "src0_block_stride", "src1_block_stride"), 1)
     eights = dict.fromkeys(("dst_repeat_stride", "src0_repeat_stride", "src1_repeat_stride"), 8)
-    template = Vadd(dtype=INT32, repeat=1, **ones, **eights)
+    template = VADD(dtype=INT32, repeat=1, **ones, **eights)
     ran = add(ones_to_64, ones_to_64, template, mask=(0, PRINTED_MASK), old=64)
     assert ran.findings == ()
     found = ran.at(Mem.UB, "int32", 64, DST)
@@ -387,7 +387,7 @@ def test_mask_bits_select_elements(dtype):
     chosen = rng.integers(0, 2, count).astype(bool)
     bits = sum(1 << int(lane) for lane in np.flatnonzero(chosen))
     mask = (bits >> 64, bits & FULL_WORD)
-    ran = add(src0, src1, Vadd(dtype=dtype, repeat=2), mask=mask, old=2 * count)
+    ran = add(src0, src1, VADD(dtype=dtype, repeat=2), mask=mask, old=2 * count)
     assert ran.findings == ()
     found = ran.at(Mem.UB, dtype.name, 2 * count, DST)
     # The same mask holds in every iteration.
@@ -419,7 +419,7 @@ MASKS = {
 def test_mask_ranges_by_width(case):
     dtype, mask = case
     count = 256 // dtype.size_bytes
-    ran = add(numbers(8, dtype), numbers(8, dtype), Vadd(dtype=dtype), mask=mask, old=count)
+    ran = add(numbers(8, dtype), numbers(8, dtype), VADD(dtype=dtype), mask=mask, old=count)
     found = ran.at(Mem.UB, dtype.name, count, DST)
     if MASKS[case]:
         assert ran.findings == ()

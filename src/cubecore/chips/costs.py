@@ -5,6 +5,7 @@ or NumPy arrays; results are cycles, not rounded. A constant that the catalogue 
 nothing (`Chip.unknown_costs` names it; the event timing refuses such a chip, the planner says so).
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,27 @@ def l0c_to_gm_cycles(chip: Chip, rows: Any, size_bytes: Any) -> Any:
     )
 
 
-def vector_cycles(chip: Chip, repeats: Any) -> Any:
-    """Return the Vector unit's cycles for `repeats` repeats without bank conflict."""
-    return (chip.vector_head_cycles or 0) + repeats * (chip.vector_repeat_cycles or 0)
+def vector_cycles(chip: Chip, repeats: Any, each: float = 1) -> Any:
+    """Return the Vector unit's cycles for `repeats` repeats without bank conflict.
+
+    `each` is what a repeat of the instruction costs in repeats at full rate.
+    """
+    return (chip.vector_head_cycles or 0) + repeats * each * (chip.vector_repeat_cycles or 0)
+
+
+def vector_repeat_cycles(chip: Chip, name: str, element: str, lanes: int) -> float:
+    """Return what a repeat of `lanes` lanes costs, in repeats of 256 bytes a cycle.
+
+    The chip states `vector_elements_per_cycle` for the instructions that are slower.
+    """
+    rates = chip.vector_elements_per_cycle or {}
+    rate = rates.get(f"{name}.{element}") or rates.get(name)
+    return 1 if rate is None else lanes / rate
+
+
+def whole_cycles(cycles: float) -> int:
+    """Return cycles rounded up, forgiving what a sum of fractions adds."""
+    return math.ceil(cycles - 1e-9)
 
 
 def hbm_cycles(chip: Chip, size_bytes: Any, row_bytes: Any) -> Any:

@@ -113,6 +113,9 @@ class Chip:
     l0c_to_gm_head_cycles: int | None = cost("each fixpipe")
     vector_head_cycles: int | None = cost("each vector instruction")
     vector_repeat_cycles: int | None = cost("each repeat without bank conflict")
+    vector_elements_per_cycle: Mapping[str, float] | None = known(
+        "results per cycle of vector instructions slower than 256 bytes, by name[.element type]"
+    )
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")
     pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")

@@ -2,7 +2,7 @@
 
 from cubecore.isa import cube, fixpipe, moves, sync, system
 from cubecore.isa.spec import instruction_named, instructions
-from cubecore.isa.vector import binary, mask
+from cubecore.isa.vector import binary, mask, unary
 
 __all__ = [
     "binary",
@@ -14,4 +14,5 @@ __all__ = [
     "moves",
     "sync",
     "system",
+    "unary",
 ]

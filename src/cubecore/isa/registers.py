@@ -4,22 +4,44 @@ from dataclasses import dataclass
 
 FULL_MASK = 2**64 - 1
 CTRL_FLOAT_IEEE_BIT = 48
-"""CTRL[48]: clear, float results stay finite; set, infinities and NaN appear."""
+"""CTRL[48]: clear, half results (and conversions to half and bfloat16) stay finite; set, infinities
+and NaN appear. float results are never clamped."""
 CTRL_INT_SATURATE_BIT = 53
 """CTRL[53]: clear, integer arithmetic wraps; set, it saturates."""
+CTRL_MASK_COUNTS_BIT = 56
+"""CTRL[56]: clear, the mask gates lanes; set, it counts elements."""
+CTRL_CAST_WRAPS_BIT = 59
+"""CTRL[59]: under CTRL[60], clear, conversions to integers saturate; set, they keep the low
+bits."""
+CTRL_CAST_BIT = 60
+"""CTRL[60]: whether CTRL[59] counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Mask (two words and the mode), CTRL, the repetition of NZ2ND, and HF32.
+    """Mask, CTRL, and what set and compare instructions leave for others.
 
     The defaults are the state after the vendor's initialisation: normal mode, all lanes active.
+    `cmp_mask` is CMPMASK's 128 bits, `deq_scale` DEQSCALE's 64; `block_addresses` are VA0 to VA7,
+    eight addresses each; `kept` is RSVD_CNT; `extreme` is MAX_MIN_CNT (the value's bits, its
+    index); `merged` is VMS4_SR, what each queue gave; `pad_value` is the bits that a padding copy
+    fills with; `atomic` is what stores to global memory do ("" for a plain store) and
+    `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND; the last two are
+    HF32.
     """
 
     mask_high: int = FULL_MASK
     mask_low: int = FULL_MASK
-    mask_counts: bool = False
     ctrl: int = 0
+    cmp_mask: int = 0
+    deq_scale: int = 0
+    block_addresses: tuple[tuple[int, ...], ...] = ((0,) * 8,) * 8
+    kept: int = 0
+    extreme: tuple[int, int] = (0, 0)
+    merged: tuple[int, int, int, int] = (0, 0, 0, 0)
+    pad_value: int = 0
+    atomic: str = ""
+    atomic_type: str = ""
     nd_num: int = 1
     src_nd_stride: int = 0
     dst_nd_stride: int = 0
@@ -34,11 +56,21 @@ class Registers:
         return "toward_zero" if self.hf32_toward_zero else "nearest_even"
 
     @property
+    def mask_counts(self) -> bool:
+        """Whether the mask is an element count."""
+        return bool(self.ctrl >> CTRL_MASK_COUNTS_BIT & 1)
+
+    @property
     def float_ieee(self) -> bool:
-        """Whether float results may be infinite or NaN."""
+        """Whether half results may be infinite or NaN."""
         return bool(self.ctrl >> CTRL_FLOAT_IEEE_BIT & 1)
 
     @property
     def int_saturates(self) -> bool:
         """Whether integer arithmetic clamps instead of wrapping."""
         return bool(self.ctrl >> CTRL_INT_SATURATE_BIT & 1)
+
+    @property
+    def cast_wraps(self) -> bool:
+        """Whether conversions to integers keep the low bits instead of clamping."""
+        return self.ctrl >> CTRL_CAST_WRAPS_BIT & 3 == 3

@@ -136,6 +136,14 @@ def choice(doc: str, *options: str | int, default: str | int) -> Any:
     return field(default=default, metadata={"options": options, "doc": doc})
 
 
+def taken(doc: str) -> Any:
+    """Declare what the instruction takes from registers or memory when it starts; nobody gives it.
+
+    It is None until `Instruction.resolved` or `Instruction.located` fills it in.
+    """
+    return field(default=None, metadata={"taken": True, "doc": doc})
+
+
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
     """What a transfer asks of the shared memory system."""
@@ -173,6 +181,10 @@ class Instruction:
     """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
     in_repeats: ClassVar[bool] = False
     """Whether the offsets' first axis counts repeats, which run one after another."""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+    """Further C API names, each with the parameters that it fixes."""
+    steering: ClassVar[tuple[str, ...]] = ()
+    """Operands whose values decide which elements the others touch."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses."""
@@ -183,7 +195,7 @@ class Instruction:
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
         return method()
 
-    def active(self) -> NDArray[np.bool_] | None:
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
         """Return which elements the mask lets through, shaped as the offsets; None means all."""
         return None
 
@@ -196,13 +208,29 @@ class Instruction:
         """Return the template with what it takes from the registers filled in."""
         return self
 
+    def located(self, values: Mapping[str, Array]) -> Self:
+        """Return the template with what it takes from its steering operands' values filled in."""
+        return self
+
+    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the operands' addresses: those given, and those that come from registers."""
+        return addresses
+
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Return the written operands' new values; a copy moves its source instead."""
         raise NotImplementedError(f"{self.name} declares no computation")
 
     def apply(self, registers: Registers) -> Registers:
-        """Return the registers after this instruction."""
+        """Return the registers after this instruction, as far as no value decides them."""
         return registers
+
+    def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
+        """Return the registers after this instruction has met these values."""
+        return registers
+
+    def result(self, registers: Registers) -> tuple[int, ...]:
+        """Return what the scalar unit reads; floats as their bits."""
+        raise NotImplementedError(f"{self.name} gives the scalar unit nothing")
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Return what this template breaks beyond the ranges of its parameters."""
@@ -245,7 +273,9 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
     return []
 
 
+Spelling = tuple[type[Instruction], Mapping[str, Any]]
 _REGISTRY: dict[str, type[Instruction]] = {}
+_SPELLINGS: dict[str, list[Spelling]] = {}
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -258,12 +288,14 @@ def instruction(
     uncertain: tuple[str, ...] = (),
     archs: tuple[str, ...] = ("2201",),
     copies: bool = False,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
     """Declare an instruction: freeze the class, collect its operands, enter it in the registry.
 
-    `names` gives its name in other dialects; `uncertain` lists inferred semantics, which the manual
-    repeats; `copies` says that it moves bytes, so that uninitialised bytes travel instead of being
-    a finding.
+    `names` gives its name in other dialects; `variants` further names of the C API with the
+    parameters that each fixes; `uncertain` lists inferred semantics, which the manual repeats;
+    `copies` says that it moves bytes, so that uninitialised bytes travel instead of being a
+    finding.
     """
 
     def declare(cls: type[Any]) -> type[Any]:
@@ -271,6 +303,7 @@ def instruction(
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
         frozen.uncertain, frozen.archs, frozen.copies = uncertain, archs, copies
+        frozen.variants = MappingProxyType(dict(variants or {}))
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
         )
@@ -278,6 +311,10 @@ def instruction(
         if name in _REGISTRY:
             raise ValueError(f"instruction {name} is declared twice")
         _REGISTRY[name] = frozen
+        for spelling in dict.fromkeys((name, *frozen.names.values())):
+            _SPELLINGS.setdefault(spelling, []).append((frozen, MappingProxyType({})))
+        for spelling, fixed in frozen.variants.items():
+            _SPELLINGS.setdefault(spelling, []).append((frozen, MappingProxyType(dict(fixed))))
         return frozen
 
     return declare
@@ -288,9 +325,26 @@ def instructions() -> Mapping[str, type[Instruction]]:
     return MappingProxyType(_REGISTRY)
 
 
+def spellings() -> tuple[str, ...]:
+    """Return every name of every instruction, in order of declaration."""
+    return tuple(_SPELLINGS)
+
+
+def spelled(name: str) -> tuple[Spelling, ...]:
+    """Return every instruction called `name` in some dialect, with the parameters the name fixes.
+
+    A dialect may use one name for several instructions: their operands tell them apart.
+    """
+    return tuple(_SPELLINGS.get(name, ()))
+
+
 def instruction_named(name: str) -> type[Instruction]:
-    """Return the instruction called `name` in the hardware's or any dialect's spelling."""
-    for cls in _REGISTRY.values():
-        if name == cls.name or name in cls.names.values():
-            return cls
+    """Return the instruction called `name` in the hardware's or any dialect's spelling.
+
+    Of several, it is the one that was declared first.
+    """
+    if name in _REGISTRY:
+        return _REGISTRY[name]
+    for cls, _ in _SPELLINGS.get(name, ()):
+        return cls
     raise refuse("instruction", "be one that is declared", repr(name))

@@ -4,10 +4,20 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
-from cubecore.isa.registers import CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT, Registers
+from cubecore.isa.registers import (
+    CTRL_CAST_BIT,
+    CTRL_CAST_WRAPS_BIT,
+    CTRL_FLOAT_IEEE_BIT,
+    CTRL_INT_SATURATE_BIT,
+    CTRL_MASK_COUNTS_BIT,
+    Registers,
+)
 from cubecore.isa.spec import Cost, Instruction, Pipe, choice, instruction, param
 
-_CTRL_BITS = {CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT}
+_CTRL_BITS = {
+    *(CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT, CTRL_MASK_COUNTS_BIT),
+    *(CTRL_CAST_WRAPS_BIT, CTRL_CAST_BIT),
+}
 
 
 @instruction(
@@ -15,9 +25,16 @@ _CTRL_BITS = {CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT}
     Pipe.S,
     names={"c_api": "asc_set_ctrl", "cpp": "SetCtrlSpr"},
     source="asc-devkit, asc_set_ctrl; spec/isa_semantics.md 2.5",
+    uncertain=(
+        "the initial value of every bit is 0; that of CTRL[60] is documented for 3510 alone",
+    ),
 )
 class SetCtrl(Instruction):
-    """Replace CTRL; the model knows bits 48 (float infinities) and 53 (integer saturation)."""
+    """Replace CTRL.
+
+    The model knows bits 48 (infinities in half), 53 (integer saturation), 56 (the mask counts) and,
+    under bit 60, 59 (conversions to integers keep the low bits).
+    """
 
     value: int = param(0, 2**64 - 1, "the register")
 
@@ -26,11 +43,13 @@ class SetCtrl(Instruction):
         return replace(registers, ctrl=self.value)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Only modelled bits may be set; mask mode (56) has instructions of its own."""
+        """Only modelled bits may be set."""
         other = sorted(b for b in range(64) if self.value >> b & 1 and b not in _CTRL_BITS)
         if not other:
             return []
-        return [Violation("set_ctrl.value", "set no bit but 48 and 53", f"bits {other}")]
+        return [
+            Violation("set_ctrl.value", "set no bit but 48, 53, 56, 59 and 60", f"bits {other}")
+        ]
 
 
 @instruction(

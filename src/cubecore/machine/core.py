@@ -1,6 +1,6 @@
 """One core: its local memories and registers, and the record of what it issued."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,10 +90,16 @@ class Core:
         found = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
             found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
-        for violation in found:
+        return self.report(found, template, where)
+
+    def report(
+        self, violations: Sequence[Violation], template: Instruction, where: Location
+    ) -> bool:
+        """Log violations; return whether there were none."""
+        for violation in violations:
             finding = Finding("parameter", str(violation), template.name, where, str(self.id))
             self.log.add(finding, violation.subject)
-        return not found
+        return not violations
 
     def flush(self) -> None:
         """Execute everything recorded."""
@@ -107,6 +113,11 @@ class Core:
         if not late:
             return lambda *addresses: record(template, addresses, where)
         return lambda *values: record(issue.bound(values[:late]), values[late:], where)
+
+    def scalars(self, template: Instruction) -> tuple[int, ...]:
+        """Return what the scalar unit reads from the core's registers, after flushing."""
+        self.flush()
+        return template.result(self.registers)
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer (or the bits of the float) that memory holds at `address`.

@@ -11,18 +11,25 @@ from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.findings import Finding
-from cubecore.machine.memory import Buffer
+from cubecore.machine.memory import Array, Buffer
 
 Placed = tuple[Operand, Buffer, int]
 
 
-@lru_cache(maxsize=4096)
 def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     """Return the lowest and the highest element offset that the mask lets through, or None."""
+    # what values steer is never met twice: it would only fill the cache
+    return (_find_reach if template.steering else _reach)(template, operand)
+
+
+def _find_reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     offsets = template.offsets(operand)
-    active = template.active()
+    active = template.active(operand)
     touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
     return None if touched.size == 0 else (int(touched.min()), int(touched.max()))
+
+
+_reach = lru_cache(maxsize=4096)(_find_reach)
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -42,10 +49,28 @@ def execute(core: Core, recorded: Recorded) -> None:
     operands = resolved.operands()
     if not operands:
         return
-    placed = [_place(core, resolved, o, a, where) for o, a in zip(operands, addresses, strict=True)]
-    complete = [p for p in placed if p is not None]
-    if len(complete) == len(placed):
+    places = dict(zip((o.name for o in operands), resolved.places(addresses), strict=True))
+    placed: dict[str, Placed | None] = {}
+    if resolved.steering:
+        for operand in operands:
+            if operand.name in resolved.steering:
+                placed[operand.name] = _place(core, resolved, operand, places[operand.name], where)
+        steering = [p for p in placed.values() if p is not None]
+        if len(steering) < len(placed):
+            return
+        resolved = resolved.located({o.name: _read(resolved, o, b, a) for o, b, a in steering})
+        if not core.report(resolved.preconditions(core.chip), resolved, where):
+            return
+    for operand in operands:
+        if operand.name not in placed:
+            placed[operand.name] = _place(core, resolved, operand, places[operand.name], where)
+    complete = [p for o in operands if (p := placed[o.name]) is not None]
+    if len(complete) == len(operands):
         (_move if resolved.copies else _compute)(core, resolved, complete, where)
+
+
+def _read(template: Instruction, operand: Operand, buffer: Buffer, address: int) -> Array:
+    return buffer.read(address, template.offsets(operand.name), template.element(operand))
 
 
 def _place(
@@ -131,26 +156,58 @@ def _compute(core: Core, template: Instruction, placed: list[Placed], where: Loc
 
 
 def _feeds_itself(template: Instruction, placed: list[Placed]) -> bool:
-    """Whether bytes that the instruction writes are bytes that it reads."""
-    spans = {True: [], False: []}  # type: dict[bool, list[tuple[Buffer, int, int]]]
-    for operand, buffer, address in placed:
+    """Whether bytes that one repeat writes are bytes that another reads."""
+    for to, target, address in placed:
+        if not to.access.writes:
+            continue
+        for source, buffer, start in placed:
+            if not source.access.reads or target is not buffer:
+                continue
+            if to is source:
+                if not _distinct(template, to.name):
+                    return True
+            elif not (
+                _apart(template, (to, address), (source, start))
+                or (address == start and _lane_by_lane(template, to.name, source.name))
+            ):
+                return True
+    return False
+
+
+def _apart(template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]) -> bool:
+    """Whether the bytes that two operands reach over do not meet."""
+    spans = []
+    for operand, address in (to, source):
         touched = reach(template, operand.name)
-        if touched is not None:
-            start, end = template.element(operand).extent_bytes(*touched)
-            spans[operand.access.writes].append((buffer, address + start, address + end))
-    return any(
-        to is source and start < source_end and source_start < end
-        for to, start, end in spans[True]
-        for source, source_start, source_end in spans[False]
-    )
+        if touched is None:
+            return True
+        low, high = template.element(operand).extent_bytes(*touched)
+        spans.append((address + low, address + high))
+    (start, end), (other, other_end) = spans
+    return end <= other or other_end <= start
+
+
+@lru_cache(maxsize=4096)
+def _distinct(template: Instruction, operand: str) -> bool:
+    """Whether an operand touches each of its elements once."""
+    offsets, active = template.offsets(operand), template.active(operand)
+    touched = offsets.reshape(-1) if active is None else offsets[active]
+    return np.unique(touched).size == touched.size
+
+
+@lru_cache(maxsize=4096)
+def _lane_by_lane(template: Instruction, to: str, source: str) -> bool:
+    """Whether two operands at one address touch the same elements in one order, each once."""
+    sizes = {template.element(o).bits for o in template.operands() if o.name in {to, source}}
+    same = np.array_equal(template.offsets(to), template.offsets(source))
+    return len(sizes) == 1 and same and _distinct(template, to)
 
 
 def _compute_part(
     core: Core, template: Instruction, placed: list[Placed], part: slice, where: Location
 ) -> None:
-    everything = template.active()
-    active = None if everything is None else everything[part]
-    inputs, valid = {}, None
+    inputs: dict[str, Array] = {}
+    valid: NDArray[np.bool_] | None = None
     for operand, buffer, address in placed:
         if not operand.access.reads:
             continue
@@ -160,19 +217,27 @@ def _compute_part(
         if template.propagates:
             valid = ready if valid is None else valid & ready
         else:
+            active = _active(template, operand, part)
             needed = ready if active is None else ready | ~active
             _log_uninitialised(core, template, operand, needed, where)
     results = template.compute(inputs, core.registers)
+    core.registers = template.leaves(inputs, core.registers)
     for operand, buffer, address in placed:
         if operand.access.writes:
             offsets = template.offsets(operand.name)[part]
             values, known = results[operand.name], valid
+            active = _active(template, operand, part)
             if active is not None:
                 offsets, values = offsets[active], values[active]
                 known = None if valid is None else valid[active]
             element = template.element(operand)
             buffer.write(address, offsets, element, values)
             buffer.mark(address, offsets, element, known)
+
+
+def _active(template: Instruction, operand: Operand, part: slice) -> NDArray[np.bool_] | None:
+    active = template.active(operand.name)
+    return None if active is None else active[part]
 
 
 def _log_uninitialised(

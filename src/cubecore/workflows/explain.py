@@ -1,5 +1,6 @@
 """explain: a rule or an instruction, from its declaration."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from inspect import getdoc
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from cubecore.chips import chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
-from cubecore.isa.spec import Instruction
+from cubecore.isa.spec import Instruction, spellings
 from cubecore.tiling.rules import explain as explain_rule
 from cubecore.tiling.rules import rules
 
@@ -38,13 +39,13 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
     for cls in instructions().values():
-        if name in (cls.name, *cls.names.values()):
+        if name in (cls.name, *cls.names.values(), *cls.variants):
             text = describe(cls)
             if target is not None:
                 has = "has" if target.arch in cls.archs else "is not known to have"
                 text += f"{target.name} {has} it.\n"
             return Explanation(cls.name, "instruction", text)
-    known = [*ids, *instructions(), *(n for c in instructions().values() for n in c.names.values())]
+    known = [*ids, *spellings()]
     raise refuse("NAME", "be a rule or an instruction", repr(name), did_you_mean(name, known))
 
 
@@ -61,11 +62,17 @@ def describe(cls: type[Instruction]) -> str:
         meta = field.metadata
         if "doc" in meta:
             lines.append(f"  {field.name:<22}{meta['doc']}{_range(meta)}")
-    spellings = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
-    lines += ["", f"Names: {spellings}" if spellings else "Names: none in other dialects"]
+    named = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
+    lines += ["", f"Names: {named}" if named else "Names: none in other dialects"]
+    for variant, fixed in cls.variants.items():
+        lines.append(f"Also: c_api {variant} with {_settings(fixed)}")
     lines += [f"Uncertain: {text}" for text in cls.uncertain]
     lines.append(f"From: {cls.source}")
     return "\n".join(lines) + "\n"
+
+
+def _settings(fixed: Mapping[str, Any]) -> str:
+    return ", ".join(f"{parameter} {value}" for parameter, value in fixed.items())
 
 
 def _range(meta: Any) -> str:

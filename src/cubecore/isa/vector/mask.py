@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.registers import Registers
+from cubecore.isa.registers import CTRL_MASK_COUNTS_BIT, Registers
 from cubecore.isa.spec import Instruction, Pipe, instruction, param
 
 REPEAT_BYTES = 256
@@ -24,6 +24,11 @@ class Lanes:
     def count(self) -> int:
         """Elements in counter mode: the low 32 bits."""
         return self.low & 0xFFFFFFFF
+
+    @property
+    def bits(self) -> int:
+        """The 128 mask bits as one number."""
+        return self.low | self.high << 64
 
     def repeats(self, stated: int, lanes: int) -> int:
         """Return the repeats: as stated, or in counter mode as many as the count needs."""
@@ -71,7 +76,7 @@ class SetMaskNorm(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Leave counter mode."""
-        return replace(registers, mask_counts=False)
+        return replace(registers, ctrl=registers.ctrl & ~(1 << CTRL_MASK_COUNTS_BIT))
 
 
 @instruction(
@@ -85,4 +90,4 @@ class SetMaskCount(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Enter counter mode."""
-        return replace(registers, mask_counts=True)
+        return replace(registers, ctrl=registers.ctrl | 1 << CTRL_MASK_COUNTS_BIT)

@@ -1,0 +1,65 @@
+"""A family: instructions that differ by a line of a table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import getdoc
+from types import MappingProxyType
+from typing import Any
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.spec import Pipe, instruction, types
+from cubecore.isa.vector.repeated import Repeated
+
+HALF_AND_FLOAT = ("float16", "float32")
+ARITHMETIC = ("int16", "float16", "int32", "float32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One line of a family's table.
+
+    `doc` says in one sentence what it computes; `does` computes it; `types` are the element
+    types it takes. `fixed` are class attributes in which it differs from its base otherwise.
+    """
+
+    name: str
+    c_api: str
+    doc: str
+    cpp: str = ""
+    tik: str = ""
+    does: Callable[..., Any] | None = None
+    types: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Its names by dialect."""
+        named = {"c_api": self.c_api, "cpp": self.cpp, "tik": self.tik}
+        return {dialect: name for dialect, name in named.items() if name}
+
+
+def declare(base: type[Any], member: Member, module: str, *, source: str = "") -> Any:
+    """Declare the instruction that `member` makes of `base`; `source` adds to its page's."""
+    body: dict[str, Any] = {
+        "__doc__": "\n\n".join((f"{member.doc}.", getdoc(base) or "", getdoc(Repeated) or "")),
+        "__module__": module,
+        **member.fixed,
+    }
+    if member.does is not None:
+        body["function"] = staticmethod(member.does)
+    if member.types:
+        body["__annotations__"] = {"dtype": ElementType}
+        body["dtype"] = types("element type", *member.types)
+    page = f"asc-devkit, {member.c_api} (2201); seed 003"
+    declared = instruction(
+        member.name,
+        Pipe.V,
+        names=member.names,
+        source=f"{page}; {source}" if source else page,
+        uncertain=member.uncertain,
+        variants=member.variants,
+    )
+    class_name = "".join(part.capitalize() for part in member.name.split("_"))
+    return declared(type(class_name, (base,), body))

@@ -1,0 +1,118 @@
+"""Conversions between number formats in every rounding mode.
+
+Everything is exact until the one rounding: values come as float64 (or as int64, of which float64
+would lose bits) and leave in the target type.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType
+from cubecore.numerics import largest_finite, round_float, wrap
+
+Array = NDArray[Any]
+
+ROUNDINGS = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
+"""The vendor's modes: nearest with ties to even (none and rint) or away from zero (round), towards
+minus infinity, plus infinity or zero, and inexact to odd."""
+_SIGNIFICANT_BITS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
+"""Bits of the significand, the leading one included, and the exponent of the smallest number."""
+
+
+def to_integral(values: Array, rounding: str) -> Array:
+    """Return float64 `values` rounded to integral values; infinities and NaN stay."""
+    match rounding:
+        case "none" | "rint":
+            return np.rint(values)
+        case "round":
+            whole = np.trunc(values)
+            with np.errstate(invalid="ignore"):  # infinity minus itself
+                away = np.abs(values - whole) >= 0.5
+            return np.asarray(whole + np.copysign(away, values))
+        case "floor":
+            return np.floor(values)
+        case "ceil":
+            return np.ceil(values)
+        case "trunc":
+            return np.trunc(values)
+    assert rounding == "odd", rounding
+    low = np.floor(values)
+    with np.errstate(invalid="ignore"):
+        even = np.fmod(low, 2) == 0
+    return np.asarray(low + ((low != values) & even & np.isfinite(values)))
+
+
+def to_integer(values: Array, target: ElementType, rounding: str, *, wraps: bool) -> Array:
+    """Return float64 `values` in the integer type `target`.
+
+    NaN: 0. Infinity: the largest or smallest integer. Beyond the range: the same, or with `wraps`
+    the low bits of the exact integer.
+    """
+    low, high = integer_range(target)
+    integral = to_integral(np.asarray(values, np.float64), rounding)
+    below, above = integral < float(low), integral >= float(high + 1)
+    if wraps:
+        below, above = below & np.isinf(integral), above & np.isinf(integral)
+    span = 2.0**64
+    inside = np.where(np.isfinite(integral) & ~below & ~above, integral, 0.0)
+    folded = np.fmod(inside, span)
+    folded = np.where(folded >= span / 2, folded - span, folded)
+    folded = np.where(folded < -span / 2, folded + span, folded)
+    exact = np.where(below, low, np.where(above, high, folded.astype(np.int64)))
+    return wrap(exact, target)
+
+
+def integer_range(target: ElementType) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer type, 4-bit ones too."""
+    if target.kind == "uint":
+        return 0, 2**target.bits - 1
+    return -(2 ** (target.bits - 1)), 2 ** (target.bits - 1) - 1
+
+
+def to_float(values: Array, target: ElementType, rounding: str, *, finite: bool) -> Array:
+    """Return float64 or int64 `values` rounded in the float type `target`.
+
+    NaN: 0 if `finite`, else NaN. What rounds beyond the largest finite value becomes infinite, in
+    every mode; infinities become the largest finite value of their sign if `finite`.
+    """
+    exact = _odd_float64(values) if values.dtype == np.int64 else np.asarray(values, np.float64)
+    bits, lowest = _SIGNIFICANT_BITS[target.name]
+    _, exponent = np.frexp(np.where(np.isfinite(exact), exact, 0.0))
+    unit = np.ldexp(1.0, np.maximum(exponent - bits, lowest))
+    rounded = np.copysign(to_integral(exact / unit, rounding) * unit, exact)
+    largest = largest_finite(target)
+    over = np.abs(rounded) > largest
+    if finite:
+        rounded = np.where(np.isnan(rounded), 0.0, np.clip(rounded, -largest, largest))
+    else:
+        rounded = np.where(over, np.copysign(np.inf, rounded), rounded)
+    return np.asarray(rounded).astype(target.numpy)
+
+
+def _odd_float64(values: Array) -> Array:
+    """Return int64 `values` in float64, those that need more than 53 bits with an odd last bit.
+
+    A later rounding to fewer bits, in any mode, is then as good as one from the integer.
+    """
+    size = np.where(values < 0, 0 - values.astype(np.uint64), values.astype(np.uint64))
+    drop = np.uint64(11)  # 64 - 53
+    wide = size >> np.uint64(53) != 0
+    kept = size >> drop
+    kept = kept | (kept << drop != size).astype(np.uint64)
+    whole = np.where(wide, np.ldexp(kept.astype(np.float64), int(drop)), size.astype(np.float64))
+    return np.where(values < 0, -whole, whole)
+
+
+def bits_of(value: float, element: ElementType) -> int:
+    """Return the bits of a scalar in `element`: a float rounded to it, an integer's low bits."""
+    if element.kind == "float":
+        scalar = round_float(np.array(value, np.float64), element, finite=False)
+        return int(scalar.view(f"u{element.size_bytes}"))
+    return int(value) & ((1 << element.bits) - 1)
+
+
+def value_of(bits: int, element: ElementType) -> Array:
+    """Return the scalar of type `element` that `bits` (or an integer) stand for, 0-dimensional."""
+    return np.array(bits & (2**element.bits - 1), f"u{element.size_bytes}").view(element.numpy)
