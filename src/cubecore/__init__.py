@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cubecore.chips import chip
     from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
     from cubecore.tiling.export import load_tiling
+    from cubecore.tiling.mx import MxTypePara
     from cubecore.tiling.problem import Problem
     from cubecore.tiling.struct import TCubeTiling
     from cubecore.workflows.check import check
@@ -28,6 +29,7 @@ _HOMES = {
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
     "load_tiling": "cubecore.tiling.export",
+    "MxTypePara": "cubecore.tiling.mx",
     "Problem": "cubecore.tiling.problem",
     "TCubeTiling": "cubecore.tiling.struct",
     "check": "cubecore.workflows.check",
@@ -40,6 +42,7 @@ _HOMES = {
 
 __all__ = [
     "CubecoreError",
+    "MxTypePara",
     "NoLegalTilingError",
     "Problem",
     "RequestError",

@@ -15,7 +15,7 @@ from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.problem import Epilogue, Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.rules_buffers import l1_capacity
+from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.struct import TCubeTiling
 from harness import A2, expected, issued, listing, make_tiling, run_matmul, tensor_of
 from kernels.cases import (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.chips.products import combinations
+from cubecore.tiling.mx import MxTypePara
 from cubecore.tiling.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
 from cubecore.tiling.rules import check_tiling, legal_mask, rule_named, rules
@@ -36,6 +37,10 @@ FIELDS = {
     **dict.fromkeys(("stepKa", "stepKb"), st.integers(-1, 40)),
     **dict.fromkeys(("isBias", "iterateOrder"), st.integers(-1, 3)),
     **dict.fromkeys(("dbL0A", "dbL0B", "dbL0C"), st.integers(-1, 4)),
+    "mxTypePara": st.one_of(
+        st.integers(-(2**31), 2**31 - 1),
+        st.tuples(*[st.integers(1, 6)] * 4).map(lambda f: MxTypePara(*f).pack()),
+    ),
 }
 CHANGES = st.fixed_dictionaries({}, optional=FIELDS)
 

@@ -18,8 +18,9 @@ from cubecore.tiling.rules import (
 from tiling.cases import B3, problem, stack, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS
+from tiling.pairs_mx import PAIRS as SCALED
 
-PAIRS = (*PLAIN, *FORMATS)
+PAIRS = (*PLAIN, *FORMATS, *SCALED)
 
 
 def judged(rule_id, case):

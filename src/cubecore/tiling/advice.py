@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules_buffers import l1_capacity
+from cubecore.tiling.problem import SCALE_GROUP
+from cubecore.tiling.rule_model import TABLES, Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
+from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.units import ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)
@@ -17,6 +18,8 @@ ROWS = {
     "DOUBLE-BUFFER-B1": ("000/rec/depthB1", "001/rec/depthB1"),
     "K-FULL-LOAD": ("000/rec/k-full-load", "001/rec/k-full-load"),
     "INTRINSICS-CHECK": ("000/t1/M",),
+    "MX-SCALE-PADDING": ("000/t2/mx",),
+    "MX-TYPE-PARA-UNUSED": ("000/t1/mxTypePara",),
 }
 """The seed rows that each piece of advice carries; the others are cubecore's own."""
 
@@ -38,14 +41,19 @@ def advise(case: Case) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_cores(case), *_intrinsics(case)]
+    found = [*_cores(case), *_intrinsics(case), *_scales(case)]
     if min(sizes) > 0:
         found += [*_reserved(case), *_buffers(t), *_blocks(case)]
-    edition = "seed " + case.edition
-    return tuple(
-        Advice(name, text, f"{edition}, recommended values" if name in ROWS else "cubecore")
-        for name, text in found
-    )
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+
+
+def _source(name: str, edition: str) -> str:
+    """Return the seed and table that say so in `edition`; else the advice is our own."""
+    for row in ROWS.get(name, ()):
+        seed, table, _ = row.split("/")
+        if seed == edition:
+            return f"seed {seed}, {TABLES[table]}"
+    return "cubecore"
 
 
 def _cores(case: Case) -> Iterator[tuple[str, str]]:
@@ -67,6 +75,17 @@ def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
         if value > ND_INNER_LIMIT:
             text = f"{name} = {value} is longer than {ND_INNER_LIMIT}, a stored row of {operand}"
             yield "INTRINSICS-CHECK", f"{text}: enable intrinsicsCheck in MatmulConfig"
+
+
+def _scales(case: Case) -> Iterator[tuple[str, str]]:
+    p, t = case.problem, case.tiling
+    groups = ceil_div(t.singleCoreK, SCALE_GROUP)
+    if p.mx and {p.pos_a, p.pos_b} == {"GM"} and groups % 2:
+        text = f"ceil(singleCoreK / {SCALE_GROUP}) = {groups} is odd"
+        yield "MX-SCALE-PADDING", f"{text}: store scaleA and scaleB with a 0 more along K"
+    if t.mxTypePara and not (p.mx and p.template == "MDL"):
+        why = f"the {p.template} template" if p.mx else "a product without scales"
+        yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
 
 
 def _reserved(case: Case) -> Iterator[tuple[str, str]]:

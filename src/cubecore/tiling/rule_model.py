@@ -20,7 +20,7 @@ import numpy as np
 from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
-from cubecore.tiling.problem import Problem
+from cubecore.tiling.problem import SCALE_GROUP, Problem
 from cubecore.tiling.struct import INT32_MAX, INT32_MIN
 from cubecore.units import FRACTAL_ROWS, align_up
 
@@ -83,6 +83,13 @@ class Case:
     def k_align(self) -> int:
         """Elements that K comes in on chip: C0 of the inputs."""
         return max(self.a.c0, self.b.c0)
+
+    @cached_property
+    def base_k_multiple(self) -> int:
+        """A multiple of baseK that no alignment rule of this reading refuses."""
+        if self.problem.mx:
+            return max(self.k_align, 2 * SCALE_GROUP)
+        return max(self.k_align if self.effective else 1, FRACTAL_ROWS)
 
     def k_is_inner(self, operand: str) -> bool:
         """Whether K is the contiguous axis of operand "a" or "b" as it is stored."""
@@ -224,7 +231,7 @@ def shrink(case: Case, measure: Measurer, fields: Iterable[tuple[str, int]]) -> 
         if value is not None:
             return Remedy(f"largest {name} here is {value}", {name: value})
     least = dict(choices)
-    if _satisfied(case.with_tiling(least), measure):
+    if satisfied(case.with_tiling(least), measure):
         return Remedy("set " + " and ".join(f"{n} to {v}" for n, v in least.items()), least)
     return None
 
@@ -233,7 +240,7 @@ def set_fields(case: Case, measure: Measurer, **changes: int) -> Remedy | None:
     """Return the remedy that sets `changes`, if int32 holds them and `measure` then holds."""
     if not all(INT32_MIN <= value <= INT32_MAX for value in changes.values()):
         return None
-    if not _satisfied(case.with_tiling(changes), measure):
+    if not satisfied(case.with_tiling(changes), measure):
         return None
     return Remedy("set " + " and ".join(f"{n} to {v}" for n, v in changes.items()), changes)
 
@@ -250,7 +257,8 @@ def spelled(name: str, value: int, padded: int) -> str:
     return str(padded) if value == padded else f"{padded} ({name} {value} padded)"
 
 
-def _satisfied(case: Case, measure: Measurer) -> bool:
+def satisfied(case: Case, measure: Measurer) -> bool:
+    """Whether `measure` holds for `case`, or has nothing to say about it."""
     measured = measure(case)
     return measured is None or bool(measured.holds())
 
@@ -263,7 +271,7 @@ def _largest(case: Case, measure: Measurer, name: str, multiple: int) -> int | N
     low, high = 0, (getattr(case.tiling, name) - 1) // multiple
     while low < high:
         middle = (low + high + 1) // 2
-        if _satisfied(case.with_tiling({name: middle * multiple}), measure):
+        if satisfied(case.with_tiling({name: middle * multiple}), measure):
             low = middle
         else:
             high = middle - 1

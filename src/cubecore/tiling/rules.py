@@ -15,14 +15,21 @@ from numpy.typing import NDArray
 
 from cubecore.chips import Chip
 from cubecore.errors import did_you_mean, refuse
-from cubecore.tiling import rules_blocks, rules_buffers, rules_extents, rules_formats
+from cubecore.tiling import (
+    rules_blocks,
+    rules_buffers,
+    rules_extents,
+    rules_formats,
+    rules_l1,
+    rules_mx,
+)
 from cubecore.tiling.advice import Advice, advise
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case, Measure, Remedy, Rule, registered
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import validate
 
-RULE_MODULES = (rules_extents, rules_formats, rules_blocks, rules_buffers)
+RULE_MODULES = (rules_extents, rules_formats, rules_blocks, rules_mx, rules_buffers, rules_l1)
 """The modules that declare rules; a rule elsewhere is one more module here."""
 
 NOT_CHECKED: Mapping[str, str] = MappingProxyType(

@@ -20,7 +20,8 @@ MAD_EXTENT_LIMIT = 4095
 """Largest m, n and k of one Mmad (seed 002, table 3)."""
 
 
-def _alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Measure:
+def alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Measure:
+    """Measure whether a field is a multiple; the remedy is the nearest one."""
     value = getattr(case.tiling, field)
     return Measure(
         used=value,
@@ -35,13 +36,13 @@ def _alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Meas
 @rule("BASE-M-ALIGNMENT", "baseM in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
 def base_m_alignment(case: Case) -> Measure:
     """Hold baseM to a multiple of 16, in both readings and editions."""
-    return _alignment(case, "baseM", FRACTAL_ROWS, base_m_alignment)
+    return alignment(case, "baseM", FRACTAL_ROWS, base_m_alignment)
 
 
 @rule("BASE-N-ALIGNMENT", "baseN in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
 def base_n_alignment(case: Case) -> Measure:
     """Hold baseN to a multiple of 16, in both readings and editions."""
-    return _alignment(case, "baseN", FRACTAL_ROWS, base_n_alignment)
+    return alignment(case, "baseN", FRACTAL_ROWS, base_n_alignment)
 
 
 @rule("BASE-K-ALIGNMENT", "baseK in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
@@ -53,7 +54,7 @@ def base_k_alignment(case: Case) -> Measure:
     """
     plain = not case.problem.trans_a and case.problem.trans_b
     multiple = case.k_align if case.edition == "001" or plain else FRACTAL_ROWS
-    return _alignment(case, "baseK", multiple, base_k_alignment)
+    return alignment(case, "baseK", multiple, base_k_alignment)
 
 
 def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer) -> Measure:

@@ -1,4 +1,4 @@
-"""Rules about buffers: L0A, L0B, L0C, BiasTable and L1 (seeds 000 and 001, tables 1 and 2).
+"""Rules about buffers: L0A, L0B, L0C and BiasTable (seeds 000 and 001, tables 1 and 2).
 
 The effective reading is what our kernel and the hardware need: a full buffer is legal, and blocks
 count as they lie on chip, an operand's stored rows padded to C0 and the other axis to 16. The
@@ -8,22 +8,26 @@ documented reading is the letter: a strict bound, nothing padded.
 from typing import Any
 
 from cubecore.tiling.rule_model import Case, Measure, rule, shrink, spelled
-from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up
 
 
-def _bound(case: Case) -> str:
+def bound(case: Case) -> str:
+    """Return the relation of what is used to the size: strict in the letter."""
     return "<=" if case.effective else "<"
 
 
-def _k_extent(case: Case) -> Any:
+def k_extent(case: Case) -> Any:
+    """Return baseK as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseK, case.k_align) if case.effective else case.tiling.baseK
 
 
-def _row_extent(case: Case) -> Any:
+def row_extent(case: Case) -> Any:
+    """Return baseM as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseM, case.row_align) if case.effective else case.tiling.baseM
 
 
-def _column_extent(case: Case) -> Any:
+def column_extent(case: Case) -> Any:
+    """Return baseN as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseN, case.column_align) if case.effective else case.tiling.baseN
 
 
@@ -39,12 +43,11 @@ def l0a_capacity(case: Case) -> Measure:
     documented: less than the buffer, nothing padded; both editions agree.
     """
     t = case.tiling
-    rows, k = _row_extent(case), _k_extent(case)
-    step_k = max(case.k_align if case.effective else 1, FRACTAL_ROWS)
+    rows, k = row_extent(case), k_extent(case)
     return Measure(
         used=case.a.bytes_of(t.dbL0A * rows * k),
         limit=case.chip.l0a_bytes,
-        relation=_bound(case),
+        relation=bound(case),
         unit="B",
         authority=case.chip.name,
         terms=lambda: (
@@ -52,7 +55,9 @@ def l0a_capacity(case: Case) -> Measure:
             f" x {case.a}"
         ),
         remedy=lambda: shrink(
-            case, l0a_capacity, (("baseK", step_k), ("baseM", FRACTAL_ROWS), ("dbL0A", 1))
+            case,
+            l0a_capacity,
+            (("baseK", case.base_k_multiple), ("baseM", FRACTAL_ROWS), ("dbL0A", 1)),
         ),
     )
 
@@ -69,12 +74,11 @@ def l0b_capacity(case: Case) -> Measure:
     documented: less than the buffer, nothing padded; both editions agree.
     """
     t = case.tiling
-    columns, k = _column_extent(case), _k_extent(case)
-    step_k = max(case.k_align if case.effective else 1, FRACTAL_ROWS)
+    columns, k = column_extent(case), k_extent(case)
     return Measure(
         used=case.b.bytes_of(t.dbL0B * columns * k),
         limit=case.chip.l0b_bytes,
-        relation=_bound(case),
+        relation=bound(case),
         unit="B",
         authority=case.chip.name,
         terms=lambda: (
@@ -82,7 +86,9 @@ def l0b_capacity(case: Case) -> Measure:
             f" x {case.b}"
         ),
         remedy=lambda: shrink(
-            case, l0b_capacity, (("baseK", step_k), ("baseN", FRACTAL_ROWS), ("dbL0B", 1))
+            case,
+            l0b_capacity,
+            (("baseK", case.base_k_multiple), ("baseN", FRACTAL_ROWS), ("dbL0B", 1)),
         ),
     )
 
@@ -102,7 +108,7 @@ def l0c_capacity(case: Case) -> Measure:
     return Measure(
         used=case.accumulator.bytes_of(t.dbL0C * t.baseM * t.baseN),
         limit=case.chip.l0c_bytes,
-        relation=_bound(case),
+        relation=bound(case),
         unit="B",
         authority=case.chip.name,
         terms=lambda: f"{t.dbL0C} x {t.baseM} x {t.baseN} x {case.accumulator}",
@@ -135,70 +141,9 @@ def bias_table_capacity(case: Case) -> Measure | None:
     return Measure(
         used=held.bytes_of(t.baseN),
         limit=size,
-        relation=_bound(case),
+        relation=bound(case),
         unit="B",
         authority=case.chip.name,
         terms=lambda: f"{t.baseN} x {held}",
         remedy=lambda: shrink(case, bias_table_capacity, (("baseN", FRACTAL_ROWS),)),
-    )
-
-
-@rule(
-    "L1-CAPACITY",
-    "A's and B's blocks, and bias, fit L1",
-    rows=("000/t2/l1-capacity", "001/t2/l1-capacity"),
-)
-def l1_capacity(case: Case) -> Measure:
-    """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the size of L1.
-
-    effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
-    baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them.
-    The size is the physical one: the vendor's published kernel fills it, though the tiling library
-    leaves some bytes free (the documented readings hold to those).
-    documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
-    not, as printed, without the factor C0; bias counts. documented 001: plain products; no bias.
-    """
-    t = case.tiling
-    bias = case.problem.bias_type
-    rows, columns, k = _row_extent(case), _column_extent(case), _k_extent(case)
-    as_printed = not case.effective and case.edition == "000"
-    divides_rows = as_printed and case.problem.trans_a
-    divides_columns = as_printed and not case.problem.trans_b
-    if divides_rows:
-        rows = ceil_div(t.baseM, case.a.c0)
-    if divides_columns:
-        columns = ceil_div(t.baseN, case.b.c0)
-    counts_bias = bias is not None and (case.effective or as_printed)
-    used = case.a.bytes_of(t.depthA1 * rows * k) + case.b.bytes_of(t.depthB1 * columns * k)
-    if bias is not None and counts_bias:
-        used = used + bias.bytes_of(t.baseN)
-
-    def terms() -> str:
-        """Spell the sum."""
-        m = f"ceil({t.baseM} / {case.a.c0})" if divides_rows else spelled("baseM", t.baseM, rows)
-        n = f"ceil({t.baseN} / {case.b.c0})" if divides_columns else ""
-        n = n or spelled("baseN", t.baseN, columns)
-        text = f"{t.depthA1} x {m} x {k} x {case.a} + {t.depthB1} x {k} x {n} x {case.b}"
-        return f"{text} + {t.baseN} x {bias}" if counts_bias else text
-
-    return Measure(
-        used=used,
-        limit=case.chip.l1_bytes if case.effective else case.chip.l1_user_bytes,
-        relation="<=",
-        unit="B",
-        authority=case.chip.name,
-        terms=terms,
-        remedy=lambda: shrink(
-            case,
-            l1_capacity,
-            (
-                ("depthA1", max(t.stepM * t.stepKa, 1)),
-                ("depthB1", max(t.stepN * t.stepKb, 1)),
-                ("baseK", max(case.k_align, FRACTAL_ROWS)),
-                ("baseM", FRACTAL_ROWS),
-                ("baseN", FRACTAL_ROWS),
-                ("depthA1", 1),
-                ("depthB1", 1),
-            ),
-        ),
     )

@@ -27,7 +27,7 @@ def _padded(case: Case, field: str, extent: int) -> Remedy | None:
     return Remedy(f"pad {key} to {extent}", fields, {key: extent})
 
 
-def _padded_k(case: Case, share: int) -> Remedy | None:
+def padded_k(case: Case, share: int) -> Remedy | None:
     """Return the remedy that gives a core `share` of K and pads the operands behind it."""
     if share > INT32_MAX:
         return None
@@ -76,7 +76,7 @@ def _nz_share(case: Case, operand: str, field: str, rule_fn: Measurer) -> Measur
         """Return the next multiple; where it is beyond K, K is padded with it."""
         wanted = align_up(max(value, 1), multiple)
         if along_k and wanted > case.problem.shared_k:
-            return _padded_k(case, wanted)
+            return padded_k(case, wanted)
         return set_fields(case, rule_fn, **{field: wanted})
 
     return Measure(
@@ -159,7 +159,7 @@ def _is_even(case: Case, operand: str, names: tuple[str, str], rule_fn: Measurer
         if not is_share:
             return _padded(case, field, even)
         if field == "singleCoreK" and even > case.problem.shared_k:
-            return _padded_k(case, even)
+            return padded_k(case, even)
         return set_fields(case, rule_fn, **{field: even})
 
     return Measure(

@@ -21,7 +21,7 @@ from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask, rule_named
 from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
-from cubecore.tiling.rules_buffers import l1_capacity
+from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
 
