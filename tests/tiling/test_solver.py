@@ -212,7 +212,7 @@ def test_what_cannot_be_planned_is_refused_before_any_search():
         ({"l0a_bytes": 256}, "L0A-CAPACITY (A's base blocks fit L0A)"),
         ({"l0b_bytes": 256}, "L0B-CAPACITY (B's base blocks fit L0B)"),
         ({"l0c_bytes": 512}, "L0C-CAPACITY (C's base blocks fit L0C)"),
-        ({"l1_user_bytes": 600}, "L1-CAPACITY (A's and B's blocks, and bias, fit L1)"),
+        ({"l1_user_bytes": 600}, "L1-CAPACITY (A's and B's blocks, bias and scales fit L1)"),
     ],
 )
 def test_no_legal_tiling_names_the_rule(changes, rule):
