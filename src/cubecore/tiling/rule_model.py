@@ -184,11 +184,11 @@ class Rule:
 
     def source(self, edition: str) -> str:
         """Return the seed and table that say so in `edition`, or what else the rule rests on."""
-        for row in self.rows:
-            seed, table, _ = row.split("/", 2)
-            if seed == edition:
-                return f"seed {seed}, {TABLES[table]}"
-        return self.basis
+        places = {row.split("/")[0]: row.split("/")[1] for row in reversed(self.rows)}
+        if edition not in places and self.basis:
+            return self.basis
+        seed = edition if edition in places else self.rows[0].split("/")[0]
+        return f"seed {seed}, {TABLES[places[seed]]}"
 
 
 _REGISTRY: dict[str, Rule] = {}
