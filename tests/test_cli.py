@@ -255,7 +255,7 @@ LINES = [
         ["plan", *PROBLEM, "--set", "cube_k=3"],
         "--set cube_k must name a field with one number, got a table by name",
     ),
-    (["explain", "nothing"], "NAME must be a rule or an instruction, got 'nothing'"),
+    (["explain", "qqqqqq"], "NAME must be a rule or an instruction, got 'qqqqqq'"),
     (
         ["explain", "L0A-CAPACTY"],
         "NAME must be a rule or an instruction, got 'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
