@@ -173,7 +173,8 @@ def any_nan(bench: Bench, expected: Image, dtype: str) -> None:
     if dtype in FLOATS:
         got = bench.buffer(Mem.UB).data.view(element_type(dtype).numpy)
         wanted = np.frombuffer(expected.data, got.dtype)
-        both = np.isnan(wanted) & np.isnan(got)
+        with np.errstate(invalid="ignore"):
+            both = np.isnan(wanted) & np.isnan(got)
         wanted[both] = got[both]
 
 

@@ -67,3 +67,46 @@ _SCALAR = "isa/test_unary.py::test_every_function_of_a_source_and_a_scalar"
 add(SCALAR, TWO, _WIDE | {"value": VALUE}, _SCALAR, value=0)
 _SHIFT = _WIDE | {"distance": (0, 32), "rounds": (0, 1)}
 add(SHIFTS, TWO, _SHIFT, "isa/test_unary.py::test_every_shift", distance=1)
+
+_DIRECTED = ("rint", "round", "floor", "ceil", "trunc")
+_ANY = ("none", *_DIRECTED)
+_PAIRS = (
+    *(("f16", "f32", ("none",)), ("bf16", "f32", ("none",)), ("f32", "f16", (*_ANY, "odd"))),
+    *(("f32", "bf16", _DIRECTED), ("f32", "f32", _DIRECTED), ("f32", "s16", _DIRECTED)),
+    *(("f32", "s32", _DIRECTED), ("f32", "s64", _DIRECTED), ("f16", "s4", _ANY)),
+    *(("f16", "s8", _ANY), ("f16", "u8", _ANY), ("f16", "s16", _DIRECTED)),
+    *(("f16", "s32", _DIRECTED), ("bf16", "s32", _DIRECTED), ("s4", "f16", ("none",))),
+    *(("s8", "f16", ("none",)), ("u8", "f16", ("none",)), ("s16", "f16", _ANY)),
+    *(("s16", "f32", ("none",)), ("s32", "f32", _ANY), ("s64", "f32", _DIRECTED)),
+    *(("s32", "s16", ("none",)), ("s32", "s64", ("none",)), ("s64", "s32", ("none",))),
+)
+_OF_PAIR = {
+    "f16": "test_every_16_bit_float_to_an_integer",
+    "bf16": "test_every_16_bit_float_to_an_integer",
+    "s4": "test_every_4_bit_integer_to_half",
+    "s8": "test_every_8_bit_integer_to_half",
+    "u8": "test_every_8_bit_integer_to_half",
+    "s16": "test_every_16_bit_integer_to_half",
+    "s32": "test_integer_to_integer",
+    "s64": "test_integer_to_integer",
+    "f32": "test_float_to_an_integer",
+}
+for _from, _to, _modes in _PAIRS:
+    _name = f"vconv_{_from}2{_to}"
+    _narrow = (
+        {"dst_repeat_stride": (0, 255), "src_repeat_stride": (0, 255)} if _from == "s4" else {}
+    )
+    _test = _OF_PAIR[_from]
+    if _to in ("f16", "bf16") and _from == "f32":
+        _test = "test_float_to_a_narrower_float"
+    elif _to == "f32":
+        _test = {
+            "f16": "test_every_16_bit_float_to_float",
+            "bf16": "test_every_16_bit_float_to_float",
+            "f32": "test_float_to_an_integral_float",
+        }.get(_from, "test_integer_to_float")
+    EXAMPLES[_name] = {}
+    OPERANDS[_name] = dict.fromkeys(TWO, (UB, 32))
+    RANGES[_name] = REPEAT | _WIDE | _narrow
+    WORDS[_name, "rounding"] = _modes
+    ORACLES[_name] = f"isa/test_convert.py::{_test}"

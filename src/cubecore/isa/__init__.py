@@ -2,10 +2,11 @@
 
 from cubecore.isa import cube, fixpipe, moves, sync, system
 from cubecore.isa.spec import instruction_named, instructions
-from cubecore.isa.vector import binary, mask, unary
+from cubecore.isa.vector import binary, convert, mask, unary
 
 __all__ = [
     "binary",
+    "convert",
     "cube",
     "fixpipe",
     "instruction_named",

@@ -50,8 +50,8 @@ class Binary(BinaryStrides):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compute wide, then come back to the element type once."""
-        x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # signalling NaN, too
+            x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
             exact = type(self).function(x, y)
         return {"dst": settle(exact, self.dtype, registers)}
 

@@ -19,7 +19,8 @@ class Member:
     """One line of a family's table.
 
     `doc` says in one sentence what it computes; `does` computes it; `types` are the element
-    types it takes. `fixed` are class attributes in which it differs from its base otherwise.
+    types it takes. `fixed` are class attributes and `fields` parameters (with their types) in which
+    it differs from its base otherwise.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Member:
     uncertain: tuple[str, ...] = ()
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    fields: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, str]:
@@ -49,10 +51,13 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
     }
     if member.does is not None:
         body["function"] = staticmethod(member.does)
+    fields = dict(member.fields)
     if member.types:
-        body["__annotations__"] = {"dtype": ElementType}
-        body["dtype"] = types("element type", *member.types)
-    page = f"asc-devkit, {member.c_api} (2201); seed 003"
+        fields["dtype"] = (ElementType, types("element type", *member.types))
+    body["__annotations__"] = {name: kind for name, (kind, _) in fields.items()}
+    body |= {name: declared for name, (_, declared) in fields.items()}
+    first = member.c_api or next(iter(member.variants))
+    page = f"asc-devkit, {first} (2201); seed 003"
     declared = instruction(
         member.name,
         Pipe.V,

@@ -79,8 +79,8 @@ class Scalar(UnaryStrides):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compute wide, then come back to the element type once."""
-        scalar = wide(value_of(self.value, self.dtype), self.dtype)
         with np.errstate(all="ignore"):
+            scalar = wide(value_of(self.value, self.dtype), self.dtype)
             exact = type(self).function(wide(inputs["src"], self.dtype), scalar)
         return {"dst": settle(exact, self.dtype, registers)}
 
