@@ -13,7 +13,7 @@ from cubecore.isa.check import template_violations
 from cubecore.isa.program import Issue, Program
 from cubecore.isa.spec import Instruction, Mem, spelled
 from cubecore.isa.vector.mask import SetVectorMask
-from isa import vector_rows
+from isa import fixpipe_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -24,9 +24,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_cbuf_to_bt": {"src_type": WORD, "len_burst": 1},
     "mad": {"a_type": HALF, "b_type": HALF, "c_type": WORD, "m": 16, "k": 16, "n": 16}
     | {"c_matrix_init_val": False, "c_matrix_source": True},
-    "copy_matrix_cc_to_gm": {"src_type": WORD, "n_size": 16, "m_size": 16, "dst_stride": 256}
-    | {"src_stride": 16},
-    "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "copy_gm_to_cbuf": {"n_burst": 1, "len_burst": 1},
     "copy_gm_to_cbuf_multi_nd2nz": {"dtype": HALF, "n_value": 1, "d_value": 16}
     | {"src_d_value": 16, "dst_nz_c0_stride": 1},
@@ -48,14 +45,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_vector_mask": {"mask_high": 0, "mask_low": 1},
     "set_mask_norm": {},
     "set_mask_count": {},
-} | vector_rows.EXAMPLES
+} | (fixpipe_rows.EXAMPLES | vector_rows.EXAMPLES)
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_cbuf_to_bt": {"dst": (BT, 64), "src": (L1, 32)},
     "mad": {"c": (L0C, 1024), "a": (L0A, 512), "b": (L0B, 512), "bias": (BT, 128)},
-    "copy_matrix_cc_to_gm": {"dst": (GM, 1), "src": (L0C, 64)},
     "copy_gm_to_cbuf": {"dst": (L1, 32), "src": (GM, 1)},
     "copy_gm_to_cbuf_multi_nd2nz": {"dst": (L1, 32), "src": (GM, 1)},
     "load_cbuf_to_ca": {"dst": (L0A, 512), "src": (L1, 32)},
@@ -64,7 +60,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "load_cbuf_to_cb_transpose": {"dst": (L0B, 512), "src": (L1, 32)},
     "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
-} | vector_rows.OPERANDS
+} | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS)
 """Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
 
 BIT = (0, 1)
@@ -85,11 +81,6 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "mad": dict.fromkeys("mkn", (0, 4095))
     | {"c_matrix_init_val": BIT, "c_matrix_source": BIT}
     | {"k_direction_align": BIT},
-    "copy_matrix_cc_to_gm": {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": BIT}
-    | {"dst_stride": (1, 2**32 - 1), "src_stride": (0, 65535), "nz2nd_en": BIT}
-    | {"nd_num": (1, 65535), "src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)},
-    "set_nd_para": {"nd_num": (1, 65535), "src_nd_stride": (0, 65535)}
-    | {"dst_nd_stride": (1, 2**32 - 1)},
     "copy_gm_to_cbuf": BURSTS | GAPS,
     "copy_gm_to_ubuf": BURSTS | GAPS,
     "copy_ubuf_to_gm": BURSTS | GAPS,
@@ -109,6 +100,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
+    **fixpipe_rows.RANGES,
     **vector_rows.RANGES,
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
@@ -116,8 +108,6 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad", "unit_flag"): (0, 2, 3),
     ("mad", "hf32"): ("off", "nearest_even", "toward_zero"),
-    ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
-    ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", "F322F16", "F322BF16"),
     **dict.fromkeys(
         (
             *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
@@ -127,6 +117,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ),
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
+    **fixpipe_rows.WORDS,
     **vector_rows.WORDS,
 }
 BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm"), "datablock")
@@ -136,7 +127,6 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("mad", "a_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
     ("mad", "b_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
     ("mad", "c_type"): ("float32", "int32"),
-    ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
     **{
         (name, "dtype"): (
@@ -149,14 +139,13 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("int4", "int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
         *("float32", "int32", "uint32"),
     ),
+    **fixpipe_rows.TYPES,
     **vector_rows.TYPES,
 }
 
 ORACLES: dict[str, str] = {
     "copy_cbuf_to_bt": "isa/test_cube.py::test_l1_to_bias_table",
     "mad": "isa/test_cube.py::test_mad",
-    "copy_matrix_cc_to_gm": "isa/test_fixpipe.py::test_nz_to_nd",
-    "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
     "copy_gm_to_cbuf": "isa/test_moves.py::test_runs_of_blocks",
     "copy_gm_to_cbuf_multi_nd2nz": "isa/test_moves.py::test_nd_to_nz",
     "load_cbuf_to_ca": "isa/test_moves.py::test_fractals_to_l0",
@@ -177,6 +166,7 @@ ORACLES: dict[str, str] = {
     "set_vector_mask": "isa/test_vector.py::test_masks",
     "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
     "set_mask_count": "isa/test_vector.py::test_masks",
+    **fixpipe_rows.ORACLES,
     **vector_rows.ORACLES,
 }
 """The test that compares each instruction's effect with an independent one."""
@@ -338,7 +328,7 @@ ALIGNED = [
     (name, operand, mem, align)
     for name, row in OPERANDS.items()
     for operand, (mem, align) in row.items()
-    if align > 1
+    if align > 1 and operand != "scales"  # which set_fpc aligns
 ]
 
 

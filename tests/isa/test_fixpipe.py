@@ -58,11 +58,11 @@ def fixpipe_by_hand(bench: Bench, at: tuple[int, int], form: str, p: dict, nd=(1
                 # a row of 16 four-byte elements of L0C is 64 B
                 taken = there + matrix * nd[1] * 1024 + ((j // 16) * tall + i) * 64 + (j % 16) * 4
                 if p.get("nz2nd_en"):
-                    to = matrix * nd[2] + i * p["dst_stride"] + j
+                    to = (matrix * nd[2] + i * p["dst_stride"] + j) * size
                 else:
-                    to = (j // 16) * p["dst_stride"] + i * 16 + j % 16
+                    to = (j // 16) * p["dst_stride"] * 32 + (i * 16 + j % 16) * size
                 raw = convert(source.get(taken, 4), form, p.get("relu_pre", False))
-                after.put(here + to * size, raw, int(source.written(taken, 4)))
+                after.put(here + to, raw, int(source.written(taken, 4)))
     return after
 
 
@@ -113,11 +113,11 @@ def test_nz_to_nd(form, relu, p):
 @pytest.mark.parametrize(
     "p",
     [
-        {"n_size": 16, "m_size": 16, "dst_stride": 256, "src_stride": 16},
-        {"n_size": 48, "m_size": 30, "dst_stride": 480, "src_stride": 32},
-        {"n_size": 48, "m_size": 30, "dst_stride": 480, "src_stride": 0},
-        {"n_size": 32, "m_size": 1, "dst_stride": 16, "src_stride": 16},
-        {"n_size": 64, "m_size": 17, "dst_stride": 300, "src_stride": 40},
+        {"n_size": 16, "m_size": 16, "dst_stride": 32, "src_stride": 16},
+        {"n_size": 48, "m_size": 30, "dst_stride": 60, "src_stride": 32},
+        {"n_size": 48, "m_size": 30, "dst_stride": 61, "src_stride": 0},
+        {"n_size": 32, "m_size": 1, "dst_stride": 2, "src_stride": 16},
+        {"n_size": 64, "m_size": 17, "dst_stride": 37, "src_stride": 40},
     ],
     ids=str,
 )
@@ -162,7 +162,7 @@ def test_the_unit_flag_changes_no_value(flag):
 
 
 def test_set_nd_para_says_nothing_of_nz():
-    p = {"n_size": 16, "m_size": 16, "dst_stride": 256, "src_stride": 16}
+    p = {"n_size": 16, "m_size": 16, "dst_stride": 32, "src_stride": 16}
     bench = Bench(gm_bytes=4096)
     bench.noise(Mem.GM)
     values_in_l0c(bench, "float32")
@@ -198,7 +198,7 @@ def run_conversion(values: np.ndarray, *, relu: bool = False) -> np.ndarray:
         part = np.resize(values[start : start + 32768], 32768).astype(np.float32)
         bench = Bench(gm_bytes=65536)
         bench.poke(Mem.L0C, 0, part.tobytes())
-        p = {"n_size": 2048, "m_size": 16, "dst_stride": 256, "src_stride": 16, "relu_pre": relu}
+        p = {"n_size": 2048, "m_size": 16, "dst_stride": 16, "src_stride": 16, "relu_pre": relu}
         bench.do(template_of("to half", p), bench.base, 0)
         assert bench.messages == []
         results.append(np.frombuffer(bench.image(Mem.GM).get(0, 65536), np.float16))

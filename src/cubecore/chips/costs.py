@@ -49,6 +49,11 @@ def l1_to_bt_cycles(chip: Chip, size_bytes: Any) -> Any:
     return (chip.l1_to_bt_head_cycles or 0) + _over(size_bytes, chip.l1_to_bt_bytes_per_cycle)
 
 
+def l1_to_fb_cycles(chip: Chip, size_bytes: Any) -> Any:
+    """Return MTE1's cycles to move `size_bytes` into the Fixpipe buffer, head included."""
+    return (chip.l1_to_fb_head_cycles or 0) + _over(size_bytes, chip.l1_to_fb_bytes_per_cycle)
+
+
 def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> Any:
     """Return MTE2's cycles for one strided transfer into L1, without latency.
 
@@ -88,6 +93,11 @@ def ub_to_gm_cycles(chip: Chip, size_bytes: Any) -> Any:
     """Return a vector core's MTE3 cycles for one transfer out of UB."""
     rate = chip.ub_to_gm_bytes_per_cycle or chip.ub_to_l2_bytes_per_cycle
     return (chip.gm_to_ub_transfer_cycles or 0) + _over(size_bytes, rate)
+
+
+def l0c_to_l1_cycles(chip: Chip, elements: Any) -> Any:
+    """Return fixpipe's cycles to write `elements` to L1, whatever their type, head included."""
+    return (chip.l0c_to_l1_head_cycles or 0) + _over(elements, chip.l0c_to_l1_elements_per_cycle)
 
 
 def l0c_to_gm_cycles(chip: Chip, rows: Any, size_bytes: Any) -> Any:

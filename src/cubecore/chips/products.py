@@ -65,13 +65,69 @@ CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {
 EARLIER_COMBINATIONS = _EARLIER
 
 
+@dataclass(frozen=True, slots=True)
+class FixpipeRow:
+    """What a mode of fixpipe makes of one accumulator type.
+
+    `scaling` is ``none``, ``one`` scale for the tile, or one for each ``column``. `to` are the
+    memories that take it.
+    """
+
+    mode: str
+    source: str
+    target: str
+    scaling: str = "none"
+    to: tuple[str, ...] = ("GM", "L1")
+
+
+def _scaled(source: str, target: str, one: str, *, to: tuple[str, ...]) -> tuple[FixpipeRow, ...]:
+    return (
+        FixpipeRow(one, source, target, "one", to),
+        FixpipeRow(f"V{one}", source, target, "column", to),
+    )
+
+
+FIXPIPE_ROWS = (
+    FixpipeRow("NoQuant", "float32", "float32", to=("GM",)),
+    FixpipeRow("NoQuant", "int32", "int32", to=("GM",)),
+    FixpipeRow("F322F16", "float32", "float16"),
+    FixpipeRow("F322BF16", "float32", "bfloat16"),
+    *_scaled("int32", "float16", "DEQF16", to=("GM", "L1")),
+    *_scaled("float32", "int8", "QF322B8_PRE", to=("GM", "L1")),
+    *_scaled("int32", "int8", "REQ8", to=("GM", "L1")),
+    *_scaled("float32", "int4", "QF322B4_PRE", to=("L1",)),
+    *_scaled("int32", "int4", "REQ4", to=("L1",)),
+)
+"""Every mode of arch 2201 (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8."""
+
 FIXPIPE_CONVERSIONS = {
-    ("float32", "float32"): "NoQuant",
-    ("int32", "int32"): "NoQuant",
-    ("float32", "float16"): "F322F16",
-    ("float32", "bfloat16"): "F322BF16",
+    (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"
 }
 """What fixpipe does to an accumulator of one type to write another, without any scale."""
+
+
+def fixpipe_modes(to: str) -> tuple[str, ...]:
+    """Return the modes that write to a memory, ``GM`` or ``L1``."""
+    return tuple(dict.fromkeys(row.mode for row in FIXPIPE_ROWS if to in row.to))
+
+
+def fixpipe_sources(mode: str) -> tuple[str, ...]:
+    """Return the accumulator types that a mode takes."""
+    return tuple(row.source for row in FIXPIPE_ROWS if row.mode == mode)
+
+
+def fixpipe_row(mode: str, source: str) -> FixpipeRow | None:
+    """Return what `mode` makes of an accumulator of type `source`; None if it does not take it."""
+    return _BY_MODE.get((mode, source))
+
+
+_BY_MODE = {(row.mode, row.source): row for row in FIXPIPE_ROWS}
+
+
+def quantising_mode(source: str, target: str, scaling: str) -> str | None:
+    """Return the mode that makes `target` of `source` with ``one`` scale or one a ``column``."""
+    asked = (source, target, scaling)
+    return next((r.mode for r in FIXPIPE_ROWS if (r.source, r.target, r.scaling) == asked), None)
 
 
 def plain_outputs(accumulator: str) -> tuple[str, ...]:

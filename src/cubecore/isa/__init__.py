@@ -1,6 +1,6 @@
 """Every instruction, declared once; importing this package declares them all."""
 
-from cubecore.isa import cube, fixpipe, moves, sync, system
+from cubecore.isa import cube, fixpipe, moves, scales, sync, system
 from cubecore.isa.spec import instruction_named, instructions
 from cubecore.isa.vector import binary, convert, mask, unary
 
@@ -13,6 +13,7 @@ __all__ = [
     "instructions",
     "mask",
     "moves",
+    "scales",
     "sync",
     "system",
     "unary",

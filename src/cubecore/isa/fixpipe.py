@@ -1,8 +1,8 @@
-"""Fixpipe: from L0C to global memory, arch 2201."""
+"""Fixpipe: from L0C to global memory and to L1, arch 2201."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,128 +10,247 @@ import numpy as np
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.chips.products import FIXPIPE_CONVERSIONS
-from cubecore.dtypes import ElementType, element_type
+from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
+from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.cube import UNIT_FLAGS
 from cubecore.isa.registers import Registers
+from cubecore.isa.scales import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.spec import (
     Array,
     Cost,
     GlobalTraffic,
     Instruction,
     Mem,
+    Operand,
     Pipe,
     choice,
     instruction,
     param,
     read,
+    taken,
     types,
     write,
 )
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
+from cubecore.numerics.quantisation import quantised, scaled
 from cubecore.units import FRACTAL_ROWS
 
-_QUANT: dict[str, tuple[str, ...]] = {}
-for (_source, _), _mode in FIXPIPE_CONVERSIONS.items():
-    _QUANT[_mode] = (*_QUANT.get(_mode, ()), _source)
-_WRITES = {(of, mode): element_type(to) for (of, to), mode in FIXPIPE_CONVERSIONS.items()}
 _NZ2ND_M_LIMIT = 8192
 _L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
+_MERGED_COLUMNS = {8: 32, 4: 64}
+"""Columns of a fractal of NZ by the bits of its elements; 16 for wider ones."""
+_SPLIT_COLUMNS = 8
+"""Columns of a fractal of float32 split by channel."""
+
+_UNCERTAIN = (
+    "NaN and infinity: CTRL[48] chooses, says the basic API for this architecture; the C API lists "
+    "the modes to float16 and bfloat16 as without infinities",
+    "a scaled value is a float32 product rounded once, and then rounded to the target: the "
+    "precision between the two is not documented",
+    "the 9 bits between rounding and offset, and the offset's sign, follow the published examples; "
+    "a shift of N means N + 1 as in the page's table, which the examples contradict",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fixpipe(Instruction):
+    """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
+
+    propagates = True
+    scales = read(Mem.FB, "n", "scale_type", align_bytes=FIXPIPE_ALIGN_BYTES, used=True)
+    src_type: ElementType = types("type in L0C", "float32", "int32")
+    n_size: int = param(1, 4095, "columns")
+    m_size: int = param(1, 65535, "rows")
+    dst_stride: int = param(1, 2**32 - 1, "from one column of fractals to the next, 32 B")
+    src_stride: int = param(0, 65535, "rows of L0C from one column of fractals to the next")
+    relu_pre: bool = param(0, 1, "replace negative values by 0", default=False)
+    unit_flag: int = choice(
+        "share L0C with mad fractal by fractal: 0 no, 2 yes, 3 yes and give it back",
+        *UNIT_FLAGS,
+        default=0,
+    )
+    quant_pre: str = "NoQuant"
+    scale: int | None = taken("the one scale, from set_quant_pre")
+    scales_at: int | None = taken("where in the Fixpipe buffer the scales are, from set_fpc")
+
+    @property
+    def row(self) -> FixpipeRow | None:
+        """What the mode does to the source's type; None if it does not take it."""
+        return fixpipe_row(self.quant_pre, self.src_type.name)
+
+    @property
+    def dst_type(self) -> ElementType:
+        """The type written; an 8-bit result may be unsigned (bit 46 of its scale)."""
+        return self.src_type if self.row is None else element_type(self.row.target)
+
+    @property
+    def scale_type(self) -> ElementType:
+        """The type of the scales."""
+        return UINT64
+
+    @property
+    def scaling(self) -> str:
+        """``none``, ``one`` scale or one for each ``column``."""
+        return "none" if self.row is None else self.row.scaling
+
+    @property
+    def fractal_columns(self) -> int:
+        """Columns of a fractal at the target: int8 merges two of L0C, int4 four."""
+        return _MERGED_COLUMNS.get(self.dst_type.bits, FRACTAL_ROWS)
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the scale, or its address, from its register."""
+        if self.scaling == "one":
+            return replace(self, scale=registers.quant_pre)
+        if self.scaling == "column":
+            return replace(self, scales_at=registers.scales_at)
+        return self
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """A scale that nobody set."""
+        found = super().unmet(registers)
+        given = {"one": registers.quant_pre, "column": registers.scales_at}
+        if given.get(self.scaling, 0) is None:
+            setter = "set_quant_pre" if self.scaling == "one" else "set_fpc"
+            found.append(Violation(f"{self.name}.quant_pre", f"follow a {setter}", self.quant_pre))
+        return found
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The target, the tile, and the scales once a register has said where they are."""
+        tile = tuple(o for o in self.declared if o.mem is not Mem.FB)
+        scales = tuple(o for o in self.declared if o.mem is Mem.FB)
+        return tile if self.scales_at is None else tile + scales
+
+    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        """The scales are not addressed by the instruction itself."""
+        return addresses if self.scales_at is None else (*addresses, self.scales_at)
+
+    def offsets_scales(self) -> Offsets:
+        """Shape [n_size]."""
+        return np.arange(self.n_size, dtype=np.intp)
+
+    def _tile(self) -> Offsets:
+        return layouts.offsets(
+            layouts.NZ, self.m_size, self.n_size, layouts.L0C_FRACTAL, self.src_stride
+        )
+
+    def _nz(self, wide: int) -> Offsets:
+        """Offsets of NZ with fractals `wide` columns wide; an odd 16 of int8 stay 16 wide."""
+        i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        j = np.arange(self.n_size, dtype=np.intp)
+        width = np.where(j < self.n_size // wide * wide, wide, FRACTAL_ROWS)
+        return (j // wide) * (self.dst_stride * self.dst_type.c0) + i * width + j % wide
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """ReLU, then the conversion, with or without a scale."""
+        values, finite = inputs["src"], not registers.float_ieee
+        if self.relu_pre:
+            values = np.maximum(values, np.zeros((), values.dtype))
+        if self.scaling == "none":
+            if self.quant_pre != "NoQuant":
+                values = round_float(values, self.dst_type, finite=finite)
+            return {"dst": values}
+        words = (
+            inputs["scales"] if self.scaling == "column" else np.array(self.scale or 0, np.uint64)
+        )
+        if self.dst_type.kind == "float":
+            return {"dst": round_float(scaled(values, words), self.dst_type, finite=finite)}
+        return {"dst": quantised(values, words, self.dst_type)}
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversion by source type."""
+        if self.row is not None:
+            return []
+        need = " or ".join(fixpipe_sources(self.quant_pre))
+        return [Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type))]
+
+    def _whole_fractals(self, columns: int, when: str) -> list[Violation]:
+        if self.n_size % columns == 0:
+            return []
+        must = f"be a multiple of {columns} {when}"
+        return [Violation(f"{self.name}.n_size", must, str(self.n_size))]
 
 
 @instruction(
     "copy_matrix_cc_to_gm",
     Pipe.FIX,
     names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
-    source="asc-devkit, asc_copy_l0c2gm (2201) and NZ2ND; seed 004; spec/isa_semantics.md 3.5",
+    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; seed 004; "
+    "spec/isa_semantics.md 3.5",
     uncertain=(
-        "without NZ2ND dst_stride counts elements (C API page; the basic API counts 32 B)",
-        "F322F16 and F322BF16 turn NaN into 0: inferred from their lack of an INF_NAN mode",
-        "relu comes before the conversion: inferred (the order does not change a result here)",
+        "without NZ2ND dst_stride counts 32 B, as the basic API and seed 004 have it; the C API "
+        "page counts elements, in words that belong to arch 3510",
+        *_UNCERTAIN,
     ),
 )
-class CopyMatrixCcToGm(Instruction):
+class CopyMatrixCcToGm(_Fixpipe):
     """Write a tile of L0C to global memory, converted, with or without ReLU.
 
-    With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices; otherwise
-    the tile stays NZ: columns of 16, dst_stride elements apart, m_size rows each, so that rows
-    beyond m_size are dropped. An uninitialised element stays so. F322F16 and
-    F322BF16: round to nearest even, overflow and infinity become the largest finite value.
-    unit_flag pairs with that of `mad`; it orders, and changes no value.
+    With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
+    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
+    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
+    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
+
+    An uninitialised element stays so. ReLU comes first. Modes without a scale round to nearest
+    even; CTRL[48] chooses between infinities and the largest finite value, with NaN as 0. Modes
+    with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply, the others also
+    add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and changes no value.
     """
 
-    propagates = True
     dst = write(Mem.GM, "matrix m n", "dst_type")
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
-    src_type: ElementType = types("type in L0C", "float32", "int32")
-    n_size: int = param(1, 4095, "columns")
-    m_size: int = param(1, 65535, "rows")
-    dst_stride: int = param(1, 2**32 - 1, "elements between rows (ND) or columns of fractals (NZ)")
-    src_stride: int = param(0, 65535, "rows of L0C from one column of fractals to the next")
-    quant_pre: str = choice("conversion", *_QUANT, default="NoQuant")
-    relu_pre: bool = param(0, 1, "replace negative values by 0", default=False)
-    nz2nd_en: bool = param(0, 1, "write row-major", default=False)
-    unit_flag: int = choice(
-        "share L0C with mad fractal by fractal: 0 no, 2 yes, 3 yes and give it back",
-        *UNIT_FLAGS,
-        default=0,
+    dst_stride: int = param(
+        1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
     )
+    quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
+    channel_split: bool = param(0, 1, "NZ of float32 in fractals of 16 x 8", default=False)
+    nz2nd_en: bool = param(0, 1, "write row-major", default=False)
     nd_num: int = param(1, 65535, "matrices, from set_nd_para", default=1)
     src_nd_stride: int = param(0, 65535, "fractals between source matrices", default=0)
     dst_nd_stride: int = param(0, 2**32 - 1, "elements between destination matrices", default=0)
 
     @property
-    def dst_type(self) -> ElementType:
-        """The type written."""
-        return _WRITES.get((self.src_type.name, self.quant_pre), self.src_type)
+    def takes_registers(self) -> bool:
+        """The repetition of NZ2ND, and scales."""
+        return self.nz2nd_en or self.scaling != "none"
 
     def resolved(self, registers: Registers) -> Self:
-        """Take the repetition from set_nd_para."""
+        """Take the repetition from set_nd_para, and the scale."""
+        made = super().resolved(registers)
         if not self.nz2nd_en or registers.nd_num == 1:
-            return self
+            return made
         return replace(
-            self,
+            made,
             nd_num=registers.nd_num,
             src_nd_stride=registers.src_nd_stride,
             dst_nd_stride=registers.dst_nd_stride,
         )
+
+    @property
+    def fractal_columns(self) -> int:
+        """Columns of a fractal of NZ at the target."""
+        return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
 
     def _matrices(self, stride: int) -> Offsets:
         return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
 
     def offsets_src(self) -> Offsets:
         """Shape [nd_num, m_size, n_size]."""
-        tile = layouts.offsets(
-            layouts.NZ, self.m_size, self.n_size, layouts.L0C_FRACTAL, self.src_stride
-        )
-        return self._matrices(self.src_nd_stride * _L0C_FRACTAL_ELEMENTS) + tile
+        return self._matrices(self.src_nd_stride * _L0C_FRACTAL_ELEMENTS) + self._tile()
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
+        if not self.nz2nd_en:
+            return self._matrices(0) + self._nz(self.fractal_columns)
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
         j = np.arange(self.n_size, dtype=np.intp)
-        if self.nz2nd_en:
-            return self._matrices(self.dst_nd_stride) + i * self.dst_stride + j
-        column = (j // FRACTAL_ROWS) * self.dst_stride + i * FRACTAL_ROWS + j % FRACTAL_ROWS
-        return self._matrices(0) + column
-
-    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
-        """ReLU, then the conversion."""
-        values = inputs["src"]
-        if self.relu_pre:
-            values = np.maximum(values, np.zeros((), values.dtype))
-        if self.quant_pre != "NoQuant":
-            values = round_float(values, self.dst_type, finite=True)
-        return {"dst": values}
+        return self._matrices(self.dst_nd_stride) + i * self.dst_stride + j
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Conversion by source type; rows of NZ2ND; whole columns without it."""
-        found = []
-        if self.src_type.name not in _QUANT[self.quant_pre]:
-            need = " or ".join(_QUANT[self.quant_pre])
-            found.append(Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type)))
+        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
+        found = super().preconditions(chip)
         if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
             found.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))
@@ -140,14 +259,21 @@ class CopyMatrixCcToGm(Instruction):
             found.append(
                 Violation(f"{self.name}.nd_num", "be 1 without nz2nd_en", str(self.nd_num))
             )
-        if not self.nz2nd_en and self.n_size % FRACTAL_ROWS:
-            found.append(
-                Violation(
-                    f"{self.name}.n_size",
-                    f"be a multiple of {FRACTAL_ROWS} without nz2nd_en",
-                    str(self.n_size),
-                )
-            )
+        if self.channel_split:
+            found += self._split_violations()
+        elif not self.nz2nd_en:
+            found += self._whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
+        return found
+
+    def _split_violations(self) -> list[Violation]:
+        subject = f"{self.name}.channel_split"
+        found = self._whole_fractals(_SPLIT_COLUMNS, "with channel_split")
+        if (self.src_type, self.dst_type) != (FLOAT32, FLOAT32):
+            found.append(Violation(subject, "write float32 as it is", str(self.dst_type)))
+        if self.nz2nd_en:
+            found.append(Violation(subject, "be off with nz2nd_en", "on"))
+        if self.unit_flag:
+            found.append(Violation(subject, "be off with unit_flag", "on"))
         return found
 
     def cost(self, chip: Chip) -> Cost:
@@ -160,20 +286,65 @@ class CopyMatrixCcToGm(Instruction):
 
 
 @instruction(
+    "copy_matrix_cc_to_cbuf",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2l1", "cpp": "Fixpipe(A1)"},
+    source="asc-devkit, asc_copy_l0c2l1 (2201), Fixpipe (L0C to L1) and its features",
+    uncertain=(
+        "dst_stride counts 32 B (basic API; the C API page: elements), and NoQuant, NZ2ND and "
+        "channel split do not exist on this path (basic API; the C API page lists them)",
+        "the modes to int4 are named after those of int8: the pages say that they exist, and no "
+        "more; they clamp to [-8, 7]",
+        *_UNCERTAIN,
+    ),
+)
+class CopyMatrixCcToCbuf(_Fixpipe):
+    """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next product.
+
+    Columns of fractals lie dst_stride x 32 B apart, m_size rows each. int8 has fractals of 16 x 32
+    (the last 16 columns of an odd number of sixteens stay 16 wide), int4 of 16 x 64. Conversions
+    are those of copy_matrix_cc_to_gm.
+    """
+
+    dst = write(Mem.L1, "m n", "dst_type", layout="NZ")
+    src = read(Mem.L0C, "m n", "src_type", layout="NZ")
+    quant_pre: str = choice("conversion", *fixpipe_modes("L1"), default="F322F16")
+
+    @property
+    def takes_registers(self) -> bool:
+        """Scales."""
+        return self.scaling != "none"
+
+    def offsets_src(self) -> Offsets:
+        """Shape [m_size, n_size]."""
+        return self._tile()
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        return self._nz(self.fractal_columns)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversion by source type; whole columns of fractals."""
+        columns = self.fractal_columns if self.dst_type.bits < 8 else FRACTAL_ROWS
+        return super().preconditions(chip) + self._whole_fractals(columns, f"for {self.dst_type}")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Elements over the L0C to L1 link."""
+        return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, self.m_size * self.n_size)))
+
+
+@instruction(
     "set_nd_para",
     Pipe.S,
-    names={"c_api": "asc_set_l0c2gm_nz2nd", "cpp": "SetFixpipeNz2ndFlag"},
-    source="asc-devkit, asc_set_l0c2gm_nz2nd and NZ2ND",
-    uncertain=(
-        "src_nd_stride counts fractals of 256 elements, as NZ2ND says; the C API page: 32 B",
-    ),
+    names={"c_api": "asc_set_l0c_copy_params", "cpp": "SetFixpipeNz2ndFlag"},
+    source="asc-devkit, asc_set_l0c_copy_params (2201) and NZ2ND",
 )
 class SetNdPara(Instruction):
     """Set how many matrices an NZ2ND fixpipe writes, and their distances."""
 
     nd_num: int = param(1, 65535, "matrices")
-    src_nd_stride: int = param(0, 65535, "fractals between source matrices")
-    dst_nd_stride: int = param(1, 2**32 - 1, "elements between destination matrices")
+    src_nd_stride: int = param(0, 512, "fractals (1024 B) between source matrices")
+    dst_nd_stride: int = param(0, 65535, "elements between destination matrices")
 
     def apply(self, registers: Registers) -> Registers:
         """Keep the three values."""

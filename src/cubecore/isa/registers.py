@@ -16,6 +16,9 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
+ATOMICS = ("", "add", "max", "min")
+"""What a store to global memory does with what is there; "" is a plain store."""
+
 
 @dataclass(frozen=True, slots=True)
 class Registers:
@@ -26,8 +29,9 @@ class Registers:
     eight addresses each; `kept` is RSVD_CNT; `extreme` is MAX_MIN_CNT (the value's bits, its
     index); `merged` is VMS4_SR, what each queue gave; `pad_value` is the bits that a padding copy
     fills with; `atomic` is what stores to global memory do ("" for a plain store) and
-    `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND; the last two are
-    HF32.
+    `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND; `quant_pre` is
+    fixpipe's one scale and `scales_at` where it has one for each column, None before they are set;
+    the last two are HF32.
     """
 
     mask_high: int = FULL_MASK
@@ -45,6 +49,8 @@ class Registers:
     nd_num: int = 1
     src_nd_stride: int = 0
     dst_nd_stride: int = 0
+    quant_pre: int | None = None
+    scales_at: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
 

@@ -79,7 +79,8 @@ class Operand:
     """One operand: memory, access, type, axes and layout, alignment.
 
     `element` names the template's field that holds the element type. `align_bytes` overrides the
-    memory's general alignment (seed 003: what an instruction states goes first).
+    memory's general alignment (seed 003: what an instruction states goes first). `used` says that
+    an uninitialised element is a finding even where the instruction propagates.
     """
 
     mem: Mem
@@ -88,6 +89,7 @@ class Operand:
     axes: str = ""
     layout: str = ""
     align_bytes: int = 0
+    used: bool = False
     name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -215,6 +217,20 @@ class Instruction:
     def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """Return what this template needs of the registers and does not find there.
+
+        Under set_atomic a store of values has the type that was set.
+        """
+        wanted = registers.atomic_type
+        if not registers.atomic or self.copies:
+            return []
+        return [
+            Violation(f"{self.name}.{o.name}", f"be {wanted}, as set_atomic says", element.name)
+            for o in self.operands()
+            if o.mem is Mem.GM and o.access.writes and (element := self.element(o)).name != wanted
+        ]
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Return the written operands' new values; a copy moves its source instead."""

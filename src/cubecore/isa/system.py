@@ -55,7 +55,8 @@ class SetCtrl(Instruction):
 @instruction(
     "set_hf32_mode",
     Pipe.S,
-    names={"c_api": "asc_enable_hf32", "c_api_off": "asc_set_fp32_mode", "cpp": "SetHF32Mode"},
+    names={"cpp": "SetHF32Mode"},
+    variants={"asc_enable_hf32": {"enable": True}, "asc_set_fp32_mode": {"enable": False}},
     source="asc-devkit, asc_enable_hf32 and asc_set_fp32_mode (2201)",
 )
 class SetHf32Mode(Instruction):

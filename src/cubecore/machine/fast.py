@@ -355,6 +355,8 @@ class Prover:
 
     def _store(self, t: CopyMatrixCcToGm, distances: tuple[int, ...], dst: int, src: int) -> None:
         tile = self._tiles.get(src)
+        if t.scaling != "none":
+            raise IrregularError("a store with a scale")
         if not t.nz2nd_en or tile is None or t.m_size > tile.m or t.n_size > tile.n:
             raise IrregularError("a store that is not of a known tile")
         if t.src_stride != align_up(tile.m, FRACTAL_ROWS) and t.n_size > FRACTAL_ROWS:

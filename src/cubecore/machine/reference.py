@@ -5,13 +5,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
+from cubecore.layouts import Offsets
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Array, Buffer
+from cubecore.numerics.quantisation import atomic
 
 Placed = tuple[Operand, Buffer, int]
 
@@ -44,6 +47,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         return
     resolved = template.resolved(core.registers)
     if not core.allows(resolved, where):
+        return
+    if not core.report(resolved.unmet(core.registers), resolved, where):
         return
     core.registers = resolved.apply(core.registers)
     operands = resolved.operands()
@@ -136,14 +141,51 @@ def _inside(what: str, size: int, first: int, last: int) -> str:
     return f"stay inside {what} (0 to {size} B), got bytes [{first}, {last})"
 
 
-def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:  # noqa: ARG001
+def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
     (dst, to, dst_address), (src, source, src_address) = placed
+    if dst.mem is Mem.GM and core.registers.atomic:
+        element = element_type(core.registers.atomic_type)
+        ratio = template.element(dst).bits // element.bits
+        here, there = (_cut(template.offsets(operand.name), ratio) for operand in (src, dst))
+        values = source.read(src_address, here, element)
+        known = source.initialised(src_address, here, element)
+        target = template, dst, to, dst_address
+        _store(core, target, there, element, values, known, where)
+        return
     source.move_to(
         to,
         (src_address, dst_address),
         (template.offsets(src.name), template.offsets(dst.name)),
         template.element(src),
     )
+
+
+def _cut(offsets: Offsets, ratio: int) -> Offsets:
+    """Return the offsets of the `ratio` elements that make up each block, last axis new."""
+    return offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
+
+
+def _store(
+    core: Core,
+    target: tuple[Instruction, Operand, Buffer, int],
+    offsets: Offsets,
+    element: ElementType,
+    values: Array,
+    known: NDArray[np.bool_] | None,
+    where: Location,
+) -> None:
+    """Write values (known None: all are), under set_atomic combined with what the memory holds."""
+    template, operand, buffer, address = target
+    if operand.mem is Mem.GM and core.registers.atomic:
+        there = buffer.initialised(address, offsets, element)
+        blocks = there.ndim > len(operand.axes.split())
+        ready = np.asarray(there.all(axis=-1)) if blocks else there
+        _log_uninitialised(core, template, operand, ready, where)
+        old = buffer.read(address, offsets, element)
+        values = atomic(core.registers.atomic, old, values)
+        known = there if known is None else there & known
+    buffer.write(address, offsets, element, values)
+    buffer.mark(address, offsets, element, known)
 
 
 def _compute(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
@@ -214,7 +256,7 @@ def _compute_part(
         offsets, element = template.offsets(operand.name)[part], template.element(operand)
         inputs[operand.name] = buffer.read(address, offsets, element)
         ready = buffer.initialised(address, offsets, element)
-        if template.propagates:
+        if template.propagates and not operand.used:
             valid = ready if valid is None else valid & ready
         else:
             active = _active(template, operand, part)
@@ -230,9 +272,8 @@ def _compute_part(
             if active is not None:
                 offsets, values = offsets[active], values[active]
                 known = None if valid is None else valid[active]
-            element = template.element(operand)
-            buffer.write(address, offsets, element, values)
-            buffer.mark(address, offsets, element, known)
+            target = template, operand, buffer, address
+            _store(core, target, offsets, template.element(operand), values, known, where)
 
 
 def _active(template: Instruction, operand: Operand, part: slice) -> NDArray[np.bool_] | None:
