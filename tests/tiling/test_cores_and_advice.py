@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
-from cubecore.tiling.advice import ROWS
+from cubecore.tiling.advice import ROWS, advise
 from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
 from cubecore.units import ceil_div
 from tiling.cases import B3, problem, tiling
@@ -128,6 +129,50 @@ def test_long_rows_ask_for_intrinsics_check():
     assert "INTRINSICS-CHECK" not in advice(tiling(p), p, chip("Ascend950PR_9589"))
     short = problem(n=65535, trans_a=True)
     assert "INTRINSICS-CHECK" not in advice(tiling(short), short)
+
+
+SIZES = {"shareMode": 0, "shareL1Size": 524288, "shareL0CSize": 131072, "shareUbSize": 196608}
+"""The largest value that each field can have on A2; counts of batches have no bound but int32's."""
+
+
+@pytest.mark.parametrize("edition", ["000", "001"])
+@pytest.mark.parametrize("name", [*SIZES, "batchM", "batchN", "singleBatchM", "singleBatchN"])
+def test_reserved_fields_are_left_alone(name, edition):
+    largest = SIZES.get(name, 2**31 - 1)
+    for value in {0, 1, largest} if largest else {0}:
+        assert "RESERVED-FIELD" not in advice(tiling(**{name: value}), edition=edition)
+    for value in (-1, largest + 1) if largest < 2**31 - 1 else (-1,):
+        (found,) = [
+            a
+            for a in check_tiling(tiling(**{name: value}), problem(), B3, edition).advice
+            if a.id == "RESERVED-FIELD"
+        ]
+        want = f"{name} = {value} is in a reserved field: leave it as the library wrote it, or 0"
+        assert found.message == want
+        assert found.source == f"seed {edition}, table 1"
+
+
+@pytest.mark.parametrize(
+    ("soc", "key", "place", "message"),
+    [
+        ("Ascend910B3", "pos_a", "VECIN", "Matmul takes A from GM or VECOUT or TSCM"),
+        ("Ascend950PR_9589", "pos_b", "VECCALC", "Matmul takes B from GM or VECOUT or TSCM"),
+        ("Ascend310P3", "pos_a", "TSCM", "Matmul takes A from GM or VECOUT"),
+        ("Ascend310B1", "pos_b", "VECOUT", "Matmul takes B from GM"),
+        ("Kirin9030", "pos_a", "GM", "Matmul takes A from TSCM"),
+        ("Ascend910B3", "pos_c", "TSCM", "Matmul leaves C in GM or VECIN"),
+        ("KirinX90", "pos_c", "VECIN", "Matmul leaves C in GM"),
+        ("Ascend910A", "pos_c", "VECOUT", None),
+        ("Ascend910B3", "pos_a", "TSCM", None),
+        ("Ascend910B3", "pos_c", "VECIN", None),
+    ],
+)
+def test_places_that_matmul_does_not_know(soc, key, place, message):
+    p = problem(**({"pos_a": "GM", "pos_b": "GM"} | {key: place}))
+    if soc == "Kirin9030":
+        p = problem(pos_b="TSCM", **{key: place}, c="float16")
+    found = [a.message for a in advise(Case(tiling(p), p, chip(soc))) if a.id == "POSITION"]
+    assert found == ([] if message is None else [f"{message} on {soc}, not {place}"])
 
 
 def test_nonsense_gets_findings_not_advice():

@@ -34,6 +34,7 @@ FIELDS = {
     **dict.fromkeys(("stepKa", "stepKb"), st.integers(-1, 40)),
     **dict.fromkeys(("isBias", "iterateOrder"), st.integers(-1, 3)),
     **dict.fromkeys(("dbL0A", "dbL0B", "dbL0C"), st.integers(-1, 4)),
+    "transLength": st.integers(-1, 300_000),
     "mxTypePara": st.one_of(
         st.integers(-(2**31), 2**31 - 1),
         st.tuples(*[st.integers(1, 6)] * 4).map(lambda f: MxTypePara(*f).pack()),

@@ -1,13 +1,15 @@
 """Advice: what the seeds recommend and what is legal but wasteful. Never a violation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from cubecore.tiling.problem import SCALE_GROUP
 from cubecore.tiling.rule_model import TABLES, Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules_l1 import l1_capacity
+from cubecore.tiling.struct import INT32_MAX
 from cubecore.units import ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)
@@ -20,8 +22,36 @@ ROWS = {
     "INTRINSICS-CHECK": ("000/t1/M",),
     "MX-SCALE-PADDING": ("000/t2/mx",),
     "MX-TYPE-PARA-UNUSED": ("000/t1/mxTypePara",),
+    "RESERVED-FIELD": tuple(
+        f"{seed}/t1/{name}"
+        for seed in ("000", "001")
+        for name in (
+            *("shareMode", "shareL1Size", "shareL0CSize", "shareUbSize"),
+            *("batchM", "batchN", "singleBatchM", "singleBatchN"),
+        )
+    ),
 }
 """The seed rows that each piece of advice carries; the others are cubecore's own."""
+
+
+_FROM_ANY = ("GM", "VECOUT", "TSCM")
+TAKEN_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("2201", "3510", "3003"), _FROM_ANY),
+        "2002": ("GM", "VECOUT"),
+        "3002": ("GM",),
+        "3113": ("TSCM",),
+    }
+)
+"""Where a Matmul object takes A and B from, by architecture (vendor's Matmul pages, MatmulType);
+others have no Matmul objects."""
+LEFT_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("2201", "3510", "2002"), ("GM", "VECIN")),
+        **dict.fromkeys(("3002", "3113", "3003"), ("GM",)),
+    }
+)
+"""Where it leaves C (same page; CO1, which the page names too, is not a position of ours)."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +71,9 @@ def advise(case: Case) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_cores(case), *_intrinsics(case), *_scales(case)]
+    found = [*_cores(case), *_intrinsics(case), *_scales(case), *_positions(case), *_unread(case)]
     if min(sizes) > 0:
-        found += [*_reserved(case), *_buffers(t), *_blocks(case)]
+        found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
     return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
 
 
@@ -88,7 +118,34 @@ def _scales(case: Case) -> Iterator[tuple[str, str]]:
         yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
 
 
-def _reserved(case: Case) -> Iterator[tuple[str, str]]:
+def _positions(case: Case) -> Iterator[tuple[str, str]]:
+    arch = case.chip.arch
+    for key, places in (("pos_a", TAKEN_FROM), ("pos_b", TAKEN_FROM), ("pos_c", LEFT_IN)):
+        place = getattr(case.problem, key)
+        if arch in places and place not in places[arch]:
+            verb = "leaves" if key == "pos_c" else "takes"
+            text = f"Matmul {verb} {key[-1].upper()} {'in' if key == 'pos_c' else 'from'}"
+            yield "POSITION", f"{text} {' or '.join(places[arch])} on {case.chip.name}, not {place}"
+
+
+def _unread(case: Case) -> Iterator[tuple[str, str]]:
+    """Name the reserved fields whose value cannot be what the vendor's library writes there."""
+    t, chip = case.tiling, case.chip
+    limits = {
+        "shareMode": 0,
+        "shareL1Size": chip.l1_bytes,
+        "shareL0CSize": chip.l0c_bytes,
+        "shareUbSize": chip.ub_bytes,
+        **dict.fromkeys(("batchM", "batchN", "singleBatchM", "singleBatchN"), INT32_MAX),
+    }
+    for name, limit in limits.items():
+        value = getattr(t, name)
+        if not 0 <= value <= limit:
+            text = f"{name} = {value} is in a reserved field: leave it as the library wrote it"
+            yield "RESERVED-FIELD", f"{text}, or 0"
+
+
+def _free_l1(case: Case) -> Iterator[tuple[str, str]]:
     measure, free = l1_capacity(case), case.chip.l1_user_bytes
     if measure is not None and measure.holds() and measure.used > free:
         text = f"L1 use = {measure.used} B is more than the {free} B that the tiling library plans"

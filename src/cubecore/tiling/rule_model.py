@@ -236,6 +236,32 @@ def shrink(case: Case, measure: Measurer, fields: Iterable[tuple[str, int]]) -> 
     return None
 
 
+Relaxation = tuple[Mapping[str, int], Mapping[str, Any]]
+
+
+def relaxed_remedy(
+    case: Case,
+    measure: Measurer,
+    relaxations: Iterable[Relaxation],
+    fields_of: Callable[[Case], Iterable[tuple[str, int]]],
+) -> Remedy | None:
+    """Return the first of `relaxations` that lets `measure` hold, with smaller fields if need be.
+
+    A relaxation is what to set in the tiling and where the request takes operands from, mildest
+    first; `fields_of` gives what `shrink` may make smaller then.
+    """
+    for fields, keys in relaxations:
+        relaxed = case.with_tiling(fields).with_problem(keys)
+        words = [f"set {name} to {value}" for name, value in fields.items()]
+        words += [f"keep {key[-1].upper()} in {place}" for key, place in keys.items()]
+        if satisfied(relaxed, measure):
+            return Remedy(" and ".join(words), fields, keys)
+        found = shrink(relaxed, measure, fields_of(relaxed))
+        if found is not None:
+            return Remedy(" and ".join([*words, found.text]), {**fields, **found.tiling}, keys)
+    return None
+
+
 def set_fields(case: Case, measure: Measurer, **changes: int) -> Remedy | None:
     """Return the remedy that sets `changes`, if int32 holds them and `measure` then holds."""
     if not all(INT32_MIN <= value <= INT32_MAX for value in changes.values()):

@@ -22,6 +22,7 @@ from cubecore.tiling import (
     rules_formats,
     rules_l1,
     rules_mx,
+    rules_ub,
 )
 from cubecore.tiling.advice import Advice, advise
 from cubecore.tiling.problem import Problem
@@ -29,7 +30,15 @@ from cubecore.tiling.rule_model import Case, Measure, Remedy, Rule, registered
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import validate
 
-RULE_MODULES = (rules_extents, rules_formats, rules_blocks, rules_mx, rules_buffers, rules_l1)
+RULE_MODULES = (
+    rules_extents,
+    rules_formats,
+    rules_blocks,
+    rules_mx,
+    rules_buffers,
+    rules_l1,
+    rules_ub,
+)
 """The modules that declare rules; a rule elsewhere is one more module here."""
 
 NOT_CHECKED: Mapping[str, str] = MappingProxyType(
@@ -197,12 +206,12 @@ def _requirement(measure: Measure, case: Case) -> str:
         return f"{authority} allows {limit}{unit}: over by {measure.used - limit}{unit}"
     if measure.relation == "<":
         return f"{authority} allows less than {limit}{unit}"
-    if measure.relation == ">=":
-        return f"must be at least {limit}{unit}"
-    if measure.relation == "multiple":
-        return f"must be a multiple of {limit}{unit}"
     limit_terms = measure.limit_terms
     why = f"{limit_terms()} = " if limit_terms is not None else ""
+    if measure.relation == ">=":
+        return f"must be at least {why}{limit}{unit}"
+    if measure.relation == "multiple":
+        return f"must be a multiple of {limit}{unit}"
     if measure.relation == "in":
         return f"must be {why}{' or '.join(str(option) for option in limit)}{unit}"
     return f"must equal {why}{limit}{unit}"

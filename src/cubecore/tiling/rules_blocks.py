@@ -1,9 +1,5 @@
 """Rules about base blocks, depths, steps, flags and MDL (seeds 000 and 001, tables 1 to 3)."""
 
-from typing import Any
-
-import numpy as np
-
 from cubecore.tiling.rule_model import (
     Case,
     Measure,
@@ -13,7 +9,7 @@ from cubecore.tiling.rule_model import (
     rule,
     set_fields,
 )
-from cubecore.tiling.rules_extents import clamp
+from cubecore.tiling.rules_extents import clamp, larger
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 MAD_EXTENT_LIMIT = 4095
@@ -236,7 +232,7 @@ def mdl_k_step_multiple(case: Case) -> Measure | None:
     positive = (t.singleCoreK > 0) & (t.baseK > 0) & (t.stepKa > 0) & (t.stepKb > 0)
     a = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKa)))
     b = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKb)))
-    more, fewer = _ordered(a, b)
+    more, fewer = larger(a, b), -larger(-a, -b)
 
     def remedy() -> Remedy | None:
         """Return the change that keeps the buffering as near as it can be."""
@@ -261,9 +257,3 @@ def mdl_k_step_multiple(case: Case) -> Measure | None:
         applies=positive,
         remedy=remedy,
     )
-
-
-def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.maximum(a, b), np.minimum(a, b)
-    return max(a, b), min(a, b)

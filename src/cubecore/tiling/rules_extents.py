@@ -21,9 +21,16 @@ NO_INTRINSICS_CHECK_ARCH = "3510"
 """Ascend 950, which seed 000 exempts from that limit."""
 
 
+def larger(a: Any, b: Any) -> Any:
+    """Return the larger of two integers, element by element where one is an array."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.maximum(a, b)
+    return max(a, b)
+
+
 def clamp(value: Any, low: int = 1) -> Any:
     """Return `value`, at least `low`; an integer or an integer array."""
-    return np.maximum(value, low) if isinstance(value, np.ndarray) else max(value, low)
+    return larger(value, low)
 
 
 def _positive(field: str, rule_id: str, least: int, rows: tuple[str, ...]) -> Measurer:

@@ -6,7 +6,15 @@ from typing import Any
 
 from cubecore.tiling.mx import PLAIN, scale_factor
 from cubecore.tiling.problem import SCALE_GROUP
-from cubecore.tiling.rule_model import Case, Measure, Remedy, rule, satisfied, shrink, spelled
+from cubecore.tiling.rule_model import (
+    Case,
+    Measure,
+    Relaxation,
+    Remedy,
+    relaxed_remedy,
+    rule,
+    spelled,
+)
 from cubecore.tiling.rules_buffers import column_extent, k_extent, row_extent
 from cubecore.tiling.rules_extents import clamp
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
@@ -125,17 +133,8 @@ def _remedy(case: Case) -> Remedy | None:
     """Return smaller buffers or blocks; if that is not enough, plain scales, operands from GM."""
     plain = {"mxTypePara": PLAIN} if case.problem.mx else {}
     from_gm = {key: "GM" for key in ("pos_a", "pos_b") if getattr(case.problem, key) == "TSCM"}
-    for fields, keys in (({}, {}), (plain, {}), ({}, from_gm), (plain, from_gm)):
-        relaxed = case.with_tiling(fields).with_problem(keys)
-        words = [f"set {name} to {value}" for name, value in fields.items()]
-        words += [f"take {key[-1].upper()} from GM" for key in keys]
-        if satisfied(relaxed, l1_capacity):
-            return Remedy(" and ".join(words), fields, keys)
-        found = shrink(relaxed, l1_capacity, _shrinkable(relaxed))
-        if found is not None:
-            text = " and ".join([*words, found.text])
-            return Remedy(text, {**fields, **found.tiling}, keys)
-    return None
+    relaxations: tuple[Relaxation, ...] = (({}, {}), (plain, {}), ({}, from_gm), (plain, from_gm))
+    return relaxed_remedy(case, l1_capacity, relaxations, _shrinkable)
 
 
 def _shrinkable(case: Case) -> tuple[tuple[str, int], ...]:

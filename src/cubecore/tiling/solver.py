@@ -22,6 +22,7 @@ from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask, rule_named
 from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
 from cubecore.tiling.rules_l1 import l1_capacity
+from cubecore.tiling.rules_ub import derived_fields
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
 
@@ -98,7 +99,7 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
     excluded: Counter[str] = Counter()
     splits = best_splits(case, core_splits(case, problem.core_count(chip)))
     blocks = base_blocks(case, splits)
-    fits, by_rule = legal_mask(blocks.with_fields(**_LEAST_STAY), problem, chip)
+    fits, by_rule = legal_mask(_derived(case, blocks.with_fields(**_LEAST_STAY)), problem, chip)
     excluded.update(by_rule)
     if not fits.any():
         raise _no_tiling(case, excluded)
@@ -138,6 +139,11 @@ _L1_RULES = (
     ("MDL-STEP-N", mdl_step_n),
     ("MDL-K-STEP-MULTIPLE", mdl_k_step_multiple),
 )
+
+
+def _derived(case: Case, columns: Columns) -> Columns:
+    """Return `columns` with the fields that follow from the others."""
+    return columns.with_fields(**derived_fields(_case(case, columns)))
 
 
 def _case(case: Case, columns: Columns) -> Case:
@@ -187,6 +193,7 @@ def _judge(case: Case, blocks: Columns, excluded: Counter[str], *, thorough: boo
     tilings, block = concatenate([m_first, n_first]), np.concatenate([rows, rows[turns[0]]])
     if len(block) == 0:
         return Judged(tilings, np.zeros(0), block)
+    tilings = _derived(case, tilings)
     mask, by_rule = legal_mask(tilings, case.problem, case.chip)
     excluded.update(by_rule)
     if not mask.all():
