@@ -61,7 +61,8 @@ def best_naive(p, soc):
     rows = np.array([row for row in naive(p, soc) if row[0] <= p.core_count(soc)], dtype=np.int64)
     fields = {name: rows[:, i] for i, name in enumerate(NAIVE_FIELDS)}
     fixed = {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "singleCoreK": p.k}
-    columns = Columns(fields | fixed | {"isBias": int(p.bias is not None)})
+    # More transLength than needed is legal; whether UB holds what is needed is another rule.
+    columns = Columns(fields | fixed | {"isBias": int(p.bias is not None), "transLength": 2**30})
     legal = columns.take(legal_mask(columns, p, soc)[0])
     return float(np.ceil(cost(legal, p, soc).total.min()))
 
