@@ -1,8 +1,9 @@
-"""The Cube: BiasTable loads and `mad`, arch 2201."""
+"""The Cube: BiasTable loads and `mad`."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy as np
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.chips.products import combination, combinations
+from cubecore.chips.products import UNIT_FLAG_ARCHS, combination, combinations
 from cubecore.dtypes import FLOAT32, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
+    Access,
     Array,
     Cost,
     Instruction,
@@ -35,6 +37,8 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 UNIT_FLAGS = (0, 2, 3)
 """Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
+_C_ALIGN_BYTES = 1024
+"""256 elements of 32 bits (seed 002, table 2); 512 B for half."""
 _INPUTS = ("float16", "bfloat16", "float32", "int8", "int4")
 
 
@@ -116,16 +120,23 @@ class CopyCbufToBt(Instruction):
         "it in a figure only",
         "NaN and infinity in A or B follow IEEE arithmetic: inferred",
         "an int32 sum outside its range saturates: documented for the product, inferred with bias",
+        "a bias in CO1 is a tile of its own that C starts from, laid out as C: the page says where "
+        "it lies and no more",
+        "the unit flag is not for accumulation in L0C, says seed 002, and has a sum's earlier mads "
+        "carry 2: a sum over K into one tile is taken as meant by the second",
+        "Kirin: a half sum is rounded once for each mad and may become infinite; Kirin 9030 takes "
+        "no bias (table of products), though table 6 names a half one",
     ),
+    archs=("2201", "3003", "3113"),
 )
 class Mad(Instruction):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
 
     c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
-    old value, or the bias of column n from BiasTable (c_matrix_source). m, k or n equal to 0:
-    nothing happens. Padding of the last fractals of a and b never reaches the result, and lanes of
-    c beyond m and n keep what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive
-    elements, not as ZZ.
+    old value, the bias of column n from BiasTable (c_matrix_source), or another tile of L0C
+    (bias_in_l0c). m, k or n equal to 0: nothing happens. Padding of the last fractals of a and b
+    never reaches the result, and lanes of c beyond m and n keep what they held. m equal to 1 is
+    GEMV: a is read from L0A as k consecutive elements, not as ZZ.
 
     float32 has fractals of 16 x 8 in L0A and 8 x 16 in L0B. A transposing load makes them in pairs,
     16 of K at a time; k_direction_align tells where the next row of fractals of a starts after such
@@ -139,18 +150,20 @@ class Mad(Instruction):
     the same with and without it.
     """
 
-    c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024)
+    c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
     a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
     b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
     bias = read(Mem.BT, "n", "c_type", align_bytes=128)
+    start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)
     b_type: ElementType = types("right matrix", *_INPUTS)
-    c_type: ElementType = types("result matrix", "float32", "int32")
+    c_type: ElementType = types("result matrix", "float32", "int32", "float16")
     m: int = param(0, 4095, "rows of a and c")
     k: int = param(0, 4095, "columns of a, rows of b")
     n: int = param(0, 4095, "columns of b and c")
     c_matrix_init_val: bool = param(0, 1, "start from 0", default=True)
     c_matrix_source: bool = param(0, 1, "start from BiasTable, not from L0C", default=False)
+    bias_in_l0c: bool = param(0, 1, "start from a tile of L0C that is an operand", default=False)
     unit_flag: int = choice(
         "share L0C with fixpipe fractal by fractal: 0 no, 2 yes, 3 yes and hand it over",
         *UNIT_FLAGS,
@@ -171,7 +184,12 @@ class Mad(Instruction):
     @property
     def accumulates(self) -> bool:
         """Whether the old value of c is read."""
-        return not self.c_matrix_init_val and not self.c_matrix_source
+        return not (self.c_matrix_init_val or self.c_matrix_source or self.bias_in_l0c)
+
+    @property
+    def starts_from_tile(self) -> bool:
+        """Whether the start operand is read."""
+        return self.bias_in_l0c and not (self.c_matrix_init_val or self.c_matrix_source)
 
     @property
     def takes_registers(self) -> bool:
@@ -192,8 +210,12 @@ class Mad(Instruction):
         return align_up(fractals, FRACTAL_ROWS // FLOAT32.c0) if pairs else fractals
 
     def operands(self) -> tuple[Operand, ...]:
-        """C is only written unless it accumulates; bias takes part only where the start is bias."""
-        return _mad_operands(self.accumulates, self.starts_from_bias)
+        """C is only written unless it accumulates; of bias and start the one that is the start.
+
+        C starts at a multiple of 256 elements (seed 002, table 2).
+        """
+        started = "bias" if self.starts_from_bias else "start" if self.starts_from_tile else ""
+        return _mad_operands(self.accumulates, started, self.c_type.bits * 32)
 
     @property
     def empty(self) -> bool:
@@ -216,6 +238,10 @@ class Mad(Instruction):
         """Shape [m, n]."""
         return self._offsets(layouts.NZ, self.m, self.n, layouts.L0C_FRACTAL)
 
+    def offsets_start(self) -> Offsets:
+        """Shape [m, n]."""
+        return self.offsets_c()
+
     def offsets_bias(self) -> Offsets:
         """Shape [n]."""
         return np.arange(0 if self.empty else self.n, dtype=np.intp)
@@ -235,6 +261,8 @@ class Mad(Instruction):
             start = inputs["c"]
         elif self.starts_from_bias:
             start = np.broadcast_to(inputs["bias"], (self.m, self.n))
+        elif self.starts_from_tile:
+            start = inputs["start"]
         else:
             start = np.zeros((1, 1), self.c_type.numpy)
         a, b = inputs["a"], inputs["b"]
@@ -243,15 +271,17 @@ class Mad(Instruction):
         return {"c": accumulate_product(start, a, b, self.c_type)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """The three types are one row of the chip's table; HF32 is for float32."""
+        """Types, bias and unit flag are what the chip has; HF32 is for float32."""
         row = combination(chip.arch, self.a_type.name, self.b_type.name)
         if row is None or row.c != self.c_type.name:
             allowed = ", ".join(f"{r.a} x {r.b} -> {r.c}" for r in combinations(chip.arch))
             got = f"{self.a_type} x {self.b_type} -> {self.c_type}"
             return [Violation("mad", f"multiply one of {allowed} on {chip.name}", got)]
-        if self.starts_from_bias and not row.bias:
+        if (self.starts_from_bias or self.starts_from_tile) and not row.bias:
             inputs = f"{self.a_type} x {self.b_type}"
             return [Violation("mad", f"take no bias for {inputs} ({row.bias_source})", "one")]
+        if self.unit_flag and chip.arch not in UNIT_FLAG_ARCHS:
+            return [Violation("mad.unit_flag", f"be 0 on {chip.name}", str(self.unit_flag))]
         if self.hf32 != "off" and self.a_type is not FLOAT32:
             return [Violation("mad.hf32", f"be off for {self.a_type}", self.hf32)]
         return []
@@ -267,9 +297,12 @@ class Mad(Instruction):
         return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
 
 
-_C, _A, _B, _BIAS = Mad.declared
-_C_WRITTEN = write(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=1024, name="c")
+_C, _A, _B, _BIAS, _START = Mad.declared
+_STARTS = {"bias": (_BIAS,), "start": (_START,), "": ()}
 
 
-def _mad_operands(accumulates: bool, starts_from_bias: bool) -> tuple[Operand, ...]:
-    return (_C if accumulates else _C_WRITTEN, _A, _B, *((_BIAS,) if starts_from_bias else ()))
+@lru_cache
+def _mad_operands(accumulates: bool, started: str, align_bytes: int) -> tuple[Operand, ...]:
+    access = Access.UPDATE if accumulates else Access.WRITE
+    c = replace(_C, access=access, align_bytes=align_bytes)
+    return (c, _A, _B, *_STARTS[started])

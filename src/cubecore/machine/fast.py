@@ -274,8 +274,8 @@ class Prover:
         c0 = t.a_type.c0
         k1 = ceil_div(t.k, c0)
         m1, n1 = ceil_div(t.m, FRACTAL_ROWS), ceil_div(t.n, FRACTAL_ROWS)
-        if t.hf32 != "off":
-            raise IrregularError("inputs rounded to HF32")
+        if t.hf32 != "off" or t.starts_from_tile:
+            raise IrregularError("inputs rounded to HF32, or a start from another tile")
         a_grid = _Grid.of(m1, k1, c0, row_step=t.a_row_fractals, column_step=1)
         b_grid = _Grid.of(n1, k1, c0, row_step=1, column_step=n1)
 
