@@ -51,7 +51,7 @@ def tik_calls(a_shape, b_shape, m, k, n, dtype="int8", *, relu=True):
             src_type=result,
             n_size=bursts * N0,
             m_size=m,
-            dst_stride=burst_len * 32 // 4,
+            dst_stride=burst_len,
             src_stride=tall,
             relu_pre=relu,
         )
@@ -99,7 +99,7 @@ def assert_printed_calls(build):
     assert (product.m, product.k, product.n) == (30, 64, 160)
     (fixpipe,) = templates(build, CopyMatrixCcToGm)
     assert fixpipe.n_size // N0 == 10
-    assert fixpipe.m_size * N0 * 4 // 32 == fixpipe.dst_stride * 4 // 32 == 60
+    assert fixpipe.m_size * N0 * 4 // 32 == fixpipe.dst_stride == 60
     assert fixpipe.relu_pre
 
 
