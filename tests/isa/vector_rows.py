@@ -110,3 +110,67 @@ for _from, _to, _modes in _PAIRS:
     RANGES[_name] = REPEAT | _WIDE | _narrow
     WORDS[_name, "rounding"] = _modes
     ORACLES[_name] = f"isa/test_convert.py::{_test}"
+
+MULTIPLY = dict.fromkeys(("vmadd", "vmaddrelu"), FLOATS)
+_THREE = strides(*THREE, high=255)
+add(MULTIPLY, THREE, _THREE, "isa/test_fused.py::test_multiply_and_add")
+WITH_TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], str]] = {
+    "vaxpy": (FLOATS, FLOATS, _WIDE | {"value": VALUE}, "test_axpy"),
+    "vmla": (FLOATS, FLOATS, _THREE, "test_multiply_and_add"),
+    "vaddrelu": (("int8", "int16", *FLOATS), ("int16", *FLOATS), _THREE, "test_sums_with_relu"),
+    "vsubrelu": (("int8", "int16", *FLOATS), ("int16", *FLOATS), _THREE, "test_sums_with_relu"),
+    "vmulconv": (("int8", "uint8"), ("float16",), _THREE, "test_products_as_integers"),
+}
+for _name, (_dst, _src, _ranges, _test) in WITH_TYPES.items():
+    EXAMPLES[_name] = {"dst_type": element_type(_dst[0]), "src_type": HALF}
+    EXAMPLES[_name] |= {"value": 0} if _name == "vaxpy" else {}
+    OPERANDS[_name] = dict.fromkeys(TWO if _name == "vaxpy" else THREE, (UB, 32))
+    RANGES[_name] = REPEAT | _ranges
+    TYPES[_name, "dst_type"], TYPES[_name, "src_type"] = _dst, _src
+    ORACLES[_name] = f"isa/test_fused.py::{_test}"
+
+MOVED = ("int16", "uint16", "int32", "uint32")
+add({"vcopy": MOVED}, TWO, _WIDE, "isa/test_fill.py::test_copy")
+_FILLED = strides("dst", high=65535)
+add(
+    {"vector_dup": ("float16", "int16", "uint16", "bfloat16", "float32", "int32", "uint32")},
+    ("dst",),
+    _FILLED | {"value": VALUE},
+    "isa/test_fill.py::test_duplicate",
+    value=0,
+)
+add({"vbrcb": ("uint16", "uint32")}, TWO, _FILLED, "isa/test_fill.py::test_broadcast")
+
+_SCALED = _WIDE | {f"{o}_repeat_stride": (0, 255) for o in TWO}
+for _name, _test in (
+    ("vconv_deq", "test_integers_to_half"),
+    ("vconv_deqs162b8", "test_halves_to_bytes"),
+    ("vconv_vdeqs162b8", "test_halves_to_bytes_by_lane"),
+):
+    EXAMPLES[_name] = {} if _name == "vconv_deq" else {"dst_type": element_type("uint8")}
+    OPERANDS[_name] = dict.fromkeys(TWO, (UB, 32))
+    RANGES[_name] = REPEAT | _SCALED
+    ORACLES[_name] = f"isa/test_dequantise.py::{_test}"
+    if _name != "vconv_deq":
+        TYPES[_name, "dst_type"] = ("int8", "uint8")
+        WORDS[_name, "half"] = ("high", "low")
+OPERANDS["vconv_vdeqs162b8"]["scales"] = (UB, 32)
+EXAMPLES["set_deqscale"] = {"value": 0}
+RANGES["set_deqscale"] = {"value": (0, 2**64 - 1)}
+ORACLES["set_deqscale"] = "isa/test_dequantise.py::test_the_register_is_packed_as_documented"
+
+_REDUCED = strides("src", high=65535) | {"dst_repeat_stride": (0, 65535)}
+for _name, _test in (
+    *(("vcadd", "test_repeat_sum"), ("vcmax", "test_repeat_extreme")),
+    *(("vcmin", "test_repeat_extreme"), ("vcgadd", "test_block_sum")),
+    *(("vcgmax", "test_block_extreme"), ("vcgmin", "test_block_extreme")),
+    ("vcpadd", "test_pair_sum"),
+):
+    add({_name: FLOATS}, TWO, _REDUCED, f"isa/test_reduce.py::{_test}")
+    if _name in ("vcmax", "vcmin"):
+        WORDS[_name, "order"] = ("value_index", "index_value", "only_value", "only_index")
+EXAMPLES["get_max_min_cnt"] = {}
+ORACLES["get_max_min_cnt"] = "isa/test_reduce.py::test_repeat_extreme"
+_RESULTS = {"vcadd": 2, "vcmax": 4, "vcmin": 4} | dict.fromkeys(("vcgadd", "vcgmax", "vcgmin"), 16)
+for _name, _align in _RESULTS.items():  # of half; dst is aligned to what one repeat gives
+    OPERANDS[_name] |= {"dst": (UB, _align)}

@@ -74,7 +74,7 @@ class Access(Enum):
         return self is not Access.READ
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Operand:
     """One operand: memory, access, type, axes and layout, alignment.
 
@@ -189,7 +189,10 @@ class Instruction:
     """Operands whose values decide which elements the others touch."""
 
     def operands(self) -> tuple[Operand, ...]:
-        """Return the operands that this template uses, in the order of its addresses."""
+        """Return the operands that this template uses, in the order of its addresses.
+
+        Those whose address comes from a register stand last, and in a resolved template alone.
+        """
         return self.declared
 
     def offsets(self, operand: str) -> Offsets:

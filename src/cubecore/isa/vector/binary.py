@@ -56,8 +56,8 @@ class Binary(BinaryStrides):
         return {"dst": settle(exact, self.dtype, registers)}
 
 
-_ACCUMULATES = {"overlap": "accumulate"}
-_WHICH = (
+ACCUMULATES = {"overlap": "accumulate"}
+WHICH = (
     "which calls may have dst of one repeat as src1 of the next: the documents name three "
     "and say 'and such'",
 )
@@ -70,7 +70,7 @@ _TABLE = (
         doc="Add src0 and src1, lane by lane",
         does=np.add,
         types=ARITHMETIC,
-        fixed=_ACCUMULATES,
+        fixed=ACCUMULATES,
     ),
     Member(
         name="vsub",
@@ -80,7 +80,7 @@ _TABLE = (
         doc="Subtract src1 from src0, lane by lane",
         does=np.subtract,
         types=ARITHMETIC,
-        fixed=_ACCUMULATES,
+        fixed=ACCUMULATES,
     ),
     Member(
         name="vmul",
@@ -90,7 +90,7 @@ _TABLE = (
         doc="Multiply src0 by src1, lane by lane",
         does=np.multiply,
         types=ARITHMETIC,
-        fixed=_ACCUMULATES,
+        fixed=ACCUMULATES,
     ),
     Member(
         name="vmax",
@@ -100,8 +100,8 @@ _TABLE = (
         doc="Take the larger of src0 and src1, lane by lane",
         does=functions.larger,
         types=ARITHMETIC,
-        uncertain=_WHICH,
-        fixed=_ACCUMULATES,
+        uncertain=WHICH,
+        fixed=ACCUMULATES,
     ),
     Member(
         name="vmin",
@@ -111,8 +111,8 @@ _TABLE = (
         doc="Take the smaller of src0 and src1, lane by lane",
         does=functions.smaller,
         types=ARITHMETIC,
-        uncertain=_WHICH,
-        fixed=_ACCUMULATES,
+        uncertain=WHICH,
+        fixed=ACCUMULATES,
     ),
     Member(
         name="vdiv",
