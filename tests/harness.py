@@ -165,19 +165,27 @@ def make_tiling(problem: Problem, **fields: int) -> TCubeTiling:
         | (single | base | dict.fromkeys(ones, 1) | fields)
     )
     if "usedCoreNum" not in fields:
-        blocks = (-(-t["M"] // t["singleCoreM"]), -(-t["N"] // t["singleCoreN"]))
-        t["usedCoreNum"] = blocks[0] * blocks[1]
+        m, n = -(-t["M"] // t["singleCoreM"]), -(-t["N"] // t["singleCoreN"])
+        t["usedCoreNum"] = m * n * -(-t["Ka"] // t["singleCoreK"])
     depths = {"depthA1": t["stepM"] * t["stepKa"], "depthB1": t["stepN"] * t["stepKb"]}
     return TCubeTiling(**(t | depths | fields))
 
 
-def make_operands(problem: Problem, seed: int = 0) -> dict[str, Array]:
-    """Return whole numbers for a, b and bias, in the shapes in which they are stored."""
-    p, rng = problem, np.random.default_rng(seed)
-    found = {
-        "a": whole_numbers(rng, (p.k, p.m) if p.trans_a else (p.m, p.k), p.a),
-        "b": whole_numbers(rng, (p.n, p.k) if p.trans_b else (p.k, p.n), p.b),
+def matrix_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of A and B as matrices, a batch's first; [k, m] for a transposed A."""
+    p = problem
+    batch = (p.batch,) if p.batch > 1 else ()
+    return {
+        "a": (*batch, *((p.k, p.m) if p.trans_a else (p.m, p.k))),
+        "b": (*batch, *((p.n, p.k) if p.trans_b else (p.k, p.n))),
     }
+
+
+def make_operands(problem: Problem, seed: int = 0) -> dict[str, Array]:
+    """Return whole numbers for a, b and bias; see `matrix_shapes`."""
+    p, rng = problem, np.random.default_rng(seed)
+    shapes = matrix_shapes(p)
+    found = {name: whole_numbers(rng, shapes[name], getattr(p, name)) for name in "ab"}
     if p.bias is not None:
         found["bias"] = whole_numbers(rng, (p.n,), p.bias)
     return found
@@ -187,7 +195,9 @@ def expected(problem: Problem, operands: Mapping[str, Array]) -> Array:
     """Return the product (and bias) in int64 or float64, without epilogue or rounding."""
     wide = np.int64 if problem.a_type.kind == "int" else np.float64
     a, b = (operands[name].astype(wide) for name in "ab")
-    c = (a.T if problem.trans_a else a) @ (b.T if problem.trans_b else b)
+    c = (np.swapaxes(a, -1, -2) if problem.trans_a else a) @ (
+        np.swapaxes(b, -1, -2) if problem.trans_b else b
+    )
     return c + operands["bias"].astype(wide) if problem.bias is not None else c
 
 
@@ -214,18 +224,51 @@ def run_matmul(
     for spec in launch.tensors:
         if spec.output:
             c = gm.allocate(spec.name, spec.size_bytes)
+            if spec.zeroed:
+                c.buffer.data[:], c.buffer.valid[:] = 0, 1
             bases[spec.name] = c.address
         else:
-            assert operands[spec.name].nbytes == spec.size_bytes
-            bases[spec.name] = gm.place(spec.name, operands[spec.name]).address
+            flat = as_stored(problem, operands)[spec.name]
+            assert flat.nbytes == spec.size_bytes
+            bases[spec.name] = gm.place(spec.name, flat).address
     assert c is not None
     chosen = [core for core in launch.cores if only is None or core.core in only]
     tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in chosen]
     outcome = run(on, gm, tasks)
-    numpy_type = problem.c_type.numpy
-    written = c.buffer.valid.reshape(problem.m, problem.n, numpy_type.itemsize).all(axis=-1)
-    values = c.buffer.data.view(numpy_type).reshape(problem.m, problem.n)
-    return MatmulRun(values, written, outcome.findings)
+    values = c.buffer.data.view(problem.c_type.numpy)
+    valid = c.buffer.valid.reshape(values.size, -1).all(axis=-1)
+    return MatmulRun(result_of(problem, values), result_of(problem, valid), outcome.findings)
+
+
+def as_stored(problem: Problem, operands: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the operands as global memory holds them."""
+    return {
+        name: stored(values, getattr(problem, f"format_{name}", "ND"))
+        for name, values in operands.items()
+    }
+
+
+def stored(values: Array, layout: str) -> Array:
+    """Return the elements as global memory holds them: NZ of each matrix, 4-bit ones in pairs."""
+    if layout == "NZ":
+        c0 = 256 // 4 if values.dtype == element_type("int4").numpy else 32 // values.itemsize
+        flat = values.reshape(-1, *values.shape[-2:])
+        values = np.concatenate([lay_out(matrix, "NZ", (16, c0)) for matrix in flat])
+    if values.dtype != element_type("int4").numpy:
+        return values
+    codes = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
+    return codes[0::2] | codes[1::2] << 4
+
+
+def result_of(problem: Problem, flat: Array) -> Array:
+    """Return C [m, n], a batch's [batch, m, n], from its elements in global memory."""
+    p = problem
+    each = flat.reshape(p.batch, -1)
+    if p.format_c == "NZ":
+        found = np.stack([read_out(one, "NZ", (p.m, p.n), (16, 16)) for one in each])
+    else:
+        found = each.reshape(p.batch, p.m, p.n)
+    return found if p.batch > 1 else found[0]
 
 
 def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:

@@ -8,7 +8,17 @@ import numpy as np
 from cubecore.tiling.problem import Epilogue, Problem
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
-from harness import A2, Array, MatmulRun, expected, make_tiling, run_matmul, whole_numbers
+from cubecore.units import FRACTAL_ROWS, align_up
+from harness import (
+    A2,
+    Array,
+    MatmulRun,
+    expected,
+    make_tiling,
+    matrix_shapes,
+    run_matmul,
+    whole_numbers,
+)
 
 KINDS = (
     tuple(
@@ -26,11 +36,33 @@ KINDS = (
         for c in ("float32", "bfloat16")
     )
     + tuple(
+        {"a": "float32", "trans_a": ta, "trans_b": tb, "bias": bias, "c": c}
+        for ta in (False, True)
+        for tb in (False, True)
+        for bias in (None, "float32")
+        for c in ("float32", "float16", "bfloat16")
+    )
+    + tuple(
+        {"a": "int4", "trans_a": False, "trans_b": tb, "bias": None, "c": "int32"}
+        for tb in (False, True)
+    )
+    + tuple(
         {"a": "int8", "trans_a": ta, "trans_b": tb, "bias": bias, "c": "int32"}
         for ta in (False, True)
         for tb in (False, True)
         for bias in (None, "int32")
     )
+)
+FORMATS = tuple(
+    {"format_a": a, "format_b": b, "format_c": c}
+    for a in ("ND", "NZ")
+    for b in ("ND", "NZ")
+    for c in ("ND", "NZ")
+)
+LAUNCHES = tuple(
+    {"template": template, "launch": launch}
+    for template in ("MDL", "NORM", "IBSHARE")
+    for launch in ("cube", "mix")
 )
 
 
@@ -43,7 +75,24 @@ def kind_id(kind: Mapping[str, Any]) -> str:
 def make(kind: Mapping[str, Any], m: int, n: int, k: int, **more: Any) -> Problem:
     """Return a problem of a kind."""
     relu = more.pop("relu", False)
-    return Problem(m=m, n=n, k=k, epilogue=Epilogue(relu=relu), **{**kind, **more})
+    keys = {**kind, **more}
+    m, n, k = fitting(keys, m, n, k)
+    return Problem(m=m, n=n, k=k, epilogue=Epilogue(relu=relu), **keys)
+
+
+def fitting(keys: Mapping[str, Any], m: int, n: int, k: int) -> tuple[int, int, int]:
+    """Return the extents rounded up to whole fractals of NZ, and to even rows of int4."""
+    c0 = {"float32": 16, "int8": 32, "int4": 64}.get(keys["a"], 16)
+    nz = {name: keys.get(f"format_{name}") == "NZ" for name in "ab"}
+    if any(nz.values()):
+        k = align_up(k, c0)
+    if nz["a"]:
+        m = align_up(m, c0)
+    if nz["b"]:
+        n = align_up(n, c0)
+    if keys["a"] == "int4":
+        n, k = align_up(n, 2), align_up(k, 2)
+    return m, n, k
 
 
 def draw_extent(rng: np.random.Generator, largest: int) -> int:
@@ -62,9 +111,16 @@ def draw_problem(rng: np.random.Generator, largest: int = 150) -> Problem:
     """Return a random problem of any kind."""
     kind = KINDS[rng.integers(len(KINDS))]
     if rng.integers(3) == 0:
-        kind = KINDS[len(KINDS) - 1 - rng.integers(8)]
+        kind = KINDS[len(KINDS) - 1 - rng.integers(10)]
+    keys: dict[str, Any] = dict(LAUNCHES[rng.integers(6)]) if rng.integers(2) else {}
+    if rng.integers(3) == 0:
+        keys |= FORMATS[rng.integers(8)]
+    if rng.integers(6) == 0:
+        keys["batch"] = int(rng.integers(2, 5))
+    if rng.integers(3) == 0:
+        keys["unit_flag"] = bool(rng.integers(2))
     m, n, k = (draw_extent(rng, largest) for _ in range(3))
-    return make(kind, m, n, k, relu=bool(rng.integers(2)))
+    return make(kind, m, n, k, relu=bool(rng.integers(2)), **keys)
 
 
 def draw_tiling(rng: np.random.Generator, problem: Problem, tries: int = 200) -> TCubeTiling:
@@ -99,6 +155,10 @@ def _steps(rng: np.random.Generator, blocks: int) -> int:
 
 def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
     single_m, single_n = _share(rng, p.m), _share(rng, p.n)
+    if p.format_a == "NZ":
+        single_m = align_up(single_m, FRACTAL_ROWS)
+    if "NZ" in {p.format_b, p.format_c}:
+        single_n = align_up(single_n, max(FRACTAL_ROWS, 64 if p.a == "int4" else 0))
     cores = -(-p.m // single_m) * -(-p.n // single_n)
     if cores > A2.aic_count:
         return None
@@ -133,13 +193,12 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
 
 def draw_operands(rng: np.random.Generator, p: Problem) -> dict[str, Array]:
     """Return whole numbers; int8 uses its whole range, int32 most of it."""
-    shapes = {
-        "a": (p.k, p.m) if p.trans_a else (p.m, p.k),
-        "b": (p.n, p.k) if p.trans_b else (p.k, p.n),
-    }
-    if p.a == "int8":
+    shapes = matrix_shapes(p)
+    if p.a_type.kind == "int":
+        most = 1 << (p.a_type.bits - 1)
         found = {
-            name: rng.integers(-128, 128, shape).astype(np.int8) for name, shape in shapes.items()
+            name: rng.integers(-most, most, shape).astype(p.a_type.numpy)
+            for name, shape in shapes.items()
         }
         if p.bias is not None:
             found["bias"] = rng.integers(-(2**29), 2**29, p.n).astype(np.int32)

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from cubecore.isa.cube import Mad
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.spec import Instruction, Mem, Pipe
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from harness import Issued
@@ -50,10 +52,10 @@ def scalar_only(template: Instruction) -> bool:
 @lru_cache(maxsize=4096)
 def granules(template: Instruction, operand: str) -> np.ndarray:
     """Return the 32-byte pieces that an operand touches, from its address on."""
-    size = next(template.element(o).size_bytes for o in template.operands() if o.name == operand)
+    bits = next(template.element(o).bits for o in template.operands() if o.name == operand)
     offsets = template.offsets(operand).reshape(-1)
-    start = offsets[offsets >= 0].astype(np.int64) * size
-    last = start + size - 1
+    start = offsets[offsets >= 0].astype(np.int64) * bits // 8
+    last = start + max(bits // 8, 1) - 1
     return np.unique(np.concatenate([start // GRANULE_BYTES, last // GRANULE_BYTES]))
 
 
@@ -92,6 +94,7 @@ class HappensBefore:
         self.raised: dict[Flag, int] = defaultdict(int)
         self.memories: dict[Mem, _Memory] = defaultdict(_Memory)
         self.races: list[str] = []
+        self.shared: dict[int, tuple[str, np.ndarray]] = {}
         for number, issued in enumerate(listing):
             if not scalar_only(issued[0]):
                 self._step(number, issued)
@@ -108,8 +111,22 @@ class HappensBefore:
         elif isinstance(template, WaitFlag):
             self._wait(number, flag_of(template), now, at)
         elif not isinstance(template, PipeBarrier):
+            self._unit_flag(number, issued, pipe, now)
             for mem, where, reads, writes in accesses(issued):
                 self._access(f"{number} {template.name}", at, mem, where, (reads, writes))
+
+    def _unit_flag(self, number: int, issued: Issued, pipe: str, now: np.ndarray) -> None:
+        """M and FIX take turns at a place of L0C; each turn begins behind the end of the other."""
+        shared = unit_of(issued)
+        if shared is None:
+            return
+        place, hands_over = shared
+        turn, when = self.shared.pop(place, ("M", np.zeros(len(PIPES), np.int64)))
+        if turn != pipe:
+            raise OrderError(f"{number}: {pipe} takes L0C {place} in the turn of {turn}")
+        np.maximum(now, when, out=now)
+        other = "FIX" if pipe == "M" else "M"
+        self.shared[place] = (other, now.copy()) if hands_over else (pipe, when)
 
     def _set(self, number: int, flag: Flag, now: np.ndarray) -> None:
         if flag in self.up:
@@ -153,6 +170,18 @@ class HappensBefore:
             raise OrderError(f"{len(self.races)} races, the first: {self.races[0]}")
         if self.up:
             raise OrderError(f"still up at the end: {sorted(self.up)}")
+        if any(turn != "M" for turn, _ in self.shared.values()):
+            raise OrderError("a unit flag is up at the end")
+
+
+def unit_of(issued: Issued) -> tuple[int, bool] | None:
+    """Return (place in L0C, whether it is handed over) of what uses the unit flag."""
+    template, addresses = issued
+    if isinstance(template, Mad) and template.unit_flag:
+        return addresses[0], template.unit_flag == 3
+    if isinstance(template, CopyMatrixCcToGm) and template.unit_flag:
+        return addresses[1], template.unit_flag == 3
+    return None
 
 
 def interleave(listing: Sequence[Issued], rng: np.random.Generator) -> list[Issued]:
@@ -168,10 +197,14 @@ def interleave(listing: Sequence[Issued], rng: np.random.Generator) -> list[Issu
     heads = dict.fromkeys(PIPES, 0)
     weights = dict(zip(PIPES, 10.0 ** rng.uniform(-4, 4, len(PIPES)), strict=True))
     up: set[Flag] = set()
+    turns: dict[int, str] = {}
     order: list[Issued] = []
 
     def runnable(pipe: str) -> bool:
         if heads[pipe] == len(queues[pipe]):
+            return False
+        shared = unit_of(queues[pipe][heads[pipe]])
+        if shared is not None and turns.get(shared[0], "M") != pipe:
             return False
         template = queues[pipe][heads[pipe]][0]
         return not isinstance(template, WaitFlag) or flag_of(template) in up
@@ -195,6 +228,9 @@ def interleave(listing: Sequence[Issued], rng: np.random.Generator) -> list[Issu
                 up.discard(flag_of(issued[0]))
             elif not isinstance(issued[0], PipeBarrier):
                 order.append(issued)
+                shared = unit_of(issued)
+                if shared is not None and shared[1]:
+                    turns[shared[0]] = "FIX" if pipe == "M" else "M"
     stuck = [pipe for pipe in PIPES if heads[pipe] < len(queues[pipe])]
     if stuck:
         raise OrderError(f"deadlock: {', '.join(stuck)} wait")

@@ -9,7 +9,7 @@ from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.scheduler import Task, run
 from cubecore.tiling.problem import Problem
-from harness import A2, Array, Issued, tensor_of
+from harness import A2, Array, Issued, as_stored, result_of, tensor_of
 
 HERE = Location("replay", 0, "replay")
 
@@ -22,7 +22,7 @@ def replay(
     placed = {
         spec.name: gm.allocate(spec.name, spec.size_bytes)
         if spec.output
-        else gm.place(spec.name, operands[spec.name])
+        else gm.place(spec.name, as_stored(problem, operands)[spec.name])
         for spec in launch.tensors
     }
 
@@ -39,5 +39,5 @@ def replay(
             core.record(template, tuple(moved(template, addresses)), HERE)
 
     outcome = run(A2, gm, [Task(CoreId(0), body)])
-    c = placed["c"].buffer.data.view(problem.c_type.numpy).reshape(problem.m, problem.n)
-    return c, outcome.findings
+    c = placed["c"].buffer.data.view(problem.c_type.numpy)
+    return result_of(problem, c), outcome.findings

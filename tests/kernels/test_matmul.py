@@ -17,7 +17,16 @@ from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.struct import TCubeTiling
-from harness import A2, expected, issued, listing, make_tiling, run_matmul, tensor_of
+from harness import (
+    A2,
+    expected,
+    issued,
+    listing,
+    make_tiling,
+    result_of,
+    run_matmul,
+    tensor_of,
+)
 from kernels.cases import (
     KINDS,
     assert_right,
@@ -309,7 +318,8 @@ def test_every_byte_of_c_is_written_once(seed):
     problem = draw_problem(rng)
     tiling = draw_tiling(rng, problem)
     launch = matmul_launch(problem, tiling, A2)
-    count = np.zeros(problem.m * problem.n, np.int64)
+    (c,) = (tensor for tensor in launch.tensors if tensor.output)
+    count = np.zeros(c.size_bytes // problem.c_type.size_bytes, np.int64)
     for core in launch.cores:
         for template, (dst, _) in issued(launch, CopyMatrixCcToGm, core.core):
             name, offset = tensor_of(launch, dst)
@@ -317,7 +327,7 @@ def test_every_byte_of_c_is_written_once(seed):
             first, rest = divmod(offset, problem.c_type.size_bytes)
             assert rest == 0
             np.add.at(count, template.offsets("dst").reshape(-1) + first, 1)
-    assert (count == 1).all()
+    assert (result_of(problem, count) == 1).all()
 
 
 def test_small_accumulating_mads_have_a_barrier_between_them():
@@ -534,16 +544,17 @@ def test_the_prediction_of_a_product_with_bias_is_near_its_time():
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ({"template": "NORM"}, "template must be MDL to be executed or timed, got NORM"),
-        ({"batch": 2}, "batch must be 1 to be executed or timed, got 2"),
-        ({"split_k": True}, "split_k must be false to be executed or timed, got true"),
-        ({"format_b": "NZ"}, "format_b must be ND to be executed or timed, got NZ"),
         ({"pos_c": "VECIN"}, "pos_c must be GM to be executed or timed, got VECIN"),
+        ({"hf32": True}, "hf32 must be false without float32 inputs, got true"),
         (
-            {"a": "float32"},
-            "a must be float16 or bfloat16 or int8 to be executed or timed, got float32",
+            {"a": "int4", "trans_a": True},
+            "trans_a must be false for int4 (asc-devkit, LoadDataWithTranspose: into L0B alone), "
+            "got true",
         ),
-        ({"unit_flag": True}, "unit_flag must be null or false to be executed or timed, got true"),
+        (
+            {"split_k": True, "c": "float16"},
+            "c must be float32 with split_k, got float16; split_k adds up in C",
+        ),
     ],
 )
 def test_what_the_kernel_does_not_carry_is_refused(keys, line):

@@ -22,7 +22,7 @@ from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
 from cubecore.tiling.problem import Problem
-from harness import A2, make_tiling
+from harness import A2, as_stored, make_tiling
 from kernels.broken import changed, leaves
 from kernels.cases import draw_operands, draw_problem, draw_tiling
 
@@ -59,7 +59,8 @@ def test_random_tilings_give_the_same_bytes_on_both_engines(seed):
     rng = np.random.default_rng(4000 + seed)
     problem = draw_problem(rng, 120)
     tiling = draw_tiling(rng, problem)
-    assert_agree(matmul_launch(problem, tiling, A2), draw_operands(rng, problem))
+    operands = as_stored(problem, draw_operands(rng, problem))
+    assert_agree(matmul_launch(problem, tiling, A2), operands)
 
 
 FIELDS = dict.fromkeys(("baseM", "baseN", "baseK"), 32) | dict.fromkeys(

@@ -10,11 +10,15 @@ from cubecore.isa.spec import Mem
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A tensor in global memory: its name and size, and whether the kernel fills it."""
+    """A tensor in global memory: its name and size, and whether the kernel fills it.
+
+    An output that is `zeroed` is set to 0 before the kernel starts, for cores that add to it.
+    """
 
     name: str
     size_bytes: int
     output: bool = False
+    zeroed: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,14 +7,16 @@ from cubecore.isa.cube import CopyCbufToBt
 from cubecore.isa.expr import Expr
 from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
 from cubecore.kernels.builder import Builder
-from cubecore.kernels.stream import Flags, Place
+from cubecore.kernels.flags import Flags
+from cubecore.kernels.stream import Place
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
-_EVENT = 4
+_EVENT = 6
+_TABLE_EVENT = 4
 _LONGEST_ROW = 65535
 """Columns that one ND2NZ transfer takes."""
 
-BIAS_EVENTS = (("MTE1", "MTE2", _EVENT), ("M", "MTE1", _EVENT))
+BIAS_EVENTS = (("MTE1", "MTE2", _EVENT), ("M", "MTE1", _TABLE_EVENT))
 """Flags that are up while the bias's place in L1, and in BiasTable, is free."""
 
 
@@ -54,7 +56,7 @@ class BiasRow:
         offset = n_block * int(self.kind.bytes_of(self.base_n))
         if not self.stays:
             self._load(offset, n)
-        self._flags.wait("M", "MTE1", _EVENT)
+        self._flags.wait("M", "MTE1", _TABLE_EVENT)
         blocks = ceil_div(self.kind.bytes_of(n), DATA_BLOCK_BYTES)
         convert = self.kind.name == "float16"
         copy = CopyCbufToBt(src_type=self.kind, len_burst=blocks, conv_control=convert)
@@ -64,7 +66,7 @@ class BiasRow:
 
     def used(self) -> None:
         """Free BiasTable behind the Mmads so far."""
-        self._flags.set("M", "MTE1", _EVENT)
+        self._flags.set("M", "MTE1", _TABLE_EVENT)
 
     @property
     def _flags(self) -> Flags:

@@ -44,3 +44,17 @@ def decode(codes: Bytes, element: ElementType) -> Array:
 def encode(values: Array) -> Bytes:
     """Return the codes of `values`, which NumPy holds one to a byte."""
     return np.asarray(np.ascontiguousarray(values).view(np.uint8) & 0xF, np.uint8)
+
+
+def pack(codes: Bytes) -> Bytes:
+    """Return flat codes two to a byte; an odd one out is followed by 0."""
+    even = np.zeros(codes.size + codes.size % 2, np.uint8)
+    even[: codes.size] = codes
+    return np.asarray(even[0::2] | even[1::2] << BITS, np.uint8)
+
+
+def unpack(data: Bytes) -> Bytes:
+    """Return the codes that bytes hold, flat."""
+    codes = np.empty(2 * data.size, np.uint8)
+    codes[0::2], codes[1::2] = data & 0xF, data >> BITS
+    return codes

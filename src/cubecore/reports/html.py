@@ -23,7 +23,7 @@ from cubecore.reports.roofline import roofline
 from cubecore.reports.slack import slack
 from cubecore.reports.text import problem_line
 from cubecore.reports.why import models, tiling_rows
-from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.cores import problem_blocks
 from cubecore.tiling.rule_model import Case
 from cubecore.timing.timeline import Timeline
 from cubecore.workflows.time import Timed
@@ -116,7 +116,10 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
         "timeline": _timeline(timed, limit),
         "stalls": [stall.to_json() for stall in line.stalls],
         "roofline": roofline(problem, chip, line),
-        "map": core_map(core_blocks(timed.tiling), [group.cores for group in line.groups]),
+        "map": core_map(
+            problem_blocks(timed.request.problem, timed.request.chip, timed.tiling),
+            [group.cores for group in line.groups],
+        ),
         "facts": facts_used(chip),
         "assumptions": _ASSUMPTIONS,
     }

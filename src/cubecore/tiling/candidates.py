@@ -67,42 +67,42 @@ def concatenate(parts: list[Columns]) -> Columns:
 
 
 def core_splits(case: Case, cores: int) -> Columns:
-    """Return every grid of at most `cores` equal shares of M and N, in whole fractals.
+    """Return every grid of at most `cores` equal shares of M and N (and K, if it may be split).
 
     A share is the axis divided by a count, rounded up to the fractal and never beyond the axis, so
-    the last row and column of cores may be ragged.
+    the last cores of an axis may be ragged.
     """
-    problem = case.problem
-    m = _shares(problem.m, cores, case.row_align)
-    n = _shares(problem.n, cores, case.column_align)
-    m_blocks, n_blocks = ceil_div(problem.m, m), ceil_div(problem.n, n)
-    i, j = np.nonzero(m_blocks[:, None] * n_blocks[None, :] <= cores)
+    p = case.problem
+    m = _shares(p.m, cores, _alignments(case.row_align, nz=p.format_a == "NZ"))
+    n = _shares(p.n, cores, _alignments(case.column_align, nz=p.format_b == "NZ"))
+    k = _shares(p.k, cores if p.split_k else 1, {case.k_align * case.a.nz_fractals, FRACTAL_ROWS})
+    blocks = [ceil_div(extent, share) for extent, share in ((p.m, m), (p.n, n), (p.k, k))]
+    grid = blocks[0][:, None, None] * blocks[1][:, None] * blocks[2]
+    i, j, h = np.nonzero(grid <= cores)
     return Columns(
         {
-            **_constants(case),
+            "M": p.m,
+            "N": p.n,
+            "Ka": p.k,
+            "Kb": p.k,
+            "singleCoreK": k[h],
+            "isBias": int(p.bias is not None),
             "singleCoreM": m[i],
             "singleCoreN": n[j],
-            "usedCoreNum": m_blocks[i] * n_blocks[j],
+            "usedCoreNum": grid[i, j, h],
             "baseM": np.full(len(i), FRACTAL_ROWS),
         }
     )
 
 
-def _constants(case: Case) -> dict[str, Any]:
-    problem = case.problem
-    return {
-        "M": problem.m,
-        "N": problem.n,
-        "Ka": problem.k,
-        "Kb": problem.k,
-        "singleCoreK": problem.k,
-        "isBias": int(problem.bias is not None),
-    }
+def _alignments(align: int, *, nz: bool) -> set[int]:
+    """Return what shares of an axis are rounded up to: an NZ matrix is cut at fractals alone."""
+    return {align} if nz else {align, FRACTAL_ROWS}
 
 
-def _shares(extent: int, cores: int, align: int) -> Ints:
+def _shares(extent: int, cores: int, aligns: set[int]) -> Ints:
     counts = np.arange(1, min(cores, ceil_div(extent, FRACTAL_ROWS)) + 1, dtype=np.int64)
-    shares = [align_up(ceil_div(extent, counts), a) for a in {align, FRACTAL_ROWS}]
+    shares = [align_up(ceil_div(extent, counts), a) for a in aligns]
     return np.unique(np.minimum(np.concatenate(shares), extent))
 
 
@@ -155,7 +155,7 @@ def base_blocks(case: Case, splits: Columns) -> Columns:
 
 def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Columns]:
     step = max(case.k_align, FRACTAL_ROWS)
-    k = case.problem.k
+    k = pairs.singleCoreK
     rows = case.a.bytes_of(align_up(pairs.baseM, case.row_align) * db_l0 * step)
     columns = case.b.bytes_of(align_up(pairs.baseN, case.column_align) * db_l0 * step)
     largest = np.minimum(case.chip.l0a_bytes // rows, case.chip.l0b_bytes // columns)
@@ -166,7 +166,7 @@ def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Co
     lengths = [ceil_div(pieces, fewest)]
     if db_l0 == 2:
         lengths.append(2 ** np.floor(np.log2(largest)).astype(np.int64))
-    if db_l0 == 2 and pieces <= SHORT_K:
+    if db_l0 == 2 and pieces.min() <= SHORT_K:
         lengths += [ceil_div(pieces, np.minimum(fewest * more, pieces)) for more in (2, 4, 8)]
     full = np.full(len(pairs), 1)
     shared = pairs.with_fields(dbL0A=full * db_l0, dbL0B=full * db_l0, dbL0C=full * db_l0c)

@@ -1,10 +1,11 @@
 """The closed form that ranks tilings: bytes per link, cycles per pipe, and how they overlap.
 
-It follows the MDL kernel on the fullest core (D13). That core walks its block of C in tiles of
+It follows the kernel on the fullest core (D13). That core walks its block of C in tiles of
 baseM x baseN, M first or N first; with stepM or stepN above 1 the walk goes chunk by chunk. MTE2
 loads stepM*baseM x stepKa*baseK of A (and B's counterpart) as one strided transfer. A chunk that
 holds all of K stays in L1 while its rows (columns) do not change; otherwise every tile loads it
-again. MTE1 feeds L0 block by block, the Cube accumulates over K, fixpipe writes the finished tile.
+again. NORM and IBSHARE load the same base block by base block. MTE1 feeds L0 block by block, the
+Cube accumulates over K, fixpipe writes the finished tile.
 
 Everything works on one tiling or on a struct of arrays; results are cycles, not rounded. A constant
 that the chip file does not know costs nothing and is listed in `Prediction.not_modelled`.
@@ -25,11 +26,8 @@ import numpy as np
 from cubecore.chips import Chip, costs
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.walk import Loads, Walk, loads, walk
+from cubecore.tiling.walk import Loads, Walk, loads, longest_row_bytes, walk
 from cubecore.units import align_up, ceil_div
-
-TEMPLATE = "MDL"
-"""The template whose scalar cost per base-K step applies."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     fill = (chip.hbm_latency_cycles or 0) + a.first_cycles + b.first_cycles
     clients = clients_per_core(t, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
-    hbm = hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes)
+    hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
     served = (chip.hbm_latency_cycles or 0) + hbm + chain / groups
     start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
     return Cost(
@@ -102,15 +100,31 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
         start=start,
         hbm=hbm,
         pipes={name: clients * cycles for name, cycles in pipes.items()},
-        bytes={**{n: clients * x for n, x in carried.items()}, "HBM": a.hbm_bytes + b.hbm_bytes},
+        bytes={
+            **{n: clients * x for n, x in carried.items()},
+            "HBM": problem.batch * (a.hbm_bytes + b.hbm_bytes),
+        },
     )
 
 
 def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
-    """Return how many clients one AI Core serves in turn: 1, or up to 2 in a mix launch (D12)."""
-    if problem.launch == "cube":
-        return 1
-    return np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
+    """Return how many blocks one AI Core computes in turn.
+
+    1, or up to 2 clients in a mix launch (D12), for each matrix of its share of the batch.
+    """
+    clients: Any = 1
+    if problem.launch != "cube":
+        clients = np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
+    if problem.batch == 1:
+        return clients
+    together = np.maximum(problem.core_count(chip) // np.maximum(t.usedCoreNum, 1), 1)
+    return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
+
+
+def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
+    """Return the scalar unit's cycles for a base-K step; IBSHARE's are NORM's."""
+    template = "MDL" if problem.template == "MDL" else "NORM"
+    return (chip.scalar_step_cycles or {}).get(template, 0)
 
 
 def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -130,14 +144,13 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
         mte2 = mte2 + rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)
-    step = (chip.scalar_step_cycles or {}).get(TEMPLATE, 0)
     pipes = {
-        "M": costs.mad_cycles(chip, case.a, w.m, w.n, w.k)
+        "M": costs.mad_cycles(chip, case.a, w.m, w.n, w.k, hf32=problem.hf32)
         + w.steps * (chip.mad_queued_cycles or 0),
         "MTE1": mte1,
         "MTE2": mte2,
         "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles),
-        "S": w.steps * step,
+        "S": w.steps * scalar_step_cycles(problem, chip),
     }
     carried = {
         "GM->L1": a.core_bytes + b.core_bytes,
@@ -157,12 +170,16 @@ def _chain(case: Case, w: Walk, pipes: Mapping[str, Any], a: Loads, b: Loads) ->
     overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
     stage = np.where(double, overlapped, mte1 + m + w.steps * waits)
     drained = np.maximum(stage + fix / w.tiles, fix + stage / w.tiles)
-    chain = np.where(np.asarray(t.dbL0C) == 2, drained, stage + fix)
+    beside = (np.asarray(t.dbL0C) == 2) | case.problem.shares_unit_flag
+    chain = np.where(beside, drained, stage + fix)
+    blocks = case.problem.template != "MDL"
     for operand, depth, product in (
         (a, t.depthA1, t.stepM * t.stepKa),
         (b, t.depthB1, t.stepN * t.stepKb),
     ):
-        chain = chain + np.where(depth <= product, operand.cycles - operand.mean_cycles, 0)
+        # NORM uses a block as soon as it is there: only one alone is waited for.
+        single = depth == 1 if blocks else depth <= product
+        chain = chain + np.where(single, operand.cycles - operand.mean_cycles, 0)
     return chain
 
 
@@ -204,13 +221,11 @@ def lower_bound(problem: Problem, chip: Chip) -> int:
         cores = ceil_div(cores, max(chip.mix_aiv_per_aic, 1))
     m, n, k = problem.m, problem.n, problem.k
     a, b = problem.a_type, problem.b_type
-    cube = costs.mad_cycles(chip, a, m, n, k) / cores
-    a_row = a.bytes_of(m if problem.trans_a else k)
-    b_row = b.bytes_of(k if problem.trans_b else n)
-    memory = costs.hbm_cycles(chip, a.bytes_of(m * k), a_row)
-    memory += costs.hbm_cycles(chip, b.bytes_of(k * n), b_row)
+    cube = costs.mad_cycles(chip, a, m, n, k, hf32=problem.hf32) / cores
+    memory = costs.hbm_cycles(chip, a.bytes_of(m * k), longest_row_bytes(problem, "a"))
+    memory += costs.hbm_cycles(chip, b.bytes_of(k * n), longest_row_bytes(problem, "b"))
     rate = chip.l0c_to_gm_bytes_per_cycle
     output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
     start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
-    bound: float = start + max(cube, memory, output)
+    bound: float = start + problem.batch * max(cube, memory, output)
     return math.ceil(bound)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.tiling.candidates import Columns
-from cubecore.tiling.cost import TEMPLATE, clients_per_core, lower_bound
+from cubecore.tiling.cost import clients_per_core, lower_bound, scalar_step_cycles
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.walk import has_k_inner, transfer
+from cubecore.tiling.walk import Stored
 from cubecore.units import align_up, ceil_div
 
 SPLITS_KEPT, BLOCKS_KEPT = 24, 128
@@ -33,8 +33,8 @@ def best_splits(case: Case, splits: Columns) -> Columns:
     if len(splits) <= SPLITS_KEPT:
         return splits
     problem, chip = case.problem, case.chip
-    m, n, k = splits.singleCoreM.astype(float), splits.singleCoreN.astype(float), problem.k
-    cube = costs.mad_cycles(chip, case.a, m, n, k)
+    m, n, k = (getattr(splits, f"singleCore{x}") * 1.0 for x in "MNK")
+    cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
     rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle or 1
     loaded = (case.a.bytes_of(m * k) + case.b.bytes_of(n * k)) / rate
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
@@ -50,20 +50,21 @@ def _estimate(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
     """
     t, chip, problem = blocks, case.chip, case.problem
     m = np.minimum(t.singleCoreM, t.M).astype(float)
-    n, k = np.minimum(t.singleCoreN, t.N).astype(float), float(problem.k)
+    n, k = np.minimum(t.singleCoreN, t.N).astype(float), t.singleCoreK * 1.0
     m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
     tiles = m_tiles * n_tiles
     steps = tiles * k_steps
     mte2 = _least_loads(case, t, (m, n, k), (m_tiles, n_tiles))
     a, b = case.a.bytes_of(m * k), case.b.bytes_of(n * k)
-    cube = costs.mad_cycles(chip, case.a, m, n, k) + steps * (chip.mad_queued_cycles or 0)
+    cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
+    cube = cube + steps * (chip.mad_queued_cycles or 0)
     heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
     mte1 = costs.l1_to_l0a_cycles(chip, a * n_tiles) + costs.l1_to_l0b_cycles(chip, b * m_tiles)
     mte1 = mte1 + steps * heads
     stage = np.where(t.dbL0A == 2, np.maximum(mte1 + cube / steps, cube), mte1 + cube)
     fix = tiles * costs.l0c_to_gm_cycles(chip, m / m_tiles, problem.c_type.bytes_of(m * n) / tiles)
     chain = np.where(t.dbL0C == 2, np.maximum(stage + fix / tiles, fix), stage + fix)
-    scalar = steps * (chip.scalar_step_cycles or {}).get(TEMPLATE, 0)
+    scalar = steps * scalar_step_cycles(problem, chip)
     first = case.a.bytes_of(np.minimum(t.baseM, m)) + case.b.bytes_of(np.minimum(t.baseN, n))
     rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle or 1
     edges = first * np.minimum(t.baseK, k) / rate
@@ -73,7 +74,7 @@ def _estimate(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _least_loads(
-    case: Case, t: Columns, extent: tuple[Any, Any, float], tiles: tuple[Any, Any]
+    case: Case, t: Columns, extent: tuple[Any, Any, Any], tiles: tuple[Any, Any]
 ) -> Any:
     """Return MTE2's cycles with the fewest passes over A and B that L1 could allow.
 
@@ -94,8 +95,8 @@ def _least_loads(
     touched = a_panel * ceil_div(t.M, t.singleCoreM) + b_panel * ceil_div(t.N, t.singleCoreN)
     missing = 1 - np.exp(-touched / chip.l2_bytes) if chip.l2_bytes else 1.0
     later = near + missing * (far - near)
-    first_a, again_a = _pass_cycles(case, "a", (t.baseM, m, tiles[0]), (far, later))
-    first_b, again_b = _pass_cycles(case, "b", (t.baseN, n, tiles[1]), (far, later))
+    first_a, again_a = _pass_cycles(case, "a", (t.baseM, m, tiles[0]), k, (far, later))
+    first_b, again_b = _pass_cycles(case, "b", (t.baseN, n, tiles[1]), k, (far, later))
     a_most, b_most = again_a * (tiles[1] - 1), again_b * (tiles[0] - 1)
     more = np.minimum(
         np.where(a_panel + b_pair <= size, again_b * (b_again - 1), a_most + b_most),
@@ -105,7 +106,7 @@ def _least_loads(
 
 
 def _pass_cycles(
-    case: Case, operand: str, axis: tuple[Any, Any, Any], latencies: tuple[Any, Any]
+    case: Case, operand: str, axis: tuple[Any, Any, Any], k: Any, latencies: tuple[Any, Any]
 ) -> tuple[Any, Any]:
     """Return MTE2's cycles to read an operand in chunks that fill a quarter of L1.
 
@@ -113,16 +114,14 @@ def _pass_cycles(
     """
     base, extent, tiles = axis
     chip, problem = case.chip, case.problem
-    kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
+    kind = case.a if operand == "a" else case.b
     most = chip.l1_user_bytes * 8 // (4 * kind.bits * base)
-    chunks = ceil_div(float(problem.k), np.maximum(most, 1))
-    length, rows, stored = problem.k / chunks, extent / tiles, whole
-    if has_k_inner(problem, operand):
-        length, rows, stored = rows, length, problem.k
-    row_bytes = kind.bytes_of(rows)
+    chunks = ceil_div(k, np.maximum(most, 1))
+    stored = Stored.of(problem, operand)
+    rows, row_bytes = stored.rows(kind, extent / tiles, k / chunks)
     shown = 1 - (chip.gm_latency_overlap or 0)
     first, again = (
-        transfer(chip, kind, length, row_bytes, stored=stored, exposed=shown * latency)
+        stored.transfer(chip, kind, rows, row_bytes, exposed=shown * latency)
         for latency in latencies
     )
     return chunks * tiles * first, chunks * tiles * again

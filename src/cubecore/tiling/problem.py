@@ -183,6 +183,14 @@ class Problem:
         return None if self.bias is None else element_type(self.bias, "bias")
 
     @property
+    def shares_unit_flag(self) -> bool:
+        """Whether Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
+
+        NORM and IBSHARE do, MDL does not.
+        """
+        return self.template != "MDL" if self.unit_flag is None else self.unit_flag
+
+    @property
     def accumulator_type(self) -> ElementType:
         """L0C's type: int32 for integer inputs, float32 otherwise (seed 002, table 4)."""
         return element_type("int32" if self.a_type.kind == "int" else "float32")

@@ -20,6 +20,7 @@ from cubecore.tiling import (
     rules_buffers,
     rules_extents,
     rules_formats,
+    rules_kernel,
     rules_l1,
     rules_mx,
     rules_ub,
@@ -38,6 +39,7 @@ RULE_MODULES = (
     rules_buffers,
     rules_l1,
     rules_ub,
+    rules_kernel,
 )
 """The modules that declare rules; a rule elsewhere is one more module here."""
 

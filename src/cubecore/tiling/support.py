@@ -11,9 +11,6 @@ from cubecore.chips.products import combination, combinations, plain_outputs
 from cubecore.errors import RequestError, Violation
 from cubecore.tiling.problem import Problem
 
-PLANNABLE_DTYPES = ("float16", "bfloat16", "int8")
-
-
 QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
 """What fixpipe writes only with epilogue.quant."""
 
@@ -74,37 +71,39 @@ def require_plannable(problem: Problem) -> None:
     Raises:
         RequestError: one violation for each key whose value it cannot plan yet.
     """
-    violations = list(_unplannable(problem))
+    violations = [*_unplannable(problem), *option_violations(problem)]
     if violations:
         raise RequestError(violations)
 
 
 def _unplannable(problem: Problem) -> Iterator[Violation]:
     later = "cubecore does not plan it yet"
-    if problem.batch != 1:
-        yield Violation("batch", "be 1 for planning", str(problem.batch), later)
     if problem.kb not in {None, problem.k}:
         yield Violation("kb", f"equal k = {problem.k} for planning", str(problem.kb), later)
     if problem.mx:
         yield Violation("scale_a", "be null for planning", str(problem.scale_a), later)
-    for name in ("split_k", "hf32"):
-        if getattr(problem, name):
-            yield Violation(name, "be false for planning", "true", later)
-    if problem.unit_flag:
-        yield Violation("unit_flag", "be false or null for planning", "true", later)
-    for name, only in (
-        *((f"format_{x}", "ND") for x in "abc"),
-        *((f"pos_{x}", "GM") for x in "abc"),
-        ("template", "MDL"),
-    ):
-        value = getattr(problem, name)
-        if value != only:
-            yield Violation(name, f"be {only} for planning", value, later)
-    for name in ("a", "b"):
-        value = getattr(problem, name)
-        if value not in PLANNABLE_DTYPES:
-            yield Violation(
-                name, f"be one of {', '.join(PLANNABLE_DTYPES)} for planning", value, later
-            )
+    for x in "abc":
+        value = getattr(problem, f"pos_{x}")
+        if value != "GM":
+            yield Violation(f"pos_{x}", "be GM for planning", value, later)
     if problem.epilogue.quant is not None:
         yield Violation("epilogue.quant", "be null for planning", problem.epilogue.quant, later)
+
+
+def option_violations(problem: Problem) -> Iterator[Violation]:
+    """Yield what options ask of the hardware that it does not do, for planning and execution."""
+    if problem.hf32 and problem.a != "float32":
+        yield Violation("hf32", "be false without float32 inputs", "true")
+    if problem.trans_a and problem.a == "int4":
+        yield Violation(
+            "trans_a",
+            "be false for int4 (asc-devkit, LoadDataWithTranspose: into L0B alone)",
+            "true",
+        )
+    if problem.split_k:
+        reason = "split_k adds up in C"
+        accumulator = problem.accumulator_type.name
+        if problem.c != accumulator:
+            yield Violation("c", f"be {accumulator} with split_k", problem.c, reason)
+        if problem.epilogue.relu:
+            yield Violation("epilogue.relu", "be false with split_k", "true", reason)

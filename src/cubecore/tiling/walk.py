@@ -13,7 +13,7 @@ from cubecore.dtypes import ElementType
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT
-from cubecore.units import ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Walk:
     b_passes: Any
     m_blocks: Any
     n_blocks: Any
+    k_blocks: Any
 
     @property
     def tiles(self) -> Any:
@@ -75,6 +76,7 @@ def walk(t: Any) -> Walk:
         b_passes=np.where(kb_chunks == 1, once_b, m_tiles),
         m_blocks=ceil_div(t.M, t.singleCoreM),
         n_blocks=ceil_div(t.N, t.singleCoreN),
+        k_blocks=ceil_div(t.Ka, t.singleCoreK),
     )
 
 
@@ -97,7 +99,7 @@ class Loads:
 
 def _distances(t: Any, w: Walk, case: Case) -> tuple[Any, Any]:
     """Return the bytes that all cores touch between two reads of a chunk of A, and of B."""
-    k = w.k
+    k = w.k * w.k_blocks
     a_panels = case.a.bytes_of(w.m_blocks * np.minimum(t.stepM * t.baseM, w.m) * k)
     b_panels = case.b.bytes_of(w.n_blocks * np.minimum(t.stepN * t.baseN, w.n) * k)
     a_whole = case.a.bytes_of(k * t.M)
@@ -122,76 +124,110 @@ def _loads(
     extent: tuple[Any, Any],
     passes: Any,
     distance: Any,
+    k_blocks: Any,
 ) -> Loads:
     """Return the loads of an operand; pairs are (rows or columns of C, K), in elements.
 
-    `grid` is chunks per pass, `chunk` the first one's extents, `extent` the core's.
+    `k_blocks` is over how many cores K is split, `grid` is chunks per pass, `chunk` the first one's
+    extents, `extent` the core's.
     """
     chip = case.chip
-    is_a = operand == "a"
-    kind = case.a if is_a else case.b
-    whole = case.problem.m if is_a else case.problem.n
-    k_inner = has_k_inner(case.problem, operand)
-    stored = case.problem.k if k_inner else whole
-    inner, outer = (1, 0) if k_inner else (0, 1)
+    kind = case.a if operand == "a" else case.b
+    whole = case.problem.m if operand == "a" else case.problem.n
+    stored = Stored.of(case.problem, operand)
     mean = (extent[0] / grid[0], extent[1] / grid[1])
-    row_bytes = kind.bytes_of(mean[inner] * 8) / 8
+    rows, row_bytes = stored.rows(kind, *mean)
     count = passes * grid[0] * grid[1]
     share = _miss_share(chip, passes, distance)
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     exposed = (1 - (chip.gm_latency_overlap or 0)) * (near + share * (far - near))
-    one = transfer(chip, kind, mean[outer], row_bytes, stored=stored, exposed=exposed)
-    chunk_row = kind.bytes_of(chunk[inner])
-    first = transfer(chip, kind, chunk[outer], chunk_row, stored=stored, exposed=0)
+    one = stored.transfer(chip, kind, rows, row_bytes, exposed=exposed)
+    first = stored.transfer(chip, kind, *stored.rows(kind, *chunk), exposed=0)
     return Loads(
         count=count,
         cycles=count * one,
         first_cycles=first,
         core_bytes=kind.bytes_of(passes * extent[0] * extent[1]),
-        hbm_bytes=kind.bytes_of(extent[1] * whole) * passes * share,
+        hbm_bytes=kind.bytes_of(extent[1] * k_blocks * whole) * passes * share,
         row_bytes=row_bytes,
     )
 
 
-def has_k_inner(problem: Problem, operand: str) -> bool:
-    """Whether the stored rows of A or B run along K."""
-    return not problem.trans_a if operand == "a" else problem.trans_b
+@dataclass(frozen=True)
+class Stored:
+    """How A or B lies in global memory: ND rows of `pitch` elements, or NZ pieces of all `pitch`.
 
-
-def transfer(
-    chip: Chip, kind: ElementType, rows: Any, row_bytes: Any, *, stored: int, exposed: Any
-) -> Any:
-    """Return MTE2's cycles to bring one chunk, with the exposed part of each transfer's latency.
-
-    `stored` is the length of a stored row in elements. Beyond 65535 the rows are further apart than
-    one transfer can stride, and the chunk comes row by row.
+    `k_inner` says that the stored rows run along K; `pitch` is the length of an ND row, or the
+    rows of an NZ matrix.
     """
-    pitch_bytes = kind.bytes_of(stored)
-    if stored <= ND_INNER_LIMIT:
-        return costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes) + exposed
-    return rows * (costs.gm_to_l1_cycles(chip, 1, row_bytes, pitch_bytes) + exposed)
+
+    k_inner: bool
+    nz: bool
+    pitch: int
+
+    @staticmethod
+    def of(problem: Problem, operand: str) -> "Stored":
+        """Return how the operand is stored."""
+        k_inner = not problem.trans_a if operand == "a" else problem.trans_b
+        nz = getattr(problem, f"format_{operand}") == "NZ"
+        whole = problem.m if operand == "a" else problem.n
+        return Stored(k_inner, nz, problem.k if k_inner != nz else whole)
+
+    def rows(self, kind: ElementType, own: Any, k: Any) -> tuple[Any, Any]:
+        """Return (rows, bytes of a row) of one transfer of `own` x `k` elements."""
+        outer, inner = (own, k) if self.k_inner else (k, own)
+        if self.nz:
+            return inner / kind.c0, outer * DATA_BLOCK_BYTES
+        return outer, kind.bytes_of(inner * 8) / 8
+
+    def transfer(
+        self, chip: Chip, kind: ElementType, rows: Any, row_bytes: Any, *, exposed: Any
+    ) -> Any:
+        """Return MTE2's cycles to bring one chunk, with what is exposed of a transfer's latency.
+
+        Where rows are further apart than one transfer can stride, the chunk comes row by row.
+        """
+        pitch_bytes = self.pitch * DATA_BLOCK_BYTES if self.nz else kind.bytes_of(self.pitch)
+        if self.pitch <= ND_INNER_LIMIT:
+            return costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes) + exposed
+        return rows * (costs.gm_to_l1_cycles(chip, 1, row_bytes, pitch_bytes) + exposed)
+
+
+def longest_row_bytes(problem: Problem, operand: str) -> int:
+    """Return the most bytes of an operand that lie in one run in global memory."""
+    stored = Stored.of(problem, operand)
+    kind = problem.a_type if operand == "a" else problem.b_type
+    return int(stored.pitch * DATA_BLOCK_BYTES if stored.nz else kind.bytes_of(stored.pitch))
 
 
 def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
     """Return the loads of A and of B on the fullest core."""
     t = case.tiling
     far_a, far_b = _distances(t, w, case)
+    if case.problem.template == "MDL":
+        step_m, step_n, step_ka, step_kb = t.stepM, t.stepN, t.stepKa, t.stepKb
+        a_grid, b_grid = (w.m_chunks, w.ka_chunks), (w.n_chunks, w.kb_chunks)
+    else:
+        step_m = step_n = step_ka = step_kb = 1
+        a_grid, b_grid = (w.m_tiles, w.k_steps), (w.n_tiles, w.k_steps)
     a = _loads(
         case,
         "a",
-        grid=(w.m_chunks, w.ka_chunks),
-        chunk=(np.minimum(t.stepM * t.baseM, w.m), np.minimum(t.stepKa * t.baseK, w.k)),
+        grid=a_grid,
+        chunk=(np.minimum(step_m * t.baseM, w.m), np.minimum(step_ka * t.baseK, w.k)),
         extent=(w.m, w.k),
         passes=w.a_passes,
         distance=far_a,
+        k_blocks=w.k_blocks,
     )
     b = _loads(
         case,
         "b",
-        grid=(w.n_chunks, w.kb_chunks),
-        chunk=(np.minimum(t.stepN * t.baseN, w.n), np.minimum(t.stepKb * t.baseK, w.k)),
+        grid=b_grid,
+        chunk=(np.minimum(step_n * t.baseN, w.n), np.minimum(step_kb * t.baseK, w.k)),
         extent=(w.n, w.k),
         passes=w.b_passes,
         distance=far_b,
+        k_blocks=w.k_blocks,
     )
     return a, b

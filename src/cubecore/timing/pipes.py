@@ -13,17 +13,21 @@ from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import DeadlockError, Violation, refuse
+from cubecore.isa.cube import Mad
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, Instruction, Pipe
 from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.timing.memory_system import Demand, MemorySystem
 from cubecore.timing.timeline import Segment
+from cubecore.units import FRACTAL_ROWS, ceil_div
 
 PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
 _INDEX = {p.value: i for i, p in enumerate(PIPES)}
 _SCALAR = _INDEX["S"]
 _ISSUE = "scalar issue"
+_UNIT_FLAG = "unit flag"
 MEMORY_STALL = "device memory"
 """The reason of a load that device memory could not serve yet."""
 
@@ -64,6 +68,7 @@ class CoreClock:
         self._reason = [_ISSUE] * len(PIPES)
         self._drained = [True] * len(PIPES)
         self._flags: dict[tuple[int, int, int], deque[int]] = {}
+        self._units: dict[int, tuple[int, int, int]] = {}
         self._queues: list[deque[int]] = [deque(maxlen=self._depth) for _ in PIPES]
         self._blocked: list[deque[Queued]] = [deque() for _ in PIPES]
 
@@ -163,6 +168,10 @@ class CoreClock:
         if cost.traffic is not None:
             return self._traffic_handler(issue, issue.template, cost)
         busy, head = cost.busy, cost.idle_head
+        if isinstance(issue.template, Mad) and issue.template.unit_flag:
+            chase = self._recorded(issue.template.name, self._chase)
+            part = _unit_part(issue.template.m, issue.template.n, busy)
+            return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
         start = self._recorded(issue.template.name, self._start)
 
         def run(*_: int) -> None:
@@ -194,8 +203,23 @@ class CoreClock:
         else:
             self._traffic_handler(issue, template, cost)(*addresses)
 
-    def _start(self, time: int, pipe: int, busy: int, head: int) -> bool:
+    def _chase(self, time: int, pipe: int, busy: int, head: int, c: int, part: int) -> bool:
+        """Run a step that shares L0C at `c` by the unit flag: `part` behind the other pipe."""
+        other, began, ended = self._units.get(c, (pipe, 0, 0))
+        if other != pipe:
+            self._start(time, pipe, busy, head, begin=began + part, end=ended + part)
+        else:
+            self._start(time, pipe, busy, head)
+        self._units[c] = (pipe, self._queues[pipe][-1], self.free[pipe])
+        return True
+
+    def _start(
+        self, time: int, pipe: int, busy: int, head: int, begin: int = 0, end: int = 0
+    ) -> bool:
+        """Start when issued, free, let through by flags and not before `begin`; end after `end`."""
         free, gate = self.free[pipe], self._gate[pipe]
+        if begin > gate:
+            gate, self._reason[pipe] = begin, _UNIT_FLAG
         start = max(gate, time)
         if start > free:
             self._stall(pipe, self._reason[pipe] if gate > time else _ISSUE, start - free)
@@ -205,6 +229,7 @@ class CoreClock:
             if self._drained[pipe]:
                 busy += head
         self._drained[pipe] = False
+        busy = max(busy, end - start)
         self.free[pipe] = self.done[pipe] = start + busy
         self.busy[pipe] += busy
         self._queues[pipe].append(start)
@@ -225,7 +250,15 @@ class CoreClock:
         def run(*addresses: int) -> None:
             self._enqueue(pipe, act, pipe, cost, addresses[place], demand)
 
-        return run
+        if not isinstance(template, CopyMatrixCcToGm) or not template.unit_flag:
+            return run
+        part, l0c = _unit_part(template.m_size, template.n_size, cost.busy), names.index("L0C")
+
+        def share(*addresses: int) -> None:
+            unit = (addresses[l0c], part)
+            self._enqueue(pipe, act, pipe, cost, addresses[place], demand, unit)
+
+        return share
 
     def _load(self, time: int, pipe: int, cost: Cost, address: int, demand: Demand) -> bool:
         traffic = cost.traffic
@@ -247,11 +280,22 @@ class CoreClock:
         self._queues[pipe].append(service.start)
         return True
 
-    def _store(self, time: int, pipe: int, cost: Cost, address: int, demand: Demand) -> bool:
+    def _store(
+        self,
+        time: int,
+        pipe: int,
+        cost: Cost,
+        address: int,
+        demand: Demand,
+        unit: tuple[int, int] | None = None,
+    ) -> bool:
         traffic = cost.traffic
         assert traffic is not None
-        self._start(time, pipe, cost.busy, cost.idle_head)
-        start = self.free[pipe] - cost.busy
+        if unit is None:
+            self._start(time, pipe, cost.busy, cost.idle_head)
+        else:
+            self._chase(time, pipe, cost.busy, cost.idle_head, *unit)
+        start = self._queues[pipe][-1]
         self.pause(start)
         self.memory.store(start, traffic.size_bytes, traffic.row_bytes, address, demand)
         return True
@@ -338,6 +382,15 @@ def _unmet(pipes: str) -> DeadlockError:
 @lru_cache(maxsize=65536)
 def _cost(template: Instruction, chip: Chip) -> Cost:
     return template.cost(chip)
+
+
+def _unit_part(m: int, n: int, busy: int) -> int:
+    """Return the cycles of one fractal of L0C: how far the unit flag lets pipes follow each other.
+
+    The flag is kept for each 512 B (seed 002, table 3); all fractals take equal time.
+    """
+    fractals: int = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
+    return -(-busy // max(fractals, 1))
 
 
 def _flag_name(src: int, dst: int, event: int) -> str:

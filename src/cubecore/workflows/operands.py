@@ -10,14 +10,20 @@ from numpy.typing import NDArray
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation, refuse
 from cubecore.tiling.problem import Problem
+from cubecore.units import FRACTAL_ROWS
 from cubecore.workflows.files import load_array
+from cubecore.workflows.storage import from_nz, stored_shape, to_nz
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operands:
-    """A [m, k] or [k, m], B [k, n] or [n, k] as stored, and the bias row [n] if there is one."""
+    """A and B as stored, and the bias row [n] if there is one.
+
+    A is [m, k] or [k, m], B [k, n] or [n, k]; in NZ each is cut into fractals, and a batch has an
+    axis of its own in front (`cubecore.workflows.storage`).
+    """
 
     a: Array
     b: Array
@@ -36,9 +42,12 @@ class OperandFiles:
 def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementType]]:
     """Return shape and type of each operand as stored."""
     p = problem
-    shapes: dict[str, tuple[tuple[int, ...], ElementType]] = {
-        "a": ((p.k, p.m) if p.trans_a else (p.m, p.k), p.a_type),
-        "b": ((p.n, p.k) if p.trans_b else (p.k, p.n), p.b_type),
+    shapes = {
+        name: (stored_shape(*matrix, kind.c0, nz=nz, batch=p.batch), kind)
+        for name, matrix, kind, nz in (
+            ("a", (p.k, p.m) if p.trans_a else (p.m, p.k), p.a_type, p.format_a == "NZ"),
+            ("b", (p.n, p.k) if p.trans_b else (p.k, p.n), p.b_type, p.format_b == "NZ"),
+        )
     }
     if p.bias_type is not None:
         shapes["bias"] = ((p.n,), p.bias_type)
@@ -65,11 +74,32 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     for name, (shape, kind) in shapes.items():
         file = getattr(names, name)
         made[name] = (
-            _random(kind, shape, rng)
+            _random_stored(problem, name, kind, rng)
             if file is None
             else load_array(file, kind, shape, f"--{name}-file")
         )
     return Operands(**made)
+
+
+def result_shape(problem: Problem) -> tuple[int, ...]:
+    """Return the shape of C as stored; NZ has fractals of 16 x 16."""
+    p = problem
+    return stored_shape(p.m, p.n, FRACTAL_ROWS, nz=p.format_c == "NZ", batch=p.batch)
+
+
+def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
+    """Return A as [batch, m, k] and B as [batch, k, n]."""
+    p = problem
+    a = _matrices(operands.a, (p.k, p.m) if p.trans_a else (p.m, p.k), nz=p.format_a == "NZ")
+    b = _matrices(operands.b, (p.n, p.k) if p.trans_b else (p.k, p.n), nz=p.format_b == "NZ")
+    return (
+        np.swapaxes(a, 1, 2) if p.trans_a else a,
+        np.swapaxes(b, 1, 2) if p.trans_b else b,
+    )
+
+
+def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
+    return (from_nz(stored, *shape) if nz else stored).reshape(-1, *shape)
 
 
 def require_operands(problem: Problem, operands: Operands) -> None:
@@ -99,7 +129,7 @@ def _require_memory(problem: Problem) -> None:
     """Refuse what cannot fit: operands, result, and their maps of initialised bytes."""
     p = problem
     elements = p.m * p.k * p.a_type.bits + p.k * p.n * p.b_type.bits + p.m * p.n * p.c_type.bits
-    need = 2 * (elements // 8)
+    need = 2 * p.batch * (elements // 8)
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if need > have:
         raise refuse(
@@ -110,8 +140,22 @@ def _require_memory(problem: Problem) -> None:
         )
 
 
+def _random_stored(
+    problem: Problem, name: str, kind: ElementType, rng: np.random.Generator
+) -> Array:
+    """Return a random operand as stored; NZ pads with zeros."""
+    p = problem
+    if name == "bias":
+        return _random(kind, (p.n,), rng)
+    flipped = p.trans_a if name == "a" else p.trans_b
+    matrix = (p.m, p.k) if name == "a" else (p.k, p.n)
+    shape = matrix[::-1] if flipped else matrix
+    values = _random(kind, (p.batch, *shape) if p.batch > 1 else shape, rng)
+    return to_nz(values, kind.c0) if getattr(p, f"format_{name}") == "NZ" else values
+
+
 def _random(kind: ElementType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     if kind.kind == "int":
-        info = np.iinfo(np.int16 if kind.bits > 16 else kind.numpy)
-        return rng.integers(info.min, int(info.max) + 1, shape).astype(kind.numpy)
+        most = 1 << min(kind.bits, 16) - 1
+        return rng.integers(-most, most, shape).astype(kind.numpy)
     return rng.standard_normal(shape, np.float32).astype(kind.numpy)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.errors import refuse
-from cubecore.tiling.cores import CoreBlock, core_blocks
+from cubecore.tiling.cores import CoreBlock, problem_blocks
 from cubecore.tiling.cost import Prediction
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
@@ -76,7 +76,7 @@ def plan(
         lower_bound_us=solution.lower_bound_us,
         gap=solution.gap,
         alternatives=solution.alternatives,
-        blocks=core_blocks(solution.best.tiling),
+        blocks=problem_blocks(request.problem, request.chip, solution.best.tiling),
         judged=solution.judged,
     )
 

@@ -26,6 +26,8 @@ from cubecore.workflows.operands import (
     Operands,
     make_operands,
     require_operands,
+    result_shape,
+    stored_shapes,
 )
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
@@ -33,6 +35,7 @@ from cubecore.workflows.request import (
     make_request,
     require_runnable,
 )
+from cubecore.workflows.storage import from_memory, from_nz, memory_bytes
 from cubecore.workflows.verify import Verification, finite, reference_seconds, verify
 
 
@@ -122,7 +125,7 @@ def run(
     launch = matmul_launch(request.problem, chosen, request.chip)
     executed = _execute(request, launch, given, engine)
     verify_begin = perf_counter()
-    verification = verify(request.problem, given, executed.c, chosen.baseK)
+    verification = verify(request.problem, given, executed.c, chosen)
     verify_wall = perf_counter() - verify_begin
     reference = reference_seconds(request.problem, given)
     if out is not None:
@@ -162,35 +165,44 @@ class _Executed:
 def _execute(request: Request, launch: Launch, operands: Operands, engine: str) -> _Executed:
     gm = GlobalMemory()
     values = {"a": operands.a, "b": operands.b, "bias": operands.bias}
+    kinds = {name: kind for name, (_, kind) in stored_shapes(request.problem).items()}
     tensors: dict[str, GlobalTensor] = {}
     for spec in launch.tensors:
         given = None if spec.output else values[spec.name]
-        tensors[spec.name] = (
-            gm.allocate(spec.name, spec.size_bytes) if given is None else gm.place(spec.name, given)
-        )
+        if given is None:
+            tensors[spec.name] = made = gm.allocate(spec.name, spec.size_bytes)
+            if spec.zeroed:
+                made.buffer.data[:], made.buffer.valid[:] = 0, 1
+        else:
+            tensors[spec.name] = gm.place(spec.name, memory_bytes(given, kinds[spec.name]))
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
     outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine)
     wall = perf_counter() - begin
-    problem, buffer = request.problem, tensors["c"].buffer
-    c = buffer.data.view(problem.c_type.numpy).reshape(problem.m, problem.n)
-    findings = (*outcome.findings, *_unwritten(launch, tensors))
+    buffer = tensors["c"].buffer
+    shape = result_shape(request.problem)
+    c = from_memory(buffer.data, request.problem.c_type).reshape(shape)
+    valid = buffer.valid.reshape(*shape[:-1], -1)
+    findings = (*outcome.findings, *_unwritten(request.problem, valid))
     return _Executed(c, findings, outcome.issued, wall, ran_on)
 
 
-def _unwritten(launch: Launch, tensors: Mapping[str, GlobalTensor]) -> tuple[Finding, ...]:
-    """Return a finding for each output that holds bytes nobody initialised."""
-    found = []
-    for spec in launch.tensors:
-        missing = int(np.count_nonzero(tensors[spec.name].buffer.valid == 0)) if spec.output else 0
-        if missing:
-            message = (
-                f"{spec.name} must be written whole, got {missing} of {spec.size_bytes} B never "
-                "written or written from uninitialised memory"
-            )
-            where = Location("kernel", 0, spec.name)
-            found.append(Finding("uninitialised", message, "end of kernel", where, "all cores"))
-    return tuple(found)
+def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[Finding, ...]:
+    """Return a finding if C holds bytes nobody initialised; the padding of NZ may.
+
+    `valid` marks bytes, its last axis those of C's last one.
+    """
+    if problem.format_c == "NZ":
+        valid = from_nz(valid, problem.m, int(problem.c_type.bytes_of(problem.n)))
+    missing = int(np.count_nonzero(valid == 0))
+    if not missing:
+        return ()
+    message = (
+        f"c must be written whole, got {missing} of {valid.size} B never written or written from "
+        "uninitialised memory"
+    )
+    where = Location("kernel", 0, "c")
+    return (Finding("uninitialised", message, "end of kernel", where, "all cores"),)
 
 
 def _npy(values: NDArray[Any]) -> bytes:

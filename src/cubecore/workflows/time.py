@@ -44,15 +44,16 @@ def time(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
     tiling: TCubeTiling | Mapping[str, Any] | None = None,
-    step: str = "MDL",
+    step: str | None = None,
     settings: Mapping[str, str] | None = None,
     record: int = 0,
     **keys: Any,
 ) -> Timed:
     """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
 
-    `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL, CONSTANT
-    (tiling known to the compiler) or BASIC (written by hand). `record` instructions of each group
+    `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL or NORM (by
+    default as the template is), CONSTANT (tiling known to the compiler) or BASIC (written by
+    hand). `record` instructions of each group
     of cores are kept as segments, for a report or a trace.
 
     Raises:
@@ -69,7 +70,7 @@ def time(
     timeline = time_launch(
         launch,
         chip,
-        operations=2 * p.m * p.n * p.k,
+        operations=2 * p.batch * p.m * p.n * p.k,
         peak=peak_ops_per_cycle(chip, p.a_type),
         record=record,
     )

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.numerics import largest_finite
+from cubecore.numerics import HF32_ROUNDINGS, largest_finite, round_hf32
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import ceil_div
-from cubecore.workflows.operands import Operands
+from cubecore.workflows.operands import Operands, matrices
+from cubecore.workflows.storage import from_nz
 
 Array = NDArray[Any]
 
@@ -39,28 +41,25 @@ class Verification:
     worst: float
 
 
-def verify(problem: Problem, operands: Operands, result: Array, base_k: int) -> Verification:
-    """Compare `result` with the product of the operands in float64.
+def verify(
+    problem: Problem, operands: Operands, result: Array, tiling: TCubeTiling
+) -> Verification:
+    """Compare `result`, as stored, with the product of the operands in float64.
 
-    Integers must be exact; a sum that leaves int32 is clamped after each `base_k` of K, as L0C is.
-    A float may be off by one rounding of float32 for each Mmad and the square root of K for an
-    order of summation that nobody documents, times the sum of magnitudes; a float16 result by its
-    own rounding on top. NaN and infinity must be where the product has them.
+    Integers must be exact; a sum that leaves int32 is clamped after each baseK of K, as L0C is.
+    A float may be off by one rounding of float32 for each Mmad and each part of a split K, and the
+    square root of K for an order of summation that nobody documents, times the sum of magnitudes; a
+    float16 result by its own rounding on top. NaN and infinity must be where the product has them.
     """
-    a, b = _factors(problem, operands)
-    wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
-    parts, steps = [], ceil_div(problem.k, base_k) + 1
-    clamps = problem.c_type.kind == "int" and _may_saturate(problem, operands)
-    for row in range(0, problem.m, _ROWS_AT_ONCE):
-        rows = slice(row, row + _ROWS_AT_ONCE)
-        with np.errstate(over="ignore", invalid="ignore"):
-            exact = a[rows].astype(np.float64) @ wide
-            sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
-        if clamps:
-            exact = _clamped_sum(a[rows].astype(np.float64), wide, operands.bias, base_k)
-            parts.append(_compare(problem, None, (exact, sums), result[rows], steps))
-        else:
-            parts.append(_compare(problem, operands.bias, (exact, sums), result[rows], steps))
+    p = problem
+    a, b = factors(p, operands)
+    shape = (p.batch, p.m, p.n)
+    c = (from_nz(result, p.m, p.n) if p.format_c == "NZ" else result).reshape(shape)
+    parts = [_verify_one(p, (a[i], b[i]), operands.bias, c[i], tiling) for i in range(p.batch)]
+    return _combined(parts)
+
+
+def _combined(parts: list[Verification]) -> Verification:
     return Verification(
         verified=all(part.verified for part in parts),
         max_abs_error=max(part.max_abs_error for part in parts),
@@ -70,16 +69,44 @@ def verify(problem: Problem, operands: Operands, result: Array, base_k: int) -> 
     )
 
 
-def _factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
-    """Return A as [m, k] and B as [k, n]."""
-    a = operands.a.T if problem.trans_a else operands.a
-    return a, operands.b.T if problem.trans_b else operands.b
+def _verify_one(
+    problem: Problem,
+    pair: tuple[Array, Array],
+    bias: Array | None,
+    result: Array,
+    tiling: TCubeTiling,
+) -> Verification:
+    a, b = pair
+    wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
+    parts = []
+    slices = ceil_div(problem.k, tiling.singleCoreK)
+    steps = ceil_div(problem.k, tiling.baseK) + 1 + (slices if slices > 1 else 0)
+    clamps = problem.c_type.kind == "int" and _may_saturate(problem, bias)
+    for row in range(0, problem.m, _ROWS_AT_ONCE):
+        rows = slice(row, row + _ROWS_AT_ONCE)
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = a[rows].astype(np.float64) @ wide
+            sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
+        if clamps:
+            exact = _clamped_sum(a[rows].astype(np.float64), wide, bias, tiling.baseK)
+            parts.append(_compare(problem, None, (exact, sums), result[rows], steps))
+        else:
+            parts.append(_compare(problem, bias, (exact, sums), result[rows], steps))
+    return _combined(parts)
 
 
-def _may_saturate(problem: Problem, operands: Operands) -> bool:
+def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
+    """Return A as [batch, m, k] and B as [batch, k, n], rounded to HF32 where that is asked."""
+    a, b = matrices(problem, operands)
+    if problem.hf32:
+        return round_hf32(a, HF32_ROUNDINGS[0]), round_hf32(b, HF32_ROUNDINGS[0])
+    return a, b
+
+
+def _may_saturate(problem: Problem, bias: Array | None) -> bool:
     """Whether a partial sum could leave int32."""
-    bias = 0 if operands.bias is None else int(np.abs(operands.bias.astype(np.int64)).max())
-    return bias + (problem.k << (problem.a_type.bits + problem.b_type.bits - 2)) >= 1 << 31
+    most = 0 if bias is None else int(np.abs(bias.astype(np.int64)).max())
+    return most + (problem.k << (problem.a_type.bits + problem.b_type.bits - 2)) >= 1 << 31
 
 
 def _clamped_sum(a: Array, b: Array, bias: Array | None, base_k: int) -> Array:
@@ -140,10 +167,11 @@ def finite(value: float) -> float | None:
 
 def reference_seconds(problem: Problem, operands: Operands) -> float:
     """Return the median time of NumPy's float32 product of the shape, at its own thread count."""
-    a, b = (factor.astype(np.float32) for factor in _factors(problem, operands))
+    a, b = (values.astype(np.float32) for values in matrices(problem, operands))
     times = []
     for _ in range(_REFERENCE_RUNS):
         begin = perf_counter()
-        _ = a @ b
+        for left, right in zip(a, b, strict=True):
+            _ = left @ right
         times.append(perf_counter() - begin)
     return statistics.median(times)

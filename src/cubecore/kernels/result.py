@@ -1,0 +1,71 @@
+"""C on its way out: where a tile lies in global memory, and the fixpipe that writes it."""
+
+from dataclasses import dataclass
+
+from cubecore.chips.products import FIXPIPE_CONVERSIONS
+from cubecore.isa.expr import Expr
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.units import FRACTAL_ROWS, align_up
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPlan:
+    """Layout of C: ND rows of n elements, or NZ with columns of fractals one after another."""
+
+    problem: Problem
+    tiling: TCubeTiling
+
+    @property
+    def nz(self) -> bool:
+        """Whether C is stored in fractals."""
+        return self.problem.format_c == "NZ"
+
+    @property
+    def rows(self) -> int:
+        """Rows of C in global memory."""
+        return int(align_up(self.problem.m, FRACTAL_ROWS)) if self.nz else self.problem.m
+
+    @property
+    def fractal_columns(self) -> int:
+        """Columns of a fractal of C: those of L0C, whatever C's type."""
+        return FRACTAL_ROWS
+
+    @property
+    def columns(self) -> int:
+        """Columns of C in global memory."""
+        n = self.problem.n
+        return int(align_up(n, self.fractal_columns)) if self.nz else n
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of one C."""
+        return int(self.problem.c_type.bytes_of(self.rows * self.columns))
+
+    def start(self, m0: int, n0: int) -> int:
+        """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
+        if self.nz:
+            return int(self.problem.c_type.bytes_of(n0 * self.rows + m0 * self.fractal_columns))
+        return int(self.problem.c_type.bytes_of(m0 * self.columns + n0))
+
+    def tile(self, m_block: Expr, n_block: Expr) -> Expr:
+        """Return where a tile lies from the start of the core's block, bytes."""
+        t = self.tiling
+        return m_block * self.start(t.baseM, 0) + n_block * self.start(0, t.baseN)
+
+    def store(self, m: int, n: int, *, unit_flag: bool = False) -> CopyMatrixCcToGm:
+        """Return the fixpipe of a tile of m x n."""
+        p = self.problem
+        accumulator = p.accumulator_type
+        return CopyMatrixCcToGm(
+            src_type=accumulator,
+            n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
+            m_size=m,
+            dst_stride=self.rows * self.fractal_columns if self.nz else self.columns,
+            src_stride=align_up(m, FRACTAL_ROWS),
+            quant_pre=FIXPIPE_CONVERSIONS[accumulator.name, p.c_type.name],
+            relu_pre=p.epilogue.relu,
+            nz2nd_en=not self.nz,
+            unit_flag=3 if unit_flag else 0,
+        )
