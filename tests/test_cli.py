@@ -343,8 +343,8 @@ def test_a_negative_seed_is_refused():
     assert_refused(cli("run", *PROBLEM, "--seed", -1), "seed must be at least 0, got -1")
 
 
-def test_a_type_that_cannot_be_executed_yet_is_refused():
-    assert cli("run", *PROBLEM, "--a", "int4").code == BAD_REQUEST
+def test_a_type_that_cannot_be_transposed_is_refused():
+    assert cli("run", *PROBLEM, "--a", "int4", "--trans-a").code == BAD_REQUEST
 
 
 @pytest.mark.parametrize("command", ["run", "time"])

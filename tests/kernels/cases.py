@@ -162,10 +162,13 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
     cores = -(-p.m // single_m) * -(-p.n // single_n)
     if cores > A2.aic_count:
         return None
-    most = [-(-extent // 16) for extent in (single_m, single_n, p.k)]
+    # int4 comes in pieces of 64 along K, and along N where its stored rows run along N.
+    unit = 64 if p.a == "int4" else 16
+    units = (16, 16 if p.trans_b or p.a != "int4" else 64, unit)
+    extents = (single_m, single_n, p.k)
     base_m, base_n, base_k = (
-        16 * int(rng.integers(1, (min(blocks, 6) if rng.integers(4) else 12) + 1))
-        for blocks in most
+        u * int(rng.integers(1, (min(-(-e // u), 6) if rng.integers(4) else 192 // u) + 1))
+        for u, e in zip(units, extents, strict=True)
     )
     k_blocks = -(-p.k // base_k)
     step_ka, step_kb = _steps(rng, k_blocks), _steps(rng, k_blocks)

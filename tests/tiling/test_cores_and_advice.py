@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.tiling.advice import ROWS, advise
-from cubecore.tiling.cores import core_blocks
+from cubecore.tiling.cores import core_blocks, problem_blocks
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
 from cubecore.units import ceil_div
@@ -32,12 +32,13 @@ def test_blocks_cover_c_once(m, n, single_m, single_n):
 def test_block_i_is_i_mod_m_blocks_and_i_div_m_blocks():
     p = problem(m=300, n=500)
     t = tiling(p, singleCoreM=128, singleCoreN=256, usedCoreNum=6)
+    every_k = {"k0": 0, "k_len": p.k, "batch0": 0, "batches": 1, "batch_step": 1}
     assert [b.to_json() for b in core_blocks(t)][:5] == [
-        {"core": 0, "m0": 0, "n0": 0, "m_len": 128, "n_len": 256},
-        {"core": 1, "m0": 128, "n0": 0, "m_len": 128, "n_len": 256},
-        {"core": 2, "m0": 256, "n0": 0, "m_len": 44, "n_len": 256},
-        {"core": 3, "m0": 0, "n0": 256, "m_len": 128, "n_len": 244},
-        {"core": 4, "m0": 128, "n0": 256, "m_len": 128, "n_len": 244},
+        {"core": 0, "m0": 0, "n0": 0, "m_len": 128, "n_len": 256} | every_k,
+        {"core": 1, "m0": 128, "n0": 0, "m_len": 128, "n_len": 256} | every_k,
+        {"core": 2, "m0": 256, "n0": 0, "m_len": 44, "n_len": 256} | every_k,
+        {"core": 3, "m0": 0, "n0": 256, "m_len": 128, "n_len": 244} | every_k,
+        {"core": 4, "m0": 128, "n0": 256, "m_len": 128, "n_len": 244} | every_k,
     ]
     assert len(core_blocks(replace(t, usedCoreNum=20))) == 6
     assert len(core_blocks(replace(t, usedCoreNum=4))) == 4
@@ -205,3 +206,25 @@ def test_the_vendors_published_tiling_fills_l1_and_is_told_so(depth, advised):
         if advised
         else []
     )
+
+
+def test_a_split_k_has_its_slices_behind_the_blocks_of_c():
+    p = problem(m=64, n=64, k=100, split_k=True)
+    t = tiling(p, singleCoreM=32, singleCoreN=64, singleCoreK=48, usedCoreNum=6)
+    found = [(b.m0, b.n0, b.k0, b.k_len) for b in core_blocks(t)]
+    slices = ((0, 48), (48, 48), (96, 4))
+    assert found == [(m0, 0, k0, k_len) for k0, k_len in slices for m0 in (0, 32)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "cores", "groups"), [(1, 20, 1), (3, 20, 3), (7, 4, 2), (9, 1, 1)]
+)
+def test_a_batch_is_dealt_out_to_groups_of_cores(batch, cores, groups):
+    p = problem(m=64, n=64, k=64, batch=batch, cores=cores)
+    t = tiling(p, singleCoreM=32, singleCoreN=64, usedCoreNum=min(2, cores))
+    blocks = problem_blocks(p, B3, t)
+    assert len(blocks) == groups * t.usedCoreNum
+    assert [b.core for b in blocks] == list(range(len(blocks)))
+    each = [(b.m0, b.batch0 + i * b.batch_step) for b in blocks for i in range(b.batches)]
+    rows = [32 * i for i in range(t.usedCoreNum)]
+    assert sorted(each) == sorted((m0, i) for m0 in rows for i in range(batch))

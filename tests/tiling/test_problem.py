@@ -275,18 +275,23 @@ UNPLANNABLE = [
         {"a": "float8_e5m2", "scale_a": "float8_e8m0fnu"},
         "scale_a must be null for planning, got float8_e8m0fnu",
     ),
-    ({"batch": 2}, "batch must be 1 for planning, got 2; cubecore does not plan it yet"),
-    ({"split_k": True}, "split_k must be false for planning, got true"),
-    ({"hf32": True}, "hf32 must be false for planning, got true"),
-    ({"unit_flag": True}, "unit_flag must be false or null for planning, got true"),
-    ({"format_a": "NZ"}, "format_a must be ND for planning, got NZ"),
-    ({"format_b": "NZ"}, "format_b must be ND for planning, got NZ"),
-    ({"format_c": "NZ"}, "format_c must be ND for planning, got NZ"),
+    ({"hf32": True}, "hf32 must be false without float32 inputs, got true"),
+    (
+        {"a": "int4", "trans_a": True},
+        "trans_a must be false for int4 (asc-devkit, LoadDataWithTranspose: into L0B alone), got "
+        "true",
+    ),
+    (
+        {"split_k": True, "c": "float16"},
+        "c must be float32 with split_k, got float16; split_k adds up in C",
+    ),
+    (
+        {"split_k": True, "epilogue": Epilogue(relu=True)},
+        "epilogue.relu must be false with split_k, got true; split_k adds up in C",
+    ),
     ({"pos_a": "TSCM"}, "pos_a must be GM for planning, got TSCM"),
     ({"pos_b": "VECOUT"}, "pos_b must be GM for planning, got VECOUT"),
     ({"pos_c": "VECIN"}, "pos_c must be GM for planning, got VECIN"),
-    ({"template": "NORM"}, "template must be MDL for planning, got NORM"),
-    ({"a": "float32"}, "a must be one of float16, bfloat16, int8 for planning, got float32"),
     ({"epilogue": Epilogue(quant="x")}, "epilogue.quant must be null for planning, got x"),
 ]
 

@@ -18,10 +18,11 @@ from cubecore.tiling.rules import (
 from tiling.cases import B3, problem, stack, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS
+from tiling.pairs_kernel import PAIRS as CUT
 from tiling.pairs_mx import PAIRS as SCALED
 from tiling.pairs_places import PAIRS as PLACES
 
-PAIRS = (*PLAIN, *FORMATS, *SCALED, *PLACES)
+PAIRS = (*PLAIN, *FORMATS, *SCALED, *PLACES, *CUT)
 
 
 def judged(rule_id, case):

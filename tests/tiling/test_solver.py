@@ -201,8 +201,8 @@ def test_unused_fields_are_as_the_vendor_leaves_them():
 
 
 def test_what_cannot_be_planned_is_refused_before_any_search():
-    with pytest.raises(RequestError, match=r"^batch must be 1 for planning, got 2"):
-        solve(problem(batch=2), B3)
+    with pytest.raises(RequestError, match=r"^pos_a must be GM for planning, got TSCM"):
+        solve(problem(pos_a="TSCM"), B3)
     with pytest.raises(RequestError, match="seed 002, table 4"):
         solve(problem(a="float8_e5m2"), B3)
 
