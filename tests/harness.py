@@ -223,9 +223,7 @@ def run_matmul(
     gm, bases, c = GlobalMemory(), {}, None
     for spec in launch.tensors:
         if spec.output:
-            c = gm.allocate(spec.name, spec.size_bytes)
-            if spec.zeroed:
-                c.buffer.data[:], c.buffer.valid[:] = 0, 1
+            c = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
             bases[spec.name] = c.address
         else:
             flat = as_stored(problem, operands)[spec.name]

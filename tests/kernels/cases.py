@@ -88,7 +88,7 @@ def fitting(keys: Mapping[str, Any], m: int, n: int, k: int) -> tuple[int, int, 
         k = align_up(k, c0)
     if nz["a"]:
         m = align_up(m, c0)
-    if nz["b"]:
+    if nz["b"] or keys.get("split_k"):
         n = align_up(n, c0)
     if keys["a"] == "int4":
         n, k = align_up(n, 2), align_up(k, 2)
@@ -119,8 +119,11 @@ def draw_problem(rng: np.random.Generator, largest: int = 150) -> Problem:
         keys["batch"] = int(rng.integers(2, 5))
     if rng.integers(3) == 0:
         keys["unit_flag"] = bool(rng.integers(2))
+    relu = bool(rng.integers(2))
+    if kind["c"] in {"float32", "int32"} and rng.integers(5) == 0:
+        keys["split_k"], relu = True, False
     m, n, k = (draw_extent(rng, largest) for _ in range(3))
-    return make(kind, m, n, k, relu=bool(rng.integers(2)), **keys)
+    return make(kind, m, n, k, relu=relu, **keys)
 
 
 def draw_tiling(rng: np.random.Generator, problem: Problem, tries: int = 200) -> TCubeTiling:
@@ -158,19 +161,22 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
     if p.format_a == "NZ":
         single_m = align_up(single_m, FRACTAL_ROWS)
     if "NZ" in {p.format_b, p.format_c}:
-        single_n = align_up(single_n, max(FRACTAL_ROWS, 64 if p.a == "int4" else 0))
-    cores = -(-p.m // single_m) * -(-p.n // single_n)
+        wide = p.a == "int4" and p.format_b == "NZ" and not p.trans_b
+        single_n = align_up(single_n, 64 if wide else FRACTAL_ROWS)
+    # A slice of K starts at a whole piece: of int4 and of NZ, the others start anywhere.
+    single_k = min(p.k, align_up(_share(rng, p.k), 64)) if p.split_k else p.k
+    cores = -(-p.m // single_m) * -(-p.n // single_n) * -(-p.k // single_k)
     if cores > A2.aic_count:
         return None
     # int4 comes in pieces of 64 along K, and along N where its stored rows run along N.
     unit = 64 if p.a == "int4" else 16
     units = (16, 16 if p.trans_b or p.a != "int4" else 64, unit)
-    extents = (single_m, single_n, p.k)
+    extents = (single_m, single_n, single_k)
     base_m, base_n, base_k = (
         u * int(rng.integers(1, (min(-(-e // u), 6) if rng.integers(4) else 192 // u) + 1))
         for u, e in zip(units, extents, strict=True)
     )
-    k_blocks = -(-p.k // base_k)
+    k_blocks = -(-single_k // base_k)
     step_ka, step_kb = _steps(rng, k_blocks), _steps(rng, k_blocks)
     step_m = 1 if step_ka < k_blocks else int(rng.integers(1, -(-single_m // base_m) + 2))
     step_n = 1 if step_kb < k_blocks else int(rng.integers(1, -(-single_n // base_n) + 2))
@@ -178,6 +184,7 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
         p,
         singleCoreM=single_m,
         singleCoreN=single_n,
+        singleCoreK=single_k,
         baseM=base_m,
         baseN=base_n,
         baseK=base_k,

@@ -20,7 +20,7 @@ def replay(
     """Return C and findings after core 0 ran `order`, a reordered `harness.listing` of it."""
     gm = GlobalMemory()
     placed = {
-        spec.name: gm.allocate(spec.name, spec.size_bytes)
+        spec.name: gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
         if spec.output
         else gm.place(spec.name, as_stored(problem, operands)[spec.name])
         for spec in launch.tensors

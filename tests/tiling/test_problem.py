@@ -286,6 +286,10 @@ UNPLANNABLE = [
         "c must be float32 with split_k, got float16; split_k adds up in C",
     ),
     (
+        {"split_k": True, "format_c": "NZ", "n": 24},
+        "n must be a multiple of 16 for an NZ C with split_k, got 24; split_k adds up in C",
+    ),
+    (
         {"split_k": True, "epilogue": Epilogue(relu=True)},
         "epilogue.relu must be false with split_k, got true; split_k adds up in C",
     ),

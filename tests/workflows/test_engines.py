@@ -35,7 +35,7 @@ def execute(launch, operands, engine):
     gm, placed = GlobalMemory(), {}
     for spec in launch.tensors:
         placed[spec.name] = (
-            gm.allocate(spec.name, spec.size_bytes)
+            gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
             if spec.output
             else gm.place(spec.name, operands[spec.name])
         )

@@ -15,6 +15,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import Mad
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.scales import SetAtomic
 from cubecore.isa.sync import WaitFlag
 from cubecore.isa.system import SetHf32Mode
 from cubecore.kernels.block import BlockTree, Share
@@ -185,11 +186,15 @@ class CoreTree:
         self._blocks: list[BlockTree] = []
         if plan.problem.hf32:
             builder.issue(SetHf32Mode(enable=True))
+        if plan.problem.split_k:
+            builder.issue(SetAtomic(operation="add", dtype=plan.problem.c_type))
         for share in shares:
             before = self._blocks[-1] if self._blocks else None
             self._blocks.append(BlockTree(plan, builder, share, before))
         for src, dst, event in self._blocks[-1].up:
             builder.issue(WaitFlag(src=src, dst=dst, event_id=event))
+        if plan.problem.split_k:
+            builder.issue(SetAtomic())
         self._program = builder.finish()
 
     def on_core(self, core: int, blocks: tuple[CoreBlock, ...]) -> CoreProgram:

@@ -7,7 +7,7 @@ from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.units import FRACTAL_ROWS, align_up
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,12 @@ class ResultPlan:
         """Bytes of one C."""
         return int(self.problem.c_type.bytes_of(self.rows * self.columns))
 
+    @property
+    def _column_blocks(self) -> int:
+        """Blocks of 32 B from one column of fractals to the next."""
+        column_bytes = self.problem.c_type.bytes_of(self.rows * self.fractal_columns)
+        return int(column_bytes // DATA_BLOCK_BYTES)
+
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
         if self.nz:
@@ -62,7 +68,7 @@ class ResultPlan:
             src_type=accumulator,
             n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
             m_size=m,
-            dst_stride=self.rows * self.fractal_columns if self.nz else self.columns,
+            dst_stride=self._column_blocks if self.nz else self.columns,
             src_stride=align_up(m, FRACTAL_ROWS),
             quant_pre=FIXPIPE_CONVERSIONS[accumulator.name, p.c_type.name],
             relu_pre=p.epilogue.relu,

@@ -142,9 +142,12 @@ class GlobalMemory:
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
 
-    def allocate(self, name: str, size_bytes: int) -> GlobalTensor:
-        """Return a new, uninitialised tensor, 512-byte aligned."""
-        return self._enter(GlobalTensor(name, self._next, Buffer(size_bytes)))
+    def allocate(self, name: str, size_bytes: int, *, zeroed: bool = False) -> GlobalTensor:
+        """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
+        tensor = self._enter(GlobalTensor(name, self._next, Buffer(size_bytes)))
+        if zeroed:
+            tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
+        return tensor
 
     def _enter(self, tensor: GlobalTensor) -> GlobalTensor:
         self._tensors.append(tensor)

@@ -10,6 +10,7 @@ from cubecore.chips import Chip
 from cubecore.chips.products import combination, combinations, plain_outputs
 from cubecore.errors import RequestError, Violation
 from cubecore.tiling.problem import Problem
+from cubecore.units import FRACTAL_ROWS
 
 QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
 """What fixpipe writes only with epilogue.quant."""
@@ -107,3 +108,6 @@ def option_violations(problem: Problem) -> Iterator[Violation]:
             yield Violation("c", f"be {accumulator} with split_k", problem.c, reason)
         if problem.epilogue.relu:
             yield Violation("epilogue.relu", "be false with split_k", "true", reason)
+        if problem.format_c == "NZ" and problem.n % FRACTAL_ROWS:
+            need = f"be a multiple of {FRACTAL_ROWS} for an NZ C with split_k"
+            yield Violation("n", need, str(problem.n), reason)

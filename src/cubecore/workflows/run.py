@@ -170,9 +170,7 @@ def _execute(request: Request, launch: Launch, operands: Operands, engine: str) 
     for spec in launch.tensors:
         given = None if spec.output else values[spec.name]
         if given is None:
-            tensors[spec.name] = made = gm.allocate(spec.name, spec.size_bytes)
-            if spec.zeroed:
-                made.buffer.data[:], made.buffer.valid[:] = 0, 1
+            tensors[spec.name] = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
         else:
             tensors[spec.name] = gm.place(spec.name, memory_bytes(given, kinds[spec.name]))
     bases = {name: tensor.address for name, tensor in tensors.items()}
