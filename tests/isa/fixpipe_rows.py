@@ -55,7 +55,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
         *_MODES,
         *("QF322B4_PRE", "VQF322B4_PRE", "REQ4", "VREQ4"),
     ),
-    ("set_atomic", "operation"): ("", "add", "max", "min"),
+    ("set_atomic", "operation"): ("none", "add", "max", "min"),
 }
 
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {

@@ -55,7 +55,7 @@ def test_stores_of_l0c_combine(form, operation):
     got = np.frombuffer(bench.image(Mem.GM).get(0, 60 * np.dtype(kind).itemsize), kind)
     assert got.astype(np.float64).tolist() == wanted
     # and plainly again, once it is off
-    bench.do(SetAtomic(operation=""))
+    bench.do(SetAtomic(operation="none"))
     bench.do(store, bench.base, 0)
     got = np.frombuffer(bench.image(Mem.GM).get(0, 60 * np.dtype(kind).itemsize), kind)
     assert got.astype(np.float64).tolist() == new

@@ -16,8 +16,8 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
-ATOMICS = ("", "add", "max", "min")
-"""What a store to global memory does with what is there; "" is a plain store."""
+ATOMICS = ("add", "max", "min")
+"""What a store to global memory may do with what is there instead of replacing it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,9 @@ _ATOMIC_TYPES = {
     "int8": "int8",
     "bfloat": "bfloat16",
 }
-_ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operation": ""}} | {
+_ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operation": "none"}} | {
     f"asc_set_atomic_{operation}_{suffix}": {"operation": operation, "dtype": ELEMENT_TYPES[name]}
-    for operation in ATOMICS[1:]
+    for operation in ATOMICS
     for suffix, name in _ATOMIC_TYPES.items()
 }
 
@@ -160,11 +160,12 @@ class SetAtomic(Instruction):
     counts: nobody writes zeros first, so unwritten memory is a finding.
     """
 
-    operation: str = choice('what stores do; "" is to replace', *ATOMICS, default="")
+    operation: str = choice("what stores do", "none", *ATOMICS, default="none")
     dtype: ElementType = types(
         "element type of the stores", *_ATOMIC_TYPES.values(), default=ELEMENT_TYPES["float32"]
     )
 
     def apply(self, registers: Registers) -> Registers:
         """Keep the operation and the type."""
-        return replace(registers, atomic=self.operation, atomic_type=self.dtype.name)
+        atomic = "" if self.operation == "none" else self.operation
+        return replace(registers, atomic=atomic, atomic_type=self.dtype.name)
