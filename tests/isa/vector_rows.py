@@ -174,3 +174,34 @@ ORACLES["get_max_min_cnt"] = "isa/test_reduce.py::test_repeat_extreme"
 _RESULTS = {"vcadd": 2, "vcmax": 4, "vcmin": 4} | dict.fromkeys(("vcgadd", "vcgmax", "vcgmin"), 16)
 for _name, _align in _RESULTS.items():  # of half; dst is aligned to what one repeat gives
     OPERANDS[_name] |= {"dst": (UB, _align)}
+
+for _relation in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _more = (*FLOATS, "int32") if _relation == "eq" else FLOATS
+    add(
+        {f"vcmp_{_relation}": FLOATS},
+        ("src0", "src1"),
+        _THREE,
+        "isa/test_compare.py::test_to_the_register",
+    )
+    add({f"vcmpv_{_relation}": _more}, THREE, _THREE, "isa/test_compare.py::test_to_memory")
+    add(
+        {f"vcmpvs_{_relation}": _more},
+        TWO,
+        _WIDE | {"value": VALUE},
+        "isa/test_compare.py::test_with_a_scalar",
+        value=0,
+    )
+add({"vsel": FLOATS}, THREE, _THREE, "isa/test_select.py::test_by_the_register")
+add({"vsel_tensor": FLOATS}, (*THREE, "sel"), _THREE, "isa/test_select.py::test_by_memory")
+add(
+    {"vsel_scalar": FLOATS},
+    ("dst", "src0", "sel"),
+    strides("dst", "src0", high=255),
+    "isa/test_select.py::test_with_a_scalar",
+)
+for _name, _operand in (("set_cmpmask", "src"), ("get_cmpmask", "dst")):
+    EXAMPLES[_name] = {}
+    OPERANDS[_name] = {_operand: (UB, 16)}
+    ORACLES[_name] = "isa/test_compare.py::test_to_the_register"
+BY_REGISTER = {("vsel_tensor", "sel")}
+"""Operands whose address a register holds; an example cannot move them."""

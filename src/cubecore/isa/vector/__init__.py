@@ -1,5 +1,27 @@
 """The Vector unit's instructions; importing this package declares them."""
 
-from cubecore.isa.vector import binary, convert, dequantise, fill, fused, mask, reduce, unary
+from cubecore.isa.vector import (
+    binary,
+    compare,
+    convert,
+    dequantise,
+    fill,
+    fused,
+    mask,
+    reduce,
+    select,
+    unary,
+)
 
-__all__ = ["binary", "convert", "dequantise", "fill", "fused", "mask", "reduce", "unary"]
+__all__ = [
+    "binary",
+    "compare",
+    "convert",
+    "dequantise",
+    "fill",
+    "fused",
+    "mask",
+    "reduce",
+    "select",
+    "unary",
+]

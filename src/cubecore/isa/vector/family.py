@@ -56,8 +56,8 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
         fields["dtype"] = (ElementType, types("element type", *member.types))
     body["__annotations__"] = {name: kind for name, (kind, _) in fields.items()}
     body |= {name: declared for name, (_, declared) in fields.items()}
-    first = member.c_api or next(iter(member.variants))
-    page = f"asc-devkit, {first} (2201); seed 003"
+    first = member.c_api or next(iter(member.variants), "")
+    page = f"asc-devkit, {first} (2201); seed 003" if first else "asc-devkit; seed 003"
     declared = instruction(
         member.name,
         Pipe.V,

@@ -1,0 +1,211 @@
+"""vsel: take each lane from one of two sources, in its three modes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType, element_type
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Array, Mem, Operand, param, read, taken, types, write
+from cubecore.isa.vector.binary import BinaryStrides
+from cubecore.isa.vector.compare import CMP_MASK_BYTES
+from cubecore.isa.vector.family import HALF_AND_FLOAT, Member, declare
+from cubecore.isa.vector.repeated import Repeated
+from cubecore.layouts import Offsets
+from cubecore.numerics.conversion import value_of
+
+UINT8 = element_type("uint8")
+
+
+def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
+    """Return bits as booleans, shape [repeats, width]; one repeat's bits serve every repeat."""
+    found = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(np.bool_)
+    if found.size < repeats * width or not repeats:
+        return np.broadcast_to(found[:width], (repeats, width))
+    return found[: repeats * width].reshape(repeats, width)
+
+
+class Selects(Repeated):
+    """What the modes share: `chosen` are the bits, 1 for src0."""
+
+    chosen: bytes | None
+
+    def chooses(self) -> NDArray[np.bool_] | None:
+        """Return which lanes take src0; None before the bits are known."""
+        return None if self.chosen is None else _lanes(self.chosen, self.repeats, self.width)
+
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
+        """The mask, and of the sources the lanes that are taken from each."""
+        on, chosen = super().active(operand), self.chooses()
+        if on is None or chosen is None or operand == "dst":
+            return on
+        return on & (chosen if operand == "src0" else ~chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectByRegister(BinaryStrides, Selects):
+    """dst = src0 where CMPMASK has a 1, else src1; every repeat uses the same bits."""
+
+    dst = write(Mem.UB, "repeat lane")
+    src0 = read(Mem.UB, "repeat lane")
+    src1 = read(Mem.UB, "repeat lane")
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    chosen: bytes | None = taken("CMPMASK, taken when the instruction starts")
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the mask and CMPMASK."""
+        raw = registers.cmp_mask.to_bytes(CMP_MASK_BYTES, "little")
+        return replace(super().resolved(registers), chosen=raw[: self.width // 8])
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Choose; one repeat's bits serve all."""
+        bits = _lanes(self.chosen or b"", 1, self.width)
+        return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectByTensor(BinaryStrides, Selects):
+    """dst = src0 where a bit in memory is 1, else src1; each repeat uses bits of its own.
+
+    The bits lie one repeat's behind the last one's. Their address in UB is the low half of CMPMASK,
+    which set_cmpmask has loaded.
+    """
+
+    in_repeats = False
+    steering = ("sel",)
+    bit_type: ClassVar[ElementType] = UINT8
+    dst = write(Mem.UB, "repeat lane")
+    src0 = read(Mem.UB, "repeat lane")
+    src1 = read(Mem.UB, "repeat lane")
+    sel = read(Mem.UB, "repeat byte", "bit_type")
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    sel_at: int | None = taken("the bits' address, taken when the instruction starts")
+    chosen: bytes | None = taken("the bits, taken when the instruction starts")
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the mask and the bits' address."""
+        return replace(super().resolved(registers), sel_at=registers.cmp_mask & 2**64 - 1)
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Dst and the sources; when the instruction starts, the bits too."""
+        return self.declared if self.sel_at is not None else self.declared[:3]
+
+    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        """As given; the bits where CMPMASK says."""
+        return (*addresses, self.sel_at or 0)
+
+    @property
+    def widest(self) -> ElementType:
+        """The sources' type."""
+        return self.dtype
+
+    def located(self, values: Mapping[str, Array]) -> Self:
+        """Take the bits."""
+        return replace(self, chosen=values["sel"].tobytes())
+
+    def offsets(self, operand: str) -> Offsets:
+        """Shape [repeats, lanes], of the bits [repeats, lanes / 8]."""
+        return _bits_of(self) if operand == "sel" else super().offsets(operand)
+
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
+        """Every bit is read."""
+        return None if operand == "sel" else super().active(operand)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Choose."""
+        bits = _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
+        return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}
+
+
+def _bits_of(template: Repeated) -> Offsets:
+    size = template.width // 8
+    return np.arange(template.repeats * size, dtype=np.intp).reshape(template.repeats, size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectScalar(Selects):
+    """dst = src0 where a bit in memory is 1, else CMPMASK's scalar; each repeat has its own bits.
+
+    The bits lie one repeat's behind the last one's. The scalar is the first element of what
+    set_cmpmask has loaded.
+    """
+
+    in_repeats = False
+    steering = ("sel",)
+    bit_type: ClassVar[ElementType] = UINT8
+    dst = write(Mem.UB, "repeat lane")
+    src0 = read(Mem.UB, "repeat lane")
+    sel = read(Mem.UB, "repeat byte", "bit_type")
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    dst_block_stride: int = param(0, 255, "32 B between dst's blocks", default=1)
+    src0_block_stride: int = param(0, 255, "32 B between src0's blocks", default=1)
+    dst_repeat_stride: int = param(0, 255, "32 B between dst's repeats", default=8)
+    src0_repeat_stride: int = param(0, 255, "32 B between src0's repeats", default=8)
+    chosen: bytes | None = taken("the bits, taken when the instruction starts")
+
+    @property
+    def widest(self) -> ElementType:
+        """src0's type."""
+        return self.dtype
+
+    def located(self, values: Mapping[str, Array]) -> Self:
+        """Take the bits."""
+        return replace(self, chosen=values["sel"].tobytes())
+
+    def offsets(self, operand: str) -> Offsets:
+        """Shape [repeats, lanes], of the bits [repeats, lanes / 8]."""
+        if operand == "sel":
+            return _bits_of(self)
+        block: int = getattr(self, f"{operand}_block_stride")
+        repeat: int = getattr(self, f"{operand}_repeat_stride")
+        return self.strided(self.dtype, block, repeat)
+
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
+        """Every bit is read."""
+        return None if operand == "sel" else super().active(operand)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Choose."""
+        bits = _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
+        return {"dst": np.where(bits, inputs["src0"], value_of(registers.cmp_mask, self.dtype))}
+
+
+_PAGE = "basic API, Select and SetCmpMask"
+declare(
+    SelectByRegister,
+    Member(
+        name="vsel",
+        c_api="asc_select",
+        cpp="Select",
+        tik="vec_sel",
+        doc="Take each lane from one of two sources, by CMPMASK",
+    ),
+    __name__,
+    source=_PAGE,
+)
+declare(
+    SelectByTensor,
+    Member(
+        name="vsel_tensor",
+        c_api="",
+        cpp="Select",
+        doc="Take each lane from one of two sources, by bits in memory",
+        uncertain=("the whole low half of CMPMASK is the bits' address: inferred",),
+    ),
+    __name__,
+    source=_PAGE,
+)
+declare(
+    SelectScalar,
+    Member(
+        name="vsel_scalar",
+        c_api="",
+        cpp="Select",
+        doc="Take each lane from a source or a scalar, by bits in memory",
+    ),
+    __name__,
+    source=_PAGE,
+)
