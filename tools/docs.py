@@ -86,6 +86,57 @@ def rules_page() -> str:
     return "\n".join(lines)
 
 
+_AGREEMENT_INTRODUCTION = """\
+# Our rules and the vendor's tiling library
+
+The vendor's public tiling library was asked 549 times, without an NPU; 535 answers came back. For
+each the record names the documented constraints that the answer itself breaks. The first table
+gives for each name our rule, edition and reading, and how many answers each side calls broken;
+where they differ, the answers and the reason follow. Edition 001 agrees in the same reading unless
+said otherwise; "other" counts the answers that break the rule in its other reading (both editions,
+where they differ). The second table has our rules that answers break under no such name. Generated
+from `cubecore.tiling.agreement`; `tests/tiling/test_reference.py` holds it to the record.
+"""
+
+
+@document("agreement.md")
+def agreement_page() -> str:
+    """Return the table of names of broken constraints, and every difference with its reason."""
+    from cubecore.tiling.agreement import AGREEMENTS, UNNAMED
+
+    lines = [
+        _AGREEMENT_INTRODUCTION,
+        "| name | rule | edition | reading | record | cubecore | other | differences |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for number, a in enumerate(AGREEMENTS, 1):
+        mark = f"see {number}" if a.differences or a.older else "none"
+        other = ", ".join(str(count) for count in dict.fromkeys(a.elsewhere))
+        counts = (str(a.broken), str(a.found), other)
+        cells = (_escaped(a.name), f"`{a.rule}`", a.edition, a.reading, *counts, mark)
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "## Differences", ""]
+    for number, a in enumerate(AGREEMENTS, 1):
+        for d in a.differences:
+            names = ", ".join(f"`{answer}`" for answer in d.answers)
+            lines.append(f"- {number}, `{a.rule}`: only {d.by} calls {names} broken: {d.reason}.")
+        if a.older:
+            lines.append(f"- {number}, `{a.rule}`: edition 001 {a.older}.")
+    lines += [
+        *("", "## Rules without a name in the record", ""),
+        "Answers that break the rule, of 533, in both editions and readings.",
+        "",
+        "| rule | 000 documented | 001 documented | 000 effective | 001 effective | reason |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{u.rule}` | {u.documented[0]} | {u.documented[1]} | {u.effective[0]} | "
+        f"{u.effective[1]} | {u.reason} |"
+        for u in UNNAMED
+    ]
+    return "\n".join(lines) + "\n"
+
+
 @document("instructions.md")
 def instructions_page() -> str:
     """Return the manual of instructions: every declaration, by pipe."""

@@ -38,8 +38,9 @@ def l1_capacity(case: Case) -> Measure:
 
     effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
     baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them. An operand
-    in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType). MxMatmul
-    adds one load of each scale, as mxTypePara makes it (no page says whether there are two).
+    in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType), and so does
+    its scale in MxMatmul; another scale takes one load, as mxTypePara makes it (no page says
+    whether there are two).
     The size is the physical one: the vendor's published kernel fills it, though the tiling library
     leaves some bytes free (the documented readings hold to those).
     documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
@@ -66,8 +67,8 @@ def _parts(case: Case) -> Iterator[_Part]:
     if bias is not None and (case.effective or case.edition == "000"):
         yield _Part(bias.bytes_of(t.baseN), lambda: f"{t.baseN} x {bias}")
     if problem.mx and case.effective:
-        yield _scale(case, "scaleA", ("baseM", "stepM", "stepKa"), "scaleFactorKa", "scaleFactorM")
-        yield _scale(case, "scaleB", ("baseN", "stepN", "stepKb"), "scaleFactorKb", "scaleFactorN")
+        yield _scale_share(case, "A") if problem.pos_a == "TSCM" else _scale_load(case, "A")
+        yield _scale_share(case, "B") if problem.pos_b == "TSCM" else _scale_load(case, "B")
 
 
 def _as_printed(case: Case) -> bool:
@@ -114,19 +115,34 @@ def _b_share(case: Case) -> _Part:
     return _Part(case.b.bytes_of(n * k), lambda: f"{k} x {n} x {case.b} in TSCM")
 
 
-def _scale(case: Case, scale: str, names: tuple[str, str, str], along: str, across: str) -> _Part:
+def _scale_load(case: Case, operand: str) -> _Part:
     """Return one load of a scale: a byte for 32 elements along K.
 
     mxTypePara acts in the MDL template only; elsewhere a load goes with a load of the operand.
     """
     t = case.tiling
-    base, step, step_k = (getattr(t, name) for name in names)
+    if operand == "A":
+        base, step, step_k, along, across = t.baseM, t.stepM, t.stepKa, "Ka", "M"
+    else:
+        base, step, step_k, along, across = t.baseN, t.stepN, t.stepKb, "Kb", "N"
     count = align_up(base, FRACTAL_ROWS) * step
-    groups = align_up(ceil_div(t.baseK * step_k, SCALE_GROUP), 2)
+    groups = _groups(t.baseK * step_k)
     if case.problem.template == "MDL":
-        count = count * clamp(scale_factor(t.mxTypePara, across))
-        groups = groups * clamp(scale_factor(t.mxTypePara, along))
-    return _Part(count * groups, lambda: f"{count} x {groups} of {scale}")
+        count = count * clamp(scale_factor(t.mxTypePara, f"scaleFactor{across}"))
+        groups = groups * clamp(scale_factor(t.mxTypePara, f"scaleFactor{along}"))
+    return _Part(count * groups, lambda: f"{count} x {groups} of scale{operand}")
+
+
+def _scale_share(case: Case, operand: str) -> _Part:
+    """Return a core's share of a scale, which lies in TSCM with what it scales."""
+    t = case.tiling
+    count = align_up(t.singleCoreM if operand == "A" else t.singleCoreN, FRACTAL_ROWS)
+    groups = _groups(t.singleCoreK)
+    return _Part(count * groups, lambda: f"{count} x {groups} of scale{operand} in TSCM")
+
+
+def _groups(k: Any) -> Any:
+    return align_up(ceil_div(k, SCALE_GROUP), 2)
 
 
 def _remedy(case: Case) -> Remedy | None:
