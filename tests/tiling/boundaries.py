@@ -234,6 +234,31 @@ FORMATS = [
         **FOUR_BITS,
     ),
 ]
+KERNEL = [
+    Boundary(
+        "A-NZ-BASE",
+        "baseK",
+        BLOCKS,
+        lambda c: c.t.baseK >= c.p.k or c.t.baseK % max(c0(c.p.a), 16) == 0,
+        A_NZ | {"trans_a": False, "k": 512},
+        dtypes=("int8", "int4"),
+    ),
+    Boundary(
+        "B-NZ-BASE",
+        "baseN",
+        BLOCKS,
+        lambda c: c.t.baseN >= c.p.n or c.t.baseN % max(c0(c.p.b), 16) == 0,
+        B_NZ | {"trans_b": False, "n": 512},
+        dtypes=("int8", "int4"),
+    ),
+    Boundary(
+        "C-NZ-SINGLE-CORE-N",
+        "singleCoreN",
+        tuple(range(4, 400, 4)),
+        lambda c: c.t.singleCoreN >= c.p.n or c.t.singleCoreN % 16 == 0,
+        {"format_c": "NZ"},
+    ),
+]
 EXTENTS = [
     Boundary(
         "USED-CORE-NUM-RANGE",
@@ -466,4 +491,4 @@ CAPACITIES = [
         {"pos_a": "VECOUT", "pos_c": "VECIN"},
     ),
 ]
-BOUNDARIES = [*POSITIVE, *FLAGS, *FORMATS, *EXTENTS, *OTHER_BLOCKS, *CAPACITIES]
+BOUNDARIES = [*POSITIVE, *FLAGS, *FORMATS, *KERNEL, *EXTENTS, *OTHER_BLOCKS, *CAPACITIES]

@@ -226,6 +226,12 @@ UNNAMED = (
     Unnamed("A-NZ-SINGLE-CORE-K", (1, 1), (1, 1), _UNALIGNED_NZ),
     Unnamed("B-NZ-SINGLE-CORE-K", (1, 1), (1, 1), _UNALIGNED_NZ),
     Unnamed(
+        "C-NZ-SINGLE-CORE-N",
+        (0, 0),
+        (3, 3),
+        "singleCoreN 479 or 47: a core's part of an NZ C begins inside a fractal",
+    ),
+    Unnamed(
         "MX-SINGLE-CORE-K",
         (1, 0),
         (1, 1),
