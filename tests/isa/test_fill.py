@@ -94,7 +94,7 @@ def test_broadcast(dtype, p):
     values = bench.rng.integers(0, 256, 64 * size, dtype="uint8").tobytes()
     bench.poke(Mem.UB, 131072, values)
     expected = bench.image(Mem.UB)
-    block, step = p.get("dst_block_stride", 1), p.get("dst_repeat_stride", 8)
+    block, step = p.get("dst_block_stride", 1) or 1, p.get("dst_repeat_stride", 8)
     for repeat in range(p.get("repeat", 1)):
         for i in range(8):
             start = 131072 + (8 * repeat + i) * size

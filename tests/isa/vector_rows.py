@@ -205,3 +205,21 @@ for _name, _operand in (("set_cmpmask", "src"), ("get_cmpmask", "dst")):
     ORACLES[_name] = "isa/test_compare.py::test_to_the_register"
 BY_REGISTER = {("vsel_tensor", "sel")}
 """Operands whose address a register holds; an example cannot move them."""
+
+_GATHERED = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
+_INDEXED = (*TWO, "offset")
+_REPEATS = {"dst_repeat_stride": (0, 65535)}
+add({"vgather": _GATHERED}, _INDEXED, _REPEATS, "isa/test_gather.py::test_elements")
+_STRIDED = _REPEATS | {"dst_block_stride": (0, 255)}
+add({"vgatherb": ("uint16", "uint32")}, _INDEXED, _STRIDED, "isa/test_gather.py::test_blocks")
+_KEPT = {"src0_block_stride": (0, 255), "src1_repeat_stride": (0, 255)}
+add(
+    {"vreducev2": ("uint16", "uint32")},
+    THREE,
+    _KEPT | {"repeat": (0, 65535), "pattern": (0, 7), "src0_repeat_stride": (0, 65535)},
+    "isa/test_gather_mask.py::test_built_in_patterns",
+    pattern=0,
+)
+add({"vreduce": ("uint16", "uint32")}, THREE, _THREE, "isa/test_gather_mask.py::test_squeeze")
+EXAMPLES["get_rsvd_cnt"] = {}
+ORACLES["get_rsvd_cnt"] = "isa/test_gather_mask.py::test_built_in_patterns"

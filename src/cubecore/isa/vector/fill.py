@@ -96,13 +96,14 @@ declare(
     "vbrcb",
     Pipe.V,
     names={"c_api": "asc_brcb", "cpp": "Brcb", "tik": "vbrcb"},
-    source="asc-devkit, asc_brcb (2201)",
+    source="asc-devkit, asc_brcb (2201); basic API, Brcb",
 )
 class Vbrcb(Instruction):
     """Fill eight blocks of dst with one element each; `repeat` times, without a mask.
 
     Repeat r takes elements 8 r to 8 r + 7 of src; element i fills block r * dst_repeat_stride + i *
-    dst_block_stride of dst. repeat 0: nothing happens. dst must not be src.
+    dst_block_stride of dst, a dst_block_stride of 0 counting as 1. repeat 0: nothing happens. dst
+    must not be src.
     """
 
     dst = write(Mem.UB, "repeat block lane")
@@ -119,7 +120,7 @@ class Vbrcb(Instruction):
     def offsets_dst(self) -> Offsets:
         """Shape [repeat, 8, C0]."""
         repeat = np.arange(self.repeat, dtype=np.intp)[:, None, None] * self.dst_repeat_stride
-        block = np.arange(_BLOCKS, dtype=np.intp)[:, None] * self.dst_block_stride
+        block = np.arange(_BLOCKS, dtype=np.intp)[:, None] * (self.dst_block_stride or 1)
         c0 = self.dtype.c0
         return (repeat + block) * c0 + np.arange(c0, dtype=np.intp)
 
