@@ -84,6 +84,7 @@ def check(tiling: str, edition: str, reading: str, **options: Any) -> int:
 @click.option("--a-file", help=".npy or .safetensors with A as stored")
 @click.option("--b-file", help="the same for B")
 @click.option("--bias-file", help="the same for the bias row")
+@click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
 @click.option("--out", help=".npy file for C")
 @click.option("--engine", type=Word(["fast", "reference"]), default="fast")
 @common_options
@@ -92,6 +93,7 @@ def run(
     a_file: str | None,
     b_file: str | None,
     bias_file: str | None,
+    scale_file: str | None,
     out: str | None,
     engine: str,
     **options: Any,
@@ -105,7 +107,7 @@ def run(
 
     keys, settings, as_json = split_options(options)
     given = None if tiling is None else load_tiling(tiling)
-    files = OperandFiles(a_file, b_file, bias_file)
+    files = OperandFiles(a_file, b_file, bias_file, scale_file)
     with working("executing and verifying"):
         answer = make_run(
             tiling=given, operands=files, out=out, engine=engine, settings=settings, **keys

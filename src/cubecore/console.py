@@ -53,6 +53,12 @@ def problem_options(command: Command) -> Command:
     """Add the problem's keys as options."""
     relu = click.option("--relu", is_flag=True, default=None, help="apply ReLU to C")
     command = relu(command)
+    for option in (
+        click.option("--quant", help="mode of fixpipe that scales: DEQF16, REQ8, VDEQF16, ..."),
+        click.option("--scale", type=float, help="the scale of --quant; V modes: --scale-file"),
+        click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
+    ):
+        command = option(command)
     command = click.option(
         "--unit-flag/--no-unit-flag", default=None, help="Mmad and fixpipe overlap"
     )(command)
@@ -184,8 +190,10 @@ def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, st
     if wrong:
         raise RequestError(wrong)
     keys = {name: value for name, value in options.items() if value is not None}
-    if keys.pop("relu", None):
-        keys["epilogue"] = {"relu": True}
+    epilogue = {name: keys.pop(name, None) for name in ("relu", "quant", "scale", "offset")}
+    given = {name: value for name, value in epilogue.items() if value is not None}
+    if given:
+        keys["epilogue"] = given
     return keys, settings, as_json
 
 

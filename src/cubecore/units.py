@@ -28,3 +28,7 @@ def align_up(value: Any, multiple: Any) -> Any:
 def plural(count: int, noun: str) -> str:
     """Return ``1 core`` or ``2 cores``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+SCALE_WORD_BYTES = 8
+"""A scale of fixpipe: a word of 64 bits (asc-devkit, on-the-fly quantisation, 2201)."""

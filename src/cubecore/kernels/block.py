@@ -8,13 +8,19 @@ from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.sync import PipeBarrier, SetFlag
 from cubecore.isa.system import ScalarWork
-from cubecore.kernels.bias import BIAS_EVENTS, BiasRow
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.kernels.norm import norm_stream
+from cubecore.kernels.rows import BiasRow, ScaleRow, TableRow
 from cubecore.kernels.stream import Along, MdlStream, Place, Stream, Walk
 from cubecore.tiling.cores import CoreBlock, batch_groups
-from cubecore.units import FRACTAL_ROWS, ceil_div
+from cubecore.units import (
+    DATA_BLOCK_BYTES,
+    FRACTAL_ROWS,
+    SCALE_WORD_BYTES,
+    align_up,
+    ceil_div,
+)
 
 if TYPE_CHECKING:
     from cubecore.kernels.matmul import MatmulPlan
@@ -54,13 +60,14 @@ class BlockTree:
         self.up: list[Event] = [] if before is None else before.up
         self.k_blocks = ceil_div(share.k, plan.tiling.baseK)
         kind = plan.problem.bias_type if share.has_bias else None
-        names = ("a", "b", "c") if kind is None else ("a", "b", "bias", "c")
+        optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}
+        names = ("a", "b", *(name for name, given in optional.items() if given), "c")
         self._slots = {name: builder.slot(name) for name in names}
-        # L1 holds A, then B, then the bias; what a client before left stays where it was.
+        # L1 holds A, then B, then scales and bias; what a client before left stays where it was.
         a_bytes = plan.a.buffers * plan.a.buffer_bytes(share.m)
         kept = before is not None and bool(share.kept)
         self.l1_b: int = before.l1_b if before is not None and kept else a_bytes
-        self.l1_bias = self.l1_b + plan.b.buffers * plan.b.buffer_bytes(share.n)
+        self.l1_rows = self.l1_b + plan.b.buffers * plan.b.buffer_bytes(share.n)
         self._build()
 
     def slots(self, block: CoreBlock) -> dict[Var, tuple[str, int]]:
@@ -74,6 +81,7 @@ class BlockTree:
         }
         if p.bias_type is not None:
             offsets["bias"] = p.bias_type.bytes_of(block.n0)
+        offsets["scale"] = block.n0 * SCALE_WORD_BYTES
         return {slot: (name, offsets[name]) for name, slot in self._slots.items()}
 
     # --- the walk over tiles
@@ -90,20 +98,20 @@ class BlockTree:
         b = self.builder
         self.stream_a = self._stream("a", matrix)
         self.stream_b = self._stream("b", matrix)
-        self.bias = self._bias_row()
+        self.scales, self.bias = self._rows()
         self.at_c = self._source("c", matrix, self.plan.c.stored_bytes)
         with b.when(matrix, "==", 0):
             self._raise_flags()
-        if self.bias is not None:
-            self.bias.start()
+        for row in self._table_rows:
+            row.start()
         self.stream_a.start()
         self.stream_b.start()
         for m_chunk, n_chunk in self._chunks():
             self._tiles(m_chunk, n_chunk)
         self.stream_a.finish()
         self.stream_b.finish()
-        if self.bias is not None:
-            self.bias.finish()
+        for row in self._table_rows:
+            row.finish()
 
     def _source(self, name: str, matrix: Expr, size_bytes: int) -> Expr:
         p, plan = self.plan.problem, self.plan
@@ -132,13 +140,24 @@ class BlockTree:
             return MdlStream(self.builder, plan, place, walk)
         return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
 
-    def _bias_row(self) -> BiasRow | None:
-        kind = self.plan.problem.bias_type
-        if kind is None or "bias" not in self._slots:
-            return None
-        place = Place(Expr.of(self._slots["bias"]), self.l1_bias)
-        room = self.plan.chip.l1_bytes - self.l1_bias
-        return BiasRow(self.builder, kind, place, self.share.n, self.plan.tiling.baseN, room)
+    def _rows(self) -> tuple[ScaleRow | None, BiasRow | None]:
+        """Return the rows of scales and of bias, one behind the other in what is left of L1."""
+        l1 = self.l1_rows
+        base_n, n = self.plan.tiling.baseN, self.share.n
+        # A part of the bias always has its place; the rules count it.
+        kind = self.plan.problem.bias_type if "bias" in self._slots else None
+        kept = 0 if kind is None else align_up(kind.bytes_of(base_n), DATA_BLOCK_BYTES)
+        scales = bias = None
+        if "scale" in self._slots:
+            place = Place(Expr.of(self._slots["scale"]), l1)
+            room = self.plan.chip.l1_bytes - l1 - kept
+            scales = ScaleRow(self.builder, place, n, base_n, room)
+            l1 += scales.held_bytes
+        if kind is not None:
+            place = Place(Expr.of(self._slots["bias"]), l1)
+            room = self.plan.chip.l1_bytes - l1
+            bias = BiasRow(self.builder, place, n, base_n, room, kind)
+        return scales, bias
 
     def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:
         """Give ((index, length) of the M chunk, the same of the N chunk) in the tiling's order."""
@@ -169,22 +188,23 @@ class BlockTree:
         if t.iterateOrder == 1:
             for mi, m in b.split("m", m_chunk[1], t.baseM):
                 for ni, n in b.split("n", n_chunk[1], t.baseN):
-                    self._fetch_bias(n_at + ni, n)
+                    self._fetch_rows(n_at + ni, n)
                     self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
         else:
             for ni, n in b.split("n", n_chunk[1], t.baseN):
-                self._fetch_bias(n_at + ni, n)
+                self._fetch_rows(n_at + ni, n)
                 for mi, m in b.split("m", m_chunk[1], t.baseM):
                     self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
-                self._bias_used()
+                for row in self._table_rows:
+                    row.used()
 
-    def _fetch_bias(self, n_block: Expr, n: int) -> None:
-        if self.bias is not None:
-            self.bias.fetch(n_block, n)
+    @property
+    def _table_rows(self) -> tuple[TableRow, ...]:
+        return tuple(row for row in (self.scales, self.bias) if row is not None)
 
-    def _bias_used(self) -> None:
-        if self.bias is not None:
-            self.bias.used()
+    def _fetch_rows(self, n_block: Expr, n: int) -> None:
+        for row in self._table_rows:
+            row.fetch(n_block, n)
 
     # --- one tile
 
@@ -202,6 +222,8 @@ class BlockTree:
         b.issue(store, to, self._l0_slot(self.l0c, self.plan.chip.l0c_bytes))
         if not self.plan.problem.shares_unit_flag:
             flags.set("FIX", "M", slot)
+        if self.scales is not None and self.plan.tiling.iterateOrder == 1:
+            self.scales.used()  # no other tile reads these scales
         self.l0c.next()
 
     def _step(self, k_block: Expr, k: int, m: Along, n: Along) -> None:
@@ -236,7 +258,7 @@ class BlockTree:
                 else:
                     b.issue(template, c, a, bb)
             if first and self.bias is not None and self.plan.tiling.iterateOrder == 1:
-                self._bias_used()  # no other tile reads this bias
+                self.bias.used()  # no other tile reads this bias
         fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
         if self.k_blocks > 1 and fractals < _DEPENDENT_MAD_FRACTALS:
             b.issue(PipeBarrier(on="M"))
@@ -279,8 +301,8 @@ class BlockTree:
         events += [("M", "MTE1", i) for i in range(self.l0a.size)]
         events += [("M", "MTE1", _L0B_EVENT + i) for i in range(self.l0b.size)]
         events += self.stream_a.events + self.stream_b.events
-        if self.bias is not None:
-            events += BIAS_EVENTS
+        for row in self._table_rows:
+            events += row.events
         for src, dst, event in events:
             if (src, dst, event) not in self.up:
                 self.builder.issue(SetFlag(src=src, dst=dst, event_id=event))

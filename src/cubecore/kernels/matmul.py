@@ -7,25 +7,28 @@ K in L0C; fixpipe writes C. The order of everything is kept by flags, and by the
 on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cubecore.chips.model import Chip
-from cubecore.chips.products import plain_outputs
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import Mad
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.scales import SetAtomic
+from cubecore.isa.scales import SetAtomic, SetFpc, SetQuantPre
+from cubecore.isa.spec import Instruction
 from cubecore.isa.sync import WaitFlag
 from cubecore.isa.system import SetHf32Mode
 from cubecore.kernels.block import BlockTree, Share
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.operand import OperandPlan, operand_plan
 from cubecore.kernels.result import ResultPlan
+from cubecore.numerics.quantisation import scale_words
 from cubecore.tiling.cores import CoreBlock, problem_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import option_violations
+from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,9 @@ def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
     ]
     if p.bias_type is not None:
         tensors.append(TensorSpec("bias", p.bias_type.bytes_of(p.n)))
+    if p.scales_columns:
+        # Whole blocks of scales are copied, from any column on.
+        tensors.append(TensorSpec("scale", align_up(p.n, FRACTAL_ROWS) * SCALE_WORD_BYTES))
     c_bytes = p.batch * plan.c.stored_bytes
     tensors.append(TensorSpec("c", c_bytes, output=True, zeroed=p.split_k))
     return tuple(tensors)
@@ -148,13 +154,10 @@ def require_supported(problem: Problem) -> None:
         RequestError: one violation for each option.
     """
     inputs = Mad.__dataclass_fields__["a_type"].metadata["types"]
-    outputs = plain_outputs(problem.accumulator_type.name)
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("kb", problem.kb, (None, problem.k)),
         ("scale_a", problem.scale_a, (None,)),
         ("a", problem.a_type.name, inputs),
-        ("c", problem.c_type.name, outputs),
-        ("epilogue.quant", problem.epilogue.quant, (None,)),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
     )
     found = [
@@ -177,6 +180,20 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _settings(problem: Problem) -> Iterator[Instruction]:
+    """Yield what is set once, before anything else."""
+    epilogue = problem.epilogue
+    if problem.hf32:
+        yield SetHf32Mode(enable=True)
+    if problem.split_k:
+        yield SetAtomic(operation="add", dtype=problem.c_type)
+    if problem.scales_columns:
+        yield SetFpc(scales_at=0)
+    elif isinstance(epilogue.scale, (int, float)):
+        words = scale_words(float(epilogue.scale), offset=epilogue.offset)
+        yield SetQuantPre(scale=int(words))
+
+
 class CoreTree:
     """The tree of a core that computes blocks of C one after another."""
 
@@ -184,10 +201,8 @@ class CoreTree:
         names = "_".join(f"{share.m}x{share.n}x{share.k}" for share in shares)
         builder = Builder(f"matmul_{names}")
         self._blocks: list[BlockTree] = []
-        if plan.problem.hf32:
-            builder.issue(SetHf32Mode(enable=True))
-        if plan.problem.split_k:
-            builder.issue(SetAtomic(operation="add", dtype=plan.problem.c_type))
+        for setting in _settings(plan.problem):
+            builder.issue(setting)
         for share in shares:
             before = self._blocks[-1] if self._blocks else None
             self._blocks.append(BlockTree(plan, builder, share, before))

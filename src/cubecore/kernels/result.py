@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from cubecore.chips.products import FIXPIPE_CONVERSIONS
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.tiling.problem import Problem
@@ -28,15 +27,10 @@ class ResultPlan:
         return int(align_up(self.problem.m, FRACTAL_ROWS)) if self.nz else self.problem.m
 
     @property
-    def fractal_columns(self) -> int:
-        """Columns of a fractal of C: those of L0C, whatever C's type."""
-        return FRACTAL_ROWS
-
-    @property
     def columns(self) -> int:
         """Columns of C in global memory."""
         n = self.problem.n
-        return int(align_up(n, self.fractal_columns)) if self.nz else n
+        return int(align_up(n, self.problem.c_fractal_columns)) if self.nz else n
 
     @property
     def stored_bytes(self) -> int:
@@ -46,14 +40,14 @@ class ResultPlan:
     @property
     def _column_blocks(self) -> int:
         """Blocks of 32 B from one column of fractals to the next."""
-        column_bytes = self.problem.c_type.bytes_of(self.rows * self.fractal_columns)
+        column_bytes = self.problem.c_type.bytes_of(self.rows * self.problem.c_fractal_columns)
         return int(column_bytes // DATA_BLOCK_BYTES)
 
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
-        if self.nz:
-            return int(self.problem.c_type.bytes_of(n0 * self.rows + m0 * self.fractal_columns))
-        return int(self.problem.c_type.bytes_of(m0 * self.columns + n0))
+        wide, kind = self.problem.c_fractal_columns, self.problem.c_type
+        elements = n0 * self.rows + m0 * wide if self.nz else m0 * self.columns + n0
+        return int(kind.bytes_of(elements))
 
     def tile(self, m_block: Expr, n_block: Expr) -> Expr:
         """Return where a tile lies from the start of the core's block, bytes."""
@@ -63,14 +57,14 @@ class ResultPlan:
     def store(self, m: int, n: int, *, unit_flag: bool = False) -> CopyMatrixCcToGm:
         """Return the fixpipe of a tile of m x n."""
         p = self.problem
-        accumulator = p.accumulator_type
+        assert p.fixpipe is not None, "the problem was checked"
         return CopyMatrixCcToGm(
-            src_type=accumulator,
+            src_type=p.accumulator_type,
             n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
             m_size=m,
             dst_stride=self._column_blocks if self.nz else self.columns,
             src_stride=align_up(m, FRACTAL_ROWS),
-            quant_pre=FIXPIPE_CONVERSIONS[accumulator.name, p.c_type.name],
+            quant_pre=p.fixpipe.mode,
             relu_pre=p.epilogue.relu,
             nz2nd_en=not self.nz,
             unit_flag=3 if unit_flag else 0,

@@ -52,6 +52,7 @@ def problem_line(request: Request) -> str:
     b = f"B[{p.n}x{p.k}]^T" if p.trans_b else f"B[{p.k}x{p.n}]"
     bias = f" + bias {p.bias}" if p.bias else ""
     relu = ", relu" if p.epilogue.relu else ""
+    relu += f", {p.epilogue.quant}" if p.epilogue.quant else ""
     return f"C[{p.m}x{p.n}] {p.c} = {a} {p.a} x {b} {p.b}{bias}{relu} on {request.chip.name}"
 
 

@@ -4,18 +4,24 @@ The keys are the public contract's. A `Problem` that exists is well formed on it
 chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
 from cubecore.chips import Chip, chip
+from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import RequestError, Violation, did_you_mean
-from cubecore.units import align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 DEFAULT_CHIP = "Ascend910B3"
 INT32_MAX = 2**31 - 1
+OFFSET_LIMIT = 256
+"""Offsets of fixpipe have nine bits (asc-devkit, on-the-fly quantisation)."""
+SMALLEST, LARGEST = 2.0**-126, (2 - 2.0**-10) * 2.0**127
+"""Magnitudes that a scale can have: float32 with 10 bits of mantissa, ordinary numbers only."""
 POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
 FORMATS = ("ND", "NZ")
 LAUNCHES = ("cube", "mix")
@@ -42,11 +48,17 @@ _DTYPES = ("a", "b", "c")
 
 @dataclass(frozen=True, kw_only=True)
 class Epilogue:
-    """What fixpipe does to a result on its way out: relu, quantisation by one scale."""
+    """What fixpipe does to a result on its way out: relu, then a conversion with a scale.
+
+    `quant` is a mode of fixpipe that takes scales (DEQF16, REQ8, QF322B8_PRE with one; VDEQF16,
+    VREQ8, VQF322B8_PRE with one for each column). `scale` is the number, or the n numbers;
+    `offset`, -256 to 255, is added to an 8-bit result.
+    """
 
     relu: bool = False
     quant: str | None = None
-    scale: float | None = None
+    scale: float | tuple[float, ...] | None = None
+    offset: int = 0
 
     def __post_init__(self) -> None:
         violations = []
@@ -54,9 +66,29 @@ class Epilogue:
             violations.append(_wrong("epilogue.relu", "be true or false", self.relu))
         if not (self.quant is None or isinstance(self.quant, str)):
             violations.append(_wrong("epilogue.quant", "be a name or null", self.quant))
-        if not (self.scale is None or _is_real(self.scale)):
-            violations.append(_wrong("epilogue.scale", "be a number or null", self.scale))
+        violations += self._scale_violations()
+        if not _is_integer(self.offset):
+            violations.append(_wrong("epilogue.offset", "be an integer", self.offset))
+        elif not -OFFSET_LIMIT <= self.offset < OFFSET_LIMIT:
+            need = f"be in [-{OFFSET_LIMIT}, {OFFSET_LIMIT - 1}]"
+            violations.append(Violation("epilogue.offset", need, str(self.offset)))
         _raise_if(violations)
+
+    def _scale_violations(self) -> list[Violation]:
+        """Freeze a list of scales, and say what is wrong with any."""
+        if isinstance(self.scale, (list, tuple)):
+            object.__setattr__(self, "scale", tuple(self.scale))
+        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
+        for place, scale in enumerate(scales):
+            name = f"epilogue.scale[{place}]" if isinstance(self.scale, tuple) else "epilogue.scale"
+            if scale is None and not isinstance(self.scale, tuple):
+                continue
+            if scale is None or not _is_real(scale):
+                return [_wrong(name, "be a number, n numbers or null", scale)]
+            if not math.isfinite(scale) or (scale and not SMALLEST <= abs(scale) <= LARGEST):
+                need = "be 0 or a number that float32 holds without becoming subnormal"
+                return [Violation(name, need, str(scale))]
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +215,26 @@ class Problem:
         return None if self.bias is None else element_type(self.bias, "bias")
 
     @property
+    def fixpipe(self) -> FixpipeRow | None:
+        """What fixpipe does to the accumulator; None if no mode does what is asked."""
+        accumulator = self.accumulator_type.name
+        if self.epilogue.quant is not None:
+            row = fixpipe_row(self.epilogue.quant, accumulator)
+            return row if row is not None and row.scaling != "none" else None
+        mode = FIXPIPE_CONVERSIONS.get((accumulator, self.c))
+        return None if mode is None else fixpipe_row(mode, accumulator)
+
+    @property
+    def c_fractal_columns(self) -> int:
+        """Columns of a fractal of an NZ C: L0C's 16, or two of them merged for an 8-bit type."""
+        return 2 * FRACTAL_ROWS if self.c_type.bits == 8 else FRACTAL_ROWS
+
+    @property
+    def scales_columns(self) -> bool:
+        """Whether fixpipe takes a scale for each column of C."""
+        return self.fixpipe is not None and self.fixpipe.scaling == "column"
+
+    @property
     def shares_unit_flag(self) -> bool:
         """Whether Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
 
@@ -261,6 +313,13 @@ class Problem:
         if not isinstance(self.epilogue, Epilogue):
             yield _wrong("epilogue", "be an Epilogue", self.epilogue)
 
+    def _written(self) -> str:
+        """Return C's type where none is given: what the quantisation makes, or the accumulator."""
+        found = None
+        if isinstance(self.epilogue, Epilogue) and self.epilogue.quant is not None:
+            found = fixpipe_row(self.epilogue.quant, self.accumulator_type.name)
+        return self.accumulator_type.name if found is None else found.target
+
     def _resolve_dtypes(self) -> list[Violation]:
         violations: list[Violation] = []
 
@@ -282,7 +341,7 @@ class Problem:
         if a_known or self.b != "":
             resolve("b", lambda: self.a)
         if a_known or self.c != "":
-            resolve("c", lambda: self.accumulator_type.name)
+            resolve("c", self._written)
         if self.bias is not None:
             resolve("bias", lambda: "")
         for name in ("scale_a", "scale_b"):

@@ -4,10 +4,19 @@ An address inside a fractal cannot be the start of a transfer, so blocks that fo
 along the inner axis of an NZ matrix start at whole fractals.
 """
 
-from cubecore.tiling.rule_model import Case, Measure, Measurer, nearest_multiple, rule, set_fields
-from cubecore.units import FRACTAL_ROWS
+from cubecore.tiling.rule_model import (
+    Case,
+    Measure,
+    Measurer,
+    nearest_multiple,
+    rule,
+    set_fields,
+    shrink,
+)
+from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES
 
 _BASIS = "NZ: a transfer starts at a fractal"
+_SCALES = "asc-devkit, DataCopy L1 to Fixpipe buffer: a scale is a word of 64 bits"
 
 
 def _whole_fractals(
@@ -55,9 +64,42 @@ _stored_inner("a", "M")
 _stored_inner("b", "N")
 
 
-@rule("C-NZ-SINGLE-CORE-N", "a core's columns of an NZ C in whole fractals", basis=_BASIS)
-def c_nz_single_core_n(case: Case) -> Measure | None:
-    """Hold singleCoreN to a multiple of 16 where C is stored as NZ. documented: not stated."""
-    if not case.effective or case.problem.format_c != "NZ":
+@rule("FB-CAPACITY", "scales of a tile's columns fit the Fixpipe buffer", basis=_SCALES)
+def fb_capacity(case: Case) -> Measure | None:
+    """Hold a word of 64 bits for each of baseN columns to the Fixpipe buffer.
+
+    Applies where fixpipe takes a scale for each column. documented: not stated.
+    """
+    chip, base_n = case.chip, case.tiling.baseN
+    if not case.effective or not case.problem.scales_columns or chip.fb_bytes is None:
         return None
-    return _whole_fractals(case, "singleCoreN", case.problem.n, FRACTAL_ROWS, c_nz_single_core_n)
+    return Measure(
+        used=SCALE_WORD_BYTES * base_n,
+        limit=chip.fb_bytes,
+        relation="<=",
+        unit="B",
+        terms=lambda: f"{base_n} x {SCALE_WORD_BYTES} B of scales",
+        remedy=lambda: shrink(case, fb_capacity, [("baseN", FRACTAL_ROWS)]),
+    )
+
+
+def _columns_of_c(field: str, rule_id: str, title: str) -> None:
+    @rule(
+        rule_id,
+        title,
+        basis=_BASIS,
+        text=(
+            f"Hold {field} to a multiple of 16 where C is stored as NZ, of 32 for an 8-bit C "
+            "(fixpipe merges two fractals of L0C). documented: not stated."
+        ),
+    )
+    def measure(case: Case) -> Measure | None:
+        """Measure the columns."""
+        p = case.problem
+        if not case.effective or p.format_c != "NZ":
+            return None
+        return _whole_fractals(case, field, p.n, p.c_fractal_columns, measure)
+
+
+_columns_of_c("singleCoreN", "C-NZ-SINGLE-CORE-N", "a core's columns of an NZ C in whole fractals")
+_columns_of_c("baseN", "C-NZ-BASE-N", "a tile's columns of an NZ C in whole fractals")

@@ -17,7 +17,7 @@ from cubecore.tiling.rule_model import (
 )
 from cubecore.tiling.rules_buffers import column_extent, k_extent, row_extent
 from cubecore.tiling.rules_extents import clamp
-from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up, ceil_div
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ def _parts(case: Case) -> Iterator[_Part]:
     bias, t = problem.bias_type, case.tiling
     if bias is not None and (case.effective or case.edition == "000"):
         yield _Part(bias.bytes_of(t.baseN), lambda: f"{t.baseN} x {bias}")
+    if problem.scales_columns and case.effective:
+        words = SCALE_WORD_BYTES * t.baseN
+        yield _Part(words, lambda: f"{t.baseN} x {SCALE_WORD_BYTES} B of scales")
     if problem.mx and case.effective:
         yield _scale_share(case, "A") if problem.pos_a == "TSCM" else _scale_load(case, "A")
         yield _scale_share(case, "B") if problem.pos_b == "TSCM" else _scale_load(case, "B")

@@ -7,13 +7,16 @@
 from collections.abc import Iterator
 
 from cubecore.chips import Chip
-from cubecore.chips.products import combination, combinations, plain_outputs
+from cubecore.chips.products import (
+    FIXPIPE_ROWS,
+    FixpipeRow,
+    combination,
+    combinations,
+    plain_outputs,
+)
 from cubecore.errors import RequestError, Violation
 from cubecore.tiling.problem import Problem
 from cubecore.units import FRACTAL_ROWS
-
-QUANTISED_OUTPUTS = {"float32": ("int8", "int4"), "int32": ("float16", "bfloat16", "int8", "int4")}
-"""What fixpipe writes only with epilogue.quant."""
 
 
 def validate(problem: Problem, chip: Chip) -> None:
@@ -43,27 +46,58 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             f"{problem.a} by {problem.b}",
         )
         return
-    accumulator = problem.accumulator_type.name
-    plain = plain_outputs(accumulator)
-    quantised = QUANTISED_OUTPUTS[accumulator]
-    if problem.c in quantised and problem.epilogue.quant is None:
-        yield Violation(
-            "c",
-            f"be {' or '.join(plain)} without epilogue.quant (seed 002, table 4: mad gives "
-            f"{accumulator})",
-            problem.c,
-        )
-    elif problem.c not in (*plain, *quantised):
-        yield Violation(
-            "c",
-            f"be a type that fixpipe writes from {accumulator} "
-            f"({', '.join((*plain, *quantised))}; seed 002, table 4)",
-            problem.c,
-        )
+    yield from _epilogue_violations(problem)
     if problem.bias is not None and problem.bias not in row.bias_inputs:
         kinds = " or ".join(row.bias_inputs)
         need = f"be {kinds}" if kinds else "be absent"
         yield Violation("bias", f"{need} for {row.a} by {row.b} ({row.bias_source})", problem.bias)
+
+
+def _epilogue_violations(problem: Problem) -> Iterator[Violation]:
+    """Yield what fixpipe cannot do to the accumulator, with and without a scale."""
+    accumulator, epilogue = problem.accumulator_type.name, problem.epilogue
+    rows = [r for r in FIXPIPE_ROWS if r.source == accumulator and "GM" in r.to]
+    scaled = [r for r in rows if r.scaling != "none"]
+    if epilogue.quant is None:
+        if problem.c not in plain_outputs(accumulator):
+            modes = ", ".join(f"{r.mode} to {r.target}" for r in scaled)
+            yield Violation(
+                "c",
+                f"be {' or '.join(plain_outputs(accumulator))} without epilogue.quant (seed 002, "
+                f"table 4: mad gives {accumulator})",
+                problem.c,
+                f"epilogue.quant writes others: {modes}",
+            )
+        if epilogue.scale is not None:
+            need = "be absent without epilogue.quant"
+            yield Violation("epilogue.scale", need, str(epilogue.scale))
+        return
+    row = problem.fixpipe
+    if row is None or row not in scaled:
+        modes = " or ".join(r.mode for r in scaled)
+        need = f"be {modes} for an accumulator of {accumulator} (seed 002, table 4)"
+        yield Violation("epilogue.quant", need, epilogue.quant)
+        return
+    if problem.c != row.target:
+        need = f"be {row.target}, which {row.mode} makes of {accumulator} (seed 002, table 4)"
+        yield Violation("c", need, problem.c)
+    yield from _scale_violations(problem, row)
+
+
+def _scale_violations(problem: Problem, row: FixpipeRow) -> Iterator[Violation]:
+    scale = problem.epilogue.scale
+    if row.scaling == "one" and not isinstance(scale, (int, float)):
+        got = "nothing" if scale is None else f"{len(scale)} numbers"
+        yield Violation("epilogue.scale", f"be one number for {row.mode}", got)
+    if row.scaling == "column" and scale is not None:
+        count = len(scale) if isinstance(scale, tuple) else 1
+        if not isinstance(scale, tuple) or count != problem.n:
+            need = f"be n = {problem.n} numbers for {row.mode}"
+            got = f"{count} numbers" if isinstance(scale, tuple) else "one number"
+            yield Violation("epilogue.scale", need, got)
+    if problem.epilogue.offset and row.target != "int8":
+        need = f"be 0 for {row.mode}, which has no offset"
+        yield Violation("epilogue.offset", need, str(problem.epilogue.offset))
 
 
 def require_plannable(problem: Problem) -> None:
@@ -87,8 +121,6 @@ def _unplannable(problem: Problem) -> Iterator[Violation]:
         value = getattr(problem, f"pos_{x}")
         if value != "GM":
             yield Violation(f"pos_{x}", "be GM for planning", value, later)
-    if problem.epilogue.quant is not None:
-        yield Violation("epilogue.quant", "be null for planning", problem.epilogue.quant, later)
 
 
 def option_violations(problem: Problem) -> Iterator[Violation]:
@@ -101,6 +133,10 @@ def option_violations(problem: Problem) -> Iterator[Violation]:
             "be false for int4 (asc-devkit, LoadDataWithTranspose: into L0B alone)",
             "true",
         )
+    wide = problem.c_fractal_columns
+    if problem.format_c == "NZ" and wide > FRACTAL_ROWS and problem.n % wide:
+        need = f"be a multiple of {wide} for an NZ C of {problem.c}"
+        yield Violation("n", need, str(problem.n))
     if problem.split_k:
         reason = "split_k adds up in C"
         accumulator = problem.accumulator_type.name
@@ -108,6 +144,10 @@ def option_violations(problem: Problem) -> Iterator[Violation]:
             yield Violation("c", f"be {accumulator} with split_k", problem.c, reason)
         if problem.epilogue.relu:
             yield Violation("epilogue.relu", "be false with split_k", "true", reason)
+        if problem.epilogue.quant is not None:
+            yield Violation(
+                "epilogue.quant", "be null with split_k", problem.epilogue.quant, reason
+            )
         if problem.format_c == "NZ" and problem.n % FRACTAL_ROWS:
             need = f"be a multiple of {FRACTAL_ROWS} for an NZ C with split_k"
             yield Violation("n", need, str(problem.n), reason)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import FLOAT32, ElementType
 from cubecore.errors import RequestError, Violation, refuse
-from cubecore.tiling.problem import Problem
-from cubecore.units import FRACTAL_ROWS
+from cubecore.tiling.problem import SMALLEST, Problem
 from cubecore.workflows.files import load_array
 from cubecore.workflows.storage import from_nz, stored_shape, to_nz
 
@@ -19,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operands:
-    """A and B as stored, and the bias row [n] if there is one.
+    """A and B as stored, the bias row [n] and a float32 scale for each column [n] if there are.
 
     A is [m, k] or [k, m], B [k, n] or [n, k]; in NZ each is cut into fractals, and a batch has an
     axis of its own in front (`cubecore.workflows.storage`).
@@ -28,6 +27,7 @@ class Operands:
     a: Array
     b: Array
     bias: Array | None = None
+    scale: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class OperandFiles:
     a: str | None = None
     b: str | None = None
     bias: str | None = None
+    scale: str | None = None
 
 
 def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementType]]:
@@ -51,6 +52,8 @@ def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementT
     }
     if p.bias_type is not None:
         shapes["bias"] = ((p.n,), p.bias_type)
+    if p.scales_columns:
+        shapes["scale"] = ((p.n,), FLOAT32)
     return shapes
 
 
@@ -68,6 +71,9 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     shapes = stored_shapes(problem)
     if names.bias is not None and "bias" not in shapes:
         raise refuse("--bias-file", "come with a bias type", names.bias, "give --bias TYPE")
+    if names.scale is not None and "scale" not in shapes:
+        need = "come with an epilogue.quant that scales columns"
+        raise refuse("--scale-file", need, names.scale, "VDEQF16, VREQ8 and VQF322B8_PRE do")
     _require_memory(problem)
     rng = np.random.default_rng(problem.seed)
     made = {}
@@ -78,13 +84,15 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
             if file is None
             else load_array(file, kind, shape, f"--{name}-file")
         )
+    if "scale" in made:
+        _require_scales(made["scale"])
     return Operands(**made)
 
 
 def result_shape(problem: Problem) -> tuple[int, ...]:
-    """Return the shape of C as stored; NZ has fractals of 16 x 16."""
+    """Return the shape of C as stored; NZ has fractals of 16 x 16, of 8 bits 16 x 32."""
     p = problem
-    return stored_shape(p.m, p.n, FRACTAL_ROWS, nz=p.format_c == "NZ", batch=p.batch)
+    return stored_shape(p.m, p.n, p.c_fractal_columns, nz=p.format_c == "NZ", batch=p.batch)
 
 
 def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
@@ -102,6 +110,28 @@ def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
     return (from_nz(stored, *shape) if nz else stored).reshape(-1, *shape)
 
 
+def given_scales(problem: Problem) -> Array:
+    """Return the request's scale for each column.
+
+    Raises:
+        RequestError: it has none.
+    """
+    scale = problem.epilogue.scale
+    if not isinstance(scale, tuple):
+        need = f"be n = {problem.n} numbers for {problem.epilogue.quant}"
+        raise refuse("epilogue.scale", need, "nothing", "or give --scale-file")
+    return np.array(scale, np.float32)
+
+
+def _require_scales(scales: Array) -> None:
+    """Refuse what the hardware's scales cannot hold: infinity, NaN and subnormal numbers."""
+    fits = np.isfinite(scales) & ((np.abs(scales) >= SMALLEST) | (scales == 0))
+    if not fits.all():
+        place = int(np.flatnonzero(~fits)[0])
+        need = "hold 0 and ordinary numbers of float32"
+        raise refuse("the scales", need, f"{scales[place]} for column {place}")
+
+
 def require_operands(problem: Problem, operands: Operands) -> None:
     """Refuse arrays that are not the problem's operands.
 
@@ -109,11 +139,11 @@ def require_operands(problem: Problem, operands: Operands) -> None:
         RequestError: one violation for each operand of another shape or type, missing or too many.
     """
     shapes, found = stored_shapes(problem), []
-    for name in ("a", "b", "bias"):
+    for name in ("a", "b", "bias", "scale"):
         values = getattr(operands, name)
         if name not in shapes:
             if values is not None:
-                found.append(Violation(name, "be None for a problem without bias", "an array"))
+                found.append(Violation(name, f"be None for a problem without {name}", "an array"))
             continue
         shape, kind = shapes[name]
         want = f"be an array of {kind} with shape {list(shape)}"
@@ -147,6 +177,8 @@ def _random_stored(
     p = problem
     if name == "bias":
         return _random(kind, (p.n,), rng)
+    if name == "scale":
+        return given_scales(p)
     flipped = p.trans_a if name == "a" else p.trans_b
     matrix = (p.m, p.k) if name == "a" else (p.k, p.n)
     shape = matrix[::-1] if flipped else matrix

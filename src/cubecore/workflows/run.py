@@ -18,8 +18,10 @@ from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.numerics import ACCUMULATION_POLICY
+from cubecore.numerics.quantisation import scale_words
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
+from cubecore.units import SCALE_WORD_BYTES
 from cubecore.workflows.files import require_writable, write_whole
 from cubecore.workflows.operands import (
     OperandFiles,
@@ -164,15 +166,21 @@ class _Executed:
 
 def _execute(request: Request, launch: Launch, operands: Operands, engine: str) -> _Executed:
     gm = GlobalMemory()
-    values = {"a": operands.a, "b": operands.b, "bias": operands.bias}
-    kinds = {name: kind for name, (_, kind) in stored_shapes(request.problem).items()}
+    p = request.problem
+    kinds = {name: kind for name, (_, kind) in stored_shapes(p).items()}
     tensors: dict[str, GlobalTensor] = {}
     for spec in launch.tensors:
-        given = None if spec.output else values[spec.name]
-        if given is None:
+        if spec.output:
             tensors[spec.name] = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
+            continue
+        given = getattr(operands, spec.name)
+        if spec.name == "scale":
+            words = np.zeros(spec.size_bytes // SCALE_WORD_BYTES, np.uint64)
+            words[: p.n] = scale_words(given, offset=p.epilogue.offset)
+            given = words.view(np.uint8)
         else:
-            tensors[spec.name] = gm.place(spec.name, memory_bytes(given, kinds[spec.name]))
+            given = memory_bytes(given, kinds[spec.name])
+        tensors[spec.name] = gm.place(spec.name, given)
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
     outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine)

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 _FLOAT32_UNIT = 2.0**-24
 _HALF_UNITS = {"float16": (2.0**-11, 2.0**-25), "bfloat16": (2.0**-8, 2.0**-134)}
 """Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
+_SCALE_BITS = 0xFFFFE000
+"""What fixpipe keeps of a float32 scale: sign, exponent, 10 bits of mantissa."""
 _REFERENCE_RUNS = 3
 _ROWS_AT_ONCE = 512
 """Rows of C that are verified together: a product in float64 takes memory."""
@@ -55,8 +57,10 @@ def verify(
     a, b = factors(p, operands)
     shape = (p.batch, p.m, p.n)
     c = (from_nz(result, p.m, p.n) if p.format_c == "NZ" else result).reshape(shape)
-    parts = [_verify_one(p, (a[i], b[i]), operands.bias, c[i], tiling) for i in range(p.batch)]
-    return _combined(parts)
+    scale = operands.scale if p.scales_columns else p.epilogue.scale
+    scales = None if scale is None else np.asarray(scale, np.float32)
+    rows = (operands.bias, scales)
+    return _combined([_verify_one(p, (a[i], b[i]), rows, c[i], tiling) for i in range(p.batch)])
 
 
 def _combined(parts: list[Verification]) -> Verification:
@@ -72,26 +76,26 @@ def _combined(parts: list[Verification]) -> Verification:
 def _verify_one(
     problem: Problem,
     pair: tuple[Array, Array],
-    bias: Array | None,
+    rows: tuple[Array | None, Array | None],
     result: Array,
     tiling: TCubeTiling,
 ) -> Verification:
-    a, b = pair
+    (a, b), (bias, scales) = pair, rows
     wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
     parts = []
     slices = ceil_div(problem.k, tiling.singleCoreK)
     steps = ceil_div(problem.k, tiling.baseK) + 1 + (slices if slices > 1 else 0)
-    clamps = problem.c_type.kind == "int" and _may_saturate(problem, bias)
+    clamps = problem.accumulator_type.kind == "int" and _may_saturate(problem, bias)
     for row in range(0, problem.m, _ROWS_AT_ONCE):
-        rows = slice(row, row + _ROWS_AT_ONCE)
+        part = slice(row, row + _ROWS_AT_ONCE)
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = a[rows].astype(np.float64) @ wide
-            sums = (np.abs(a[rows].astype(np.float32)) @ magnitude).astype(np.float64)
+            exact = a[part].astype(np.float64) @ wide
+            sums = (np.abs(a[part].astype(np.float32)) @ magnitude).astype(np.float64)
         if clamps:
-            exact = _clamped_sum(a[rows].astype(np.float64), wide, bias, tiling.baseK)
-            parts.append(_compare(problem, None, (exact, sums), result[rows], steps))
+            exact = _clamped_sum(a[part].astype(np.float64), wide, bias, tiling.baseK)
+            parts.append(_compare(problem, (None, scales), (exact, sums), result[part], steps))
         else:
-            parts.append(_compare(problem, bias, (exact, sums), result[rows], steps))
+            parts.append(_compare(problem, (bias, scales), (exact, sums), result[part], steps))
     return _combined(parts)
 
 
@@ -119,27 +123,30 @@ def _clamped_sum(a: Array, b: Array, bias: Array | None, base_k: int) -> Array:
 
 
 def _compare(
-    problem: Problem, bias: Array | None, product: tuple[Array, Array], result: Array, steps: int
+    problem: Problem,
+    rows: tuple[Array | None, Array | None],
+    product: tuple[Array, Array],
+    result: Array,
+    steps: int,
 ) -> Verification:
-    """Judge some rows; `product` is (A x B in float64, the sums of magnitudes)."""
-    exact, magnitude = product
+    """Judge some rows of C.
+
+    `rows` are bias and scales, `product` is (A x B in float64, the sums of magnitudes).
+    """
+    (bias, scales), (exact, magnitude) = rows, product
     if bias is not None:
         row = bias.astype(np.float64)
         exact, magnitude = exact + row, magnitude + np.abs(row)
     if problem.epilogue.relu:
         exact = np.maximum(exact, 0.0)
-    kind = problem.c_type
-    if kind.kind == "int":
-        info = np.iinfo(kind.numpy)
-        limit = np.zeros_like(exact)
-        exact = np.clip(exact, info.min, info.max)
+    if problem.accumulator_type.kind == "int":
+        info = np.iinfo(np.int32)
+        exact, limit = np.clip(exact, info.min, info.max), np.zeros_like(exact)
     else:
         limit = magnitude * (_FLOAT32_UNIT * (steps + math.ceil(math.sqrt(problem.k))))
-        if kind.name in _HALF_UNITS:
-            largest = largest_finite(kind)
-            exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
-            unit, least = _HALF_UNITS[kind.name]
-            limit = limit + np.abs(exact) * unit + least
+    if scales is not None:
+        exact, limit = _scaled(exact, limit, scales)
+    exact, limit = _written(problem, exact, limit)
     with np.errstate(divide="ignore", invalid="ignore"):
         wide = result.astype(np.float64)
         same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
@@ -153,6 +160,40 @@ def _compare(
         tolerance=_largest(limit),
         worst=_largest(share),
     )
+
+
+def _scaled(exact: Array, limit: Array, scales: Array) -> tuple[Array, Array]:
+    """Return a sum times its scale, and how far off it may be.
+
+    A scale keeps 10 bits of its mantissa; the product may be rounded to float32 twice.
+    """
+    kept = np.asarray(scales, np.float32).view(np.uint32) & np.uint32(_SCALE_BITS)
+    factor = kept.view(np.float32).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = exact * factor
+        return product, limit * np.abs(factor) + np.abs(product) * (4 * _FLOAT32_UNIT)
+
+
+def _written(problem: Problem, exact: Array, limit: Array) -> tuple[Array, Array]:
+    """Return what fixpipe makes of a value in C's type, and how far off that may be."""
+    kind = problem.c_type
+    if kind.name in _HALF_UNITS:
+        largest = largest_finite(kind)
+        exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
+        unit, least = _HALF_UNITS[kind.name]
+        return exact, limit + np.abs(exact) * unit + least
+    if problem.epilogue.quant is None:
+        return exact, limit
+    # Rounding is monotone: what the value may be bounds what is written.
+    low, near, high = (_to_int8(problem, value) for value in (exact - limit, exact, exact + limit))
+    return near, np.maximum(near - low, high - near)
+
+
+def _to_int8(problem: Problem, value: Array) -> Array:
+    """Return the value rounded to even, in nine bits, with its offset, in eight bits."""
+    with np.errstate(invalid="ignore"):
+        whole = np.rint(np.where(np.isnan(value), 0.0, value))
+    return np.clip(np.clip(whole, -256, 255) + problem.epilogue.offset, -128, 127)
 
 
 def _largest(values: Array) -> float:
