@@ -239,11 +239,18 @@ def run_matmul(
 
 
 def as_stored(problem: Problem, operands: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the operands as global memory holds them."""
-    return {
+    """Return the operands as global memory holds them, and scales as words of 64 bits."""
+    found = {
         name: stored(values, getattr(problem, f"format_{name}", "ND"))
         for name, values in operands.items()
     }
+    if "V" in (problem.epilogue.quant or "")[:1]:
+        words = np.zeros(-(-(problem.n + 3) // 16) * 16, np.uint64)
+        scales = np.array(problem.epilogue.scale, np.float32).view(np.uint32)
+        words[: problem.n] = scales
+        words |= np.uint64((problem.epilogue.offset & 511) << 37 | 1 << 46)
+        found["scale"] = words
+    return found
 
 
 def stored(values: Array, layout: str) -> Array:
@@ -263,7 +270,8 @@ def result_of(problem: Problem, flat: Array) -> Array:
     p = problem
     each = flat.reshape(p.batch, -1)
     if p.format_c == "NZ":
-        found = np.stack([read_out(one, "NZ", (p.m, p.n), (16, 16)) for one in each])
+        fractal = (16, 32 if p.c == "int8" else 16)
+        found = np.stack([read_out(one, "NZ", (p.m, p.n), fractal) for one in each])
     else:
         found = each.reshape(p.batch, p.m, p.n)
     return found if p.batch > 1 else found[0]

@@ -53,6 +53,17 @@ KINDS = (
         for bias in (None, "int32")
     )
 )
+QUANTISED = (
+    {"a": "int8", "quant": "DEQF16", "c": "float16", "bias": "int32"},
+    {"a": "int8", "quant": "VDEQF16", "c": "float16", "bias": None},
+    {"a": "int8", "quant": "REQ8", "c": "int8", "bias": None},
+    {"a": "int8", "quant": "VREQ8", "c": "int8", "bias": "int32"},
+    {"a": "int4", "quant": "REQ8", "c": "int8", "bias": None},
+    {"a": "float16", "quant": "QF322B8_PRE", "c": "int8", "bias": "float32"},
+    {"a": "bfloat16", "quant": "VQF322B8_PRE", "c": "int8", "bias": None},
+    {"a": "float32", "quant": "VQF322B8_PRE", "c": "int8", "bias": "float32"},
+)
+"""Kinds whose result is scaled, by one number or column by column."""
 FORMATS = tuple(
     {"format_a": a, "format_b": b, "format_c": c}
     for a in ("ND", "NZ")
@@ -76,8 +87,16 @@ def make(kind: Mapping[str, Any], m: int, n: int, k: int, **more: Any) -> Proble
     """Return a problem of a kind."""
     relu = more.pop("relu", False)
     keys = {**kind, **more}
+    quant = keys.pop("quant", None)
     m, n, k = fitting(keys, m, n, k)
-    return Problem(m=m, n=n, k=k, epilogue=Epilogue(relu=relu), **keys)
+    scale: float | tuple[float, ...] | None = None
+    if quant is not None:
+        # Powers of two, of both signs: the products stay exact.
+        powers = [(-1.0) ** i * 2.0 ** (-2 - i % 7) for i in range(n)]
+        scale = tuple(powers) if quant[0] == "V" else 2.0**-5
+    offset = 3 if quant is not None and keys["c"] == "int8" else 0
+    epilogue = Epilogue(relu=relu, quant=quant, scale=scale, offset=offset)
+    return Problem(m=m, n=n, k=k, epilogue=epilogue, **keys)
 
 
 def fitting(keys: Mapping[str, Any], m: int, n: int, k: int) -> tuple[int, int, int]:
@@ -90,6 +109,8 @@ def fitting(keys: Mapping[str, Any], m: int, n: int, k: int) -> tuple[int, int, 
         m = align_up(m, c0)
     if nz["b"] or keys.get("split_k"):
         n = align_up(n, c0)
+    if keys.get("format_c") == "NZ" and keys["c"] == "int8":
+        n = align_up(n, 32)
     if keys["a"] == "int4":
         n, k = align_up(n, 2), align_up(k, 2)
     return m, n, k
@@ -120,6 +141,10 @@ def draw_problem(rng: np.random.Generator, largest: int = 150) -> Problem:
     if rng.integers(3) == 0:
         keys["unit_flag"] = bool(rng.integers(2))
     relu = bool(rng.integers(2))
+    if rng.integers(6) == 0:
+        kind = QUANTISED[rng.integers(len(QUANTISED))]
+        keys |= {"trans_a": kind["a"] != "int4" and bool(rng.integers(2))}
+        keys |= {"trans_b": bool(rng.integers(2))}
     if kind["c"] in {"float32", "int32"} and rng.integers(5) == 0:
         keys["split_k"], relu = True, False
     m, n, k = (draw_extent(rng, largest) for _ in range(3))
@@ -162,7 +187,8 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
         single_m = align_up(single_m, FRACTAL_ROWS)
     if "NZ" in {p.format_b, p.format_c}:
         wide = p.a == "int4" and p.format_b == "NZ" and not p.trans_b
-        single_n = align_up(single_n, 64 if wide else FRACTAL_ROWS)
+        merged = p.c == "int8" and p.format_c == "NZ"
+        single_n = align_up(single_n, 64 if wide else 32 if merged else FRACTAL_ROWS)
     # A slice of K starts at a whole piece: of int4 and of NZ, the others start anywhere.
     single_k = min(p.k, align_up(_share(rng, p.k), 64)) if p.split_k else p.k
     cores = -(-p.m // single_m) * -(-p.n // single_n) * -(-p.k // single_k)
@@ -211,7 +237,8 @@ def draw_operands(rng: np.random.Generator, p: Problem) -> dict[str, Array]:
             for name, shape in shapes.items()
         }
         if p.bias is not None:
-            found["bias"] = rng.integers(-(2**29), 2**29, p.n).astype(np.int32)
+            most = 2**29 if p.epilogue.quant is None else 2**16
+            found["bias"] = rng.integers(-most, most, p.n).astype(np.int32)
         return found
     found = {name: whole_numbers(rng, shape, p.a) for name, shape in shapes.items()}
     if p.bias is not None:
@@ -224,6 +251,13 @@ def exact(p: Problem, operands: Mapping[str, Array]) -> Array:
     wide = expected(p, operands)
     if p.epilogue.relu:
         wide = np.maximum(wide, 0)
+    if p.epilogue.quant is not None:
+        wide = wide * np.array(p.epilogue.scale)
+        if p.c == "int8":
+            nine_bits = np.clip(np.rint(wide), -256, 255)
+            wide = np.clip(nine_bits + p.epilogue.offset, -128, 127)
+        else:
+            wide = np.clip(wide, -65504, 65504)
     return wide.astype(p.c_type.numpy)
 
 

@@ -99,8 +99,8 @@ def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
     if p.bias_type is not None:
         tensors.append(TensorSpec("bias", p.bias_type.bytes_of(p.n)))
     if p.scales_columns:
-        # Whole blocks of scales are copied, from any column on.
-        tensors.append(TensorSpec("scale", align_up(p.n, FRACTAL_ROWS) * SCALE_WORD_BYTES))
+        # Blocks of four scales are copied, from any column on.
+        tensors.append(TensorSpec("scale", align_up(p.n + 3, FRACTAL_ROWS) * SCALE_WORD_BYTES))
     c_bytes = p.batch * plan.c.stored_bytes
     tensors.append(TensorSpec("c", c_bytes, output=True, zeroed=p.split_k))
     return tuple(tensors)

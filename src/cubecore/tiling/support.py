@@ -100,6 +100,25 @@ def _scale_violations(problem: Problem, row: FixpipeRow) -> Iterator[Violation]:
         yield Violation("epilogue.offset", need, str(problem.epilogue.offset))
 
 
+def _nz_violations(problem: Problem) -> Iterator[Violation]:
+    """Yield extents of an operand in NZ that are not whole fractals, as stored.
+
+    The rules A-NZ-M, A-NZ-K, B-NZ-K and B-NZ-N say the same of a tiling that is checked.
+    """
+    p = problem
+    for letter, kind, own, k_inner in (
+        ("a", p.a_type, "m", not p.trans_a),
+        ("b", p.b_type, "n", p.trans_b),
+    ):
+        if getattr(p, f"format_{letter}") != "NZ":
+            continue
+        for axis, inner, least in ((own, not k_inner, FRACTAL_ROWS), ("k", k_inner, kind.c0)):
+            multiple = max(kind.c0 if inner else FRACTAL_ROWS, least)
+            if getattr(p, axis) % multiple:
+                need = f"be a multiple of {multiple} for {letter.upper()} in NZ (seed 000, table 1)"
+                yield Violation(axis, need, str(getattr(p, axis)), f"C0 of {kind} is {kind.c0}")
+
+
 def require_plannable(problem: Problem) -> None:
     """Refuse what cubecore cannot plan yet.
 
@@ -125,6 +144,7 @@ def _unplannable(problem: Problem) -> Iterator[Violation]:
 
 def option_violations(problem: Problem) -> Iterator[Violation]:
     """Yield what options ask of the hardware that it does not do, for planning and execution."""
+    yield from _nz_violations(problem)
     if problem.hf32 and problem.a != "float32":
         yield Violation("hf32", "be false without float32 inputs", "true")
     if problem.trans_a and problem.a == "int4":

@@ -70,7 +70,7 @@ class Run:
     @property
     def policy(self) -> str:
         """How products were summed."""
-        integer = self.request.problem.c_type.kind == "int"
+        integer = self.request.problem.accumulator_type.kind == "int"
         return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
 
     def to_json(self) -> dict[str, Any]:

@@ -193,7 +193,8 @@ def _to_int8(problem: Problem, value: Array) -> Array:
     """Return the value rounded to even, in nine bits, with its offset, in eight bits."""
     with np.errstate(invalid="ignore"):
         whole = np.rint(np.where(np.isnan(value), 0.0, value))
-    return np.clip(np.clip(whole, -256, 255) + problem.epilogue.offset, -128, 127)
+    shifted: Array = np.clip(whole, -256, 255) + problem.epilogue.offset
+    return np.clip(shifted, -128, 127)
 
 
 def _largest(values: Array) -> float:
