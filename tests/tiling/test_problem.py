@@ -48,7 +48,7 @@ def test_only_extents_are_required_and_defaults_are_the_contracts():
         "unit_flag": None,
         "hf32": False,
         "intrinsics_check": False,
-        "epilogue": {"relu": False, "quant": None, "scale": None},
+        "epilogue": {"relu": False, "quant": None, "scale": None, "offset": 0},
         "seed": 0,
     }
 
