@@ -141,7 +141,7 @@ def test_a_problem_round_trips_with_every_default():
         "format_a": "ND", "format_b": "ND", "format_c": "ND", "pos_a": "GM", "pos_b": "GM",
         "pos_c": "GM", "batch": 1, "split_k": false, "template": "MDL", "unit_flag": null,
         "hf32": false, "intrinsics_check": false, "seed": 0,
-        "epilogue": {"relu": false, "quant": null, "scale": null}}"""
+        "epilogue": {"relu": false, "quant": null, "scale": null, "offset": 0}}"""
     assert problem.to_json() == json.loads(contract) | SMALL
 
 

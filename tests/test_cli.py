@@ -192,7 +192,8 @@ LINES = [
     (
         ["plan", *PROBLEM, "--c", "int8"],
         "c must be float32 or float16 or bfloat16 without epilogue.quant (seed 002, table 4: mad "
-        "gives float32), got int8",
+        "gives float32), got int8; epilogue.quant writes others: QF322B8_PRE to int8, "
+        "VQF322B8_PRE to int8",
     ),
     (
         ["run", *PROBLEM, "--a", "int8", "--b", "float16"],
