@@ -1,0 +1,175 @@
+"""The values that a field of a tiling may take: what a search over tilings has to try.
+
+Rules about one field alone (positive, aligned, a flag, one of a few) are applied here, so that a
+domain holds only values that they allow.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.tiling.candidates import Columns
+from cubecore.tiling.reads import Reader, measured
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.struct import FIELDS
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+
+Ints = NDArray[np.int64]
+
+MOST_VALUES = 65536
+"""Longer ranges are cut; what is proven over them is then a sample."""
+EVERY_SHARE = 2048
+"""Up to this extent every length of a core's share is tried; beyond, one of each kind."""
+EVERY_BLOCK = 1 << 17
+"""Up to this length every whole number of fractals is."""
+_BLOCKS = ("baseM", "baseN", "baseK")
+_COUNTS = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb")
+_SHARES = {"singleCoreM": "M", "singleCoreN": "N", "singleCoreK": "Ka"}
+
+
+class Cover(Enum):
+    """What the values of a domain stand for.
+
+    ALL: every value that can be legal. CLASSES: one or more of every class that the rules tell
+    apart, so that what none of them satisfies, no value does. SAMPLE: some values.
+    """
+
+    ALL = "all"
+    CLASSES = "classes"
+    SAMPLE = "sample"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of a field, ascending, and what they stand for."""
+
+    values: Ints
+    cover: Cover
+
+
+def domain(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
+    """Return the values of `field` that the rules in `alone`, which read only it, allow."""
+    named = _named_values(field, case, alone)
+    found = Domain(named, Cover.ALL) if named is not None else _range(field, case)
+    allowed = np.ones(len(found.values), dtype=bool)
+    columns = base_columns(case.tiling) | {field: found.values}
+    judged = Case(Columns(columns), case.problem, case.chip, case.edition, case.reading)
+    for reader in alone:
+        allowed &= np.broadcast_to(measured(reader, judged).holds(), allowed.shape)
+    return Domain(found.values[allowed], found.cover)
+
+
+def base_columns(tiling: Any) -> dict[str, Any]:
+    """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
+    most = 2 * MOST_VALUES
+    wide = {*_SHARES, "M", "N", "Ka", "Kb"}
+    return {
+        name: np.array([value if name in wide else min(max(value, -most), most)])
+        for name in FIELDS
+        for value in (getattr(tiling, name),)
+    }
+
+
+def _named_values(field: str, case: Case, alone: tuple[Reader, ...]) -> Ints | None:
+    """Return the values that a rule about `field` alone says it must have; None without one."""
+    for reader in alone:
+        found = wanted_values(reader, field, base_columns(case.tiling), case)
+        if found is not None:
+            return np.unique(np.concatenate([np.atleast_1d(x) for x in found]))
+    return None
+
+
+def wanted_values(
+    reader: Reader, field: str, columns: dict[str, Any], case: Case
+) -> tuple[Any, ...] | None:
+    """Return the values that `field` must have one of, by a rule that reads the others.
+
+    One array or integer for each choice, over the rows of `columns`. None if the rule does not hold
+    the field itself to given values, or not in every row.
+    """
+    length = max(len(values) for values in columns.values())
+    answers = []
+    for probe_value in (1, 2):
+        probe = np.full(length, probe_value)
+        judged = Columns(columns | {field: probe})
+        measure = measured(
+            reader, Case(judged, case.problem, case.chip, case.edition, case.reading)
+        )
+        if measure.relation not in {"==", "in"} or measure.used is not probe:
+            return None
+        if not np.all(measure.applies):
+            return None
+        limits = measure.limit if measure.relation == "in" else (measure.limit,)
+        answers.append(tuple(np.asarray(limit, dtype=np.int64) for limit in limits))
+    same = all(np.array_equal(x, y) for x, y in zip(*answers, strict=True))
+    return answers[0] if same else None
+
+
+def _range(field: str, case: Case) -> Domain:
+    chip = case.chip
+    bits = min(case.a.bits, case.b.bits)
+    if field in _SHARES:
+        return _shares(field, case)
+    if field in _BLOCKS:
+        largest = max(chip.l0a_bytes * 8 // bits, chip.l0b_bytes * 8 // bits, chip.l0c_bytes // 4)
+        return _up_to(largest // FRACTAL_ROWS)
+    if field in _COUNTS:
+        # The documented capacities may count a block of 16 x 16 as one of 16.
+        smallest = FRACTAL_ROWS * (FRACTAL_ROWS if case.effective else 1)
+        return _up_to(chip.l1_bytes * 8 // bits // smallest)
+    if field == "usedCoreNum":
+        return _up_to(case.problem.core_limit(chip))
+    known = {0, 1, int(getattr(case.tiling, field))}
+    return Domain(np.array(sorted(known), dtype=np.int64), Cover.SAMPLE)
+
+
+def _up_to(largest: int) -> Domain:
+    cover = Cover.ALL if largest <= MOST_VALUES else Cover.SAMPLE
+    return Domain(np.arange(1, min(largest, MOST_VALUES) + 1, dtype=np.int64), cover)
+
+
+def _shares(field: str, case: Case) -> Domain:
+    """Return lengths of a core's share: all of them, or for every count of cores a few."""
+    t = case.tiling
+    extent = getattr(t, _SHARES[field])
+    align = max(case.row_align, case.column_align, case.k_align)
+    if not case.effective and field != "singleCoreK":
+        # The letter wants usedCoreNum * singleCoreM * singleCoreN = M * N.
+        return Domain(_divisors(t.M, t.N, extent), Cover.ALL)
+    if extent <= EVERY_SHARE:
+        return _up_to(align_up(extent, align))
+    most = case.problem.core_limit(case.chip)
+    # Rules tell shares apart by their number and by how many base blocks of 16 and more fill them.
+    even = ceil_div(extent, np.arange(1, most + 2, dtype=np.int64))
+    ends = np.maximum(even[:-1] - 1, even[1:])
+    whole = np.arange(align, min(extent, EVERY_BLOCK) + 1, align, dtype=np.int64)
+    values = np.unique(
+        np.concatenate(
+            [even[:-1], align_up(even[:-1], align), ends, whole, [align_up(extent, align)]]
+        )
+    )
+    in_blocks = extent <= EVERY_BLOCK or field != "singleCoreK" or not case.problem.split_k
+    return Domain(values, Cover.CLASSES if case.effective and in_blocks else Cover.SAMPLE)
+
+
+def _divisors(m: int, n: int, most: int) -> Ints:
+    """Return the divisors of m * n that are at most `most`."""
+    found = np.array([1], dtype=np.int64)
+    rest = [m, n]
+    for prime in range(2, math.isqrt(max(m, n)) + 1):
+        power, step = 1, found
+        for place in range(2):
+            while rest[place] % prime == 0:
+                rest[place] //= prime
+                power += 1
+        for _ in range(power - 1):
+            step = step[step <= most // prime] * prime
+            found = np.union1d(found, step)
+    for prime in {value for value in rest if value > 1}:
+        for _ in range(rest.count(prime)):
+            found = np.union1d(found, found[found <= most // prime] * prime)
+    return found

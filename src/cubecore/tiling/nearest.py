@@ -1,0 +1,205 @@
+"""The fewest fields whose change makes a tiling legal, found from below.
+
+Every broken rule demands that one of the fields it reads changes. A smallest set of fields that
+meets all demands is tried: if some values make the tiling legal, no smaller set can. If none do,
+the rules that excluded them demand that one more of certain fields changes, and so on. A demand
+that no field can meet proves that no tiling is legal.
+
+A set falls into parts such that no rule reads fields of two. A part is explored once, and what it
+demands holds for every set.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+import numpy as np
+
+from cubecore.tiling.reads import measured
+from cubecore.tiling.search import Explored, Explorer
+from cubecore.tiling.space import Budget, Fields, Space
+from cubecore.tiling.struct import TCubeTiling
+
+SEARCH_UNITS = 30_000_000
+"""Work that one search may do, about 0.3 s."""
+LARGE = 2.0**26
+"""Beyond this many combinations of a part the seeds' values are tried first."""
+FEW = 2.0**22
+"""Up to this many combinations a broken rule is first looked at alone."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a search ended.
+
+    `forced` are fields that can have one value only, and have another. `found` are the smallest
+    sets of further fields with which the tiling becomes legal, each as its explored parts. `fewest`
+    says that no smaller set does, `every` that no other set of that size does. If `impossible`, no
+    tiling satisfies the rules in `charged` together.
+    """
+
+    forced: Mapping[str, int]
+    found: tuple[tuple[Explored, ...], ...]
+    fewest: bool
+    every: bool
+    impossible: bool
+    charged: frozenset[str]
+
+
+class Search:
+    """The search in `space`; with `first` it ends at the first set of fields that will do.
+
+    `seeds` gives tilings whose values may be legal where many fields change.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        budget: Budget,
+        seeds: Callable[[], Sequence[TCubeTiling]],
+        *,
+        first: bool = False,
+    ) -> None:
+        self.budget, self.seeds, self.first = budget, seeds, first
+        self.forced: dict[str, int] = {}
+        self.charged: set[str] = set()
+        self.space = space
+        self.demands: list[Fields] = []
+        self.parts: dict[Fields, Explored] = {}
+        self.sure = True
+
+    def run(self) -> Outcome:
+        """Return the outcome."""
+        self._force()
+        self.charged |= {reader.id for reader in self.space.broken}
+        self.demands = [reader.reads for reader in self.space.broken]
+        fields = frozenset[str]().union(*(r.reads for r in self.space.readers))
+        if self.first and (proof := self._hopeless()) is not None:
+            self.charged = set(proof.charged)
+            return self._outcome([], every=False, impossible=True)
+        for size in range(len(fields) + 1):
+            found: list[tuple[Explored, ...]] = []
+            for chosen in hitting_sets(tuple(self.demands), size):
+                if len(chosen) < size or not all(chosen & d for d in self.demands):
+                    continue
+                if self.budget.spent:
+                    return self._outcome(found, every=False)
+                parts = self._explore(chosen, fields)
+                if parts is not None:
+                    found.append(parts)
+                    if self.first:
+                        return self._outcome(found, every=False)
+            if not all(self.demands):
+                break
+            if found:
+                return self._outcome(found, every=True)
+        return self._outcome([], every=False, impossible=self.sure)
+
+    def _outcome(
+        self, found: list[tuple[Explored, ...]], *, every: bool, impossible: bool = False
+    ) -> Outcome:
+        return Outcome(
+            self.forced, tuple(found), self.sure, every, impossible, frozenset(self.charged)
+        )
+
+    def _force(self) -> None:
+        """Give fields that can have one value that value."""
+        while True:
+            single = {name for r in self.space.broken if len(r.reads) == 1 for name in r.reads}
+            values = {name: self.space.domain(name).values for name in sorted(single)}
+            new = {name: int(x[0]) for name, x in values.items() if len(x) == 1}
+            new = {name: x for name, x in new.items() if name not in self.forced}
+            if not new:
+                return
+            self.charged |= {r.id for r in self.space.readers if r.reads <= new.keys()}
+            self.forced |= new
+            self.space = self.space.moved(new)
+
+    def _hopeless(self) -> Explored | None:
+        """Return the proof that one broken rule cannot hold whatever changes, if that is short."""
+        for reader in self.space.broken:
+            many = prod(float(len(self.space.domain(name).values)) for name in reader.reads)
+            if many <= FEW:
+                own = Explorer(self.space, reader.reads, self.budget, inside=True).run()
+                if own.complete and not own.rows:
+                    return own
+        return None
+
+    def _explore(self, chosen: Fields, fields: Fields) -> tuple[Explored, ...] | None:
+        """Return the explored parts of a set of fields; None if one has no legal values."""
+        parts = []
+        for part in sorted(self.space.parts(chosen), key=lambda p: (len(p), sorted(p))):
+            if part not in self.parts:
+                self.parts[part] = self._part(part)
+            explored = self.parts[part]
+            if not explored.rows:
+                if explored.complete:
+                    self.charged |= explored.charged
+                    self.demands.append(explored.core)
+                else:  # not tried to the end: go on with other sets, and own up to it
+                    self.sure = False
+                    self.demands.append(fields - chosen)
+                return None
+            parts.append(explored)
+        return tuple(parts)
+
+    def _part(self, part: Fields) -> Explored:
+        many = prod(float(len(self.space.domain(name).values)) for name in part) > LARGE
+        if many and (known := self._seeded(part)) is not None:
+            return known
+        explored = self._attempt(part, thin=False)
+        if explored.rows or explored.complete:
+            return explored
+        thin = self._attempt(part, thin=True)
+        return thin if thin.rows else self._seeded(part) or thin
+
+    def _attempt(self, part: Fields, *, thin: bool) -> Explored:
+        share = Budget(max(self.budget.left, 0) // 5)
+        before = share.left
+        explored = Explorer(self.space, part, share, thin=thin).run()
+        self.budget.left -= before - share.left
+        return explored
+
+    def _seeded(self, part: Fields) -> Explored | None:
+        """Return the seeds' values of some fields that break no rule which reads one of them."""
+        about = [r for r in self.space.readers if r.reads & part]
+        for seed in self.seeds():
+            table = {name: np.array([getattr(seed, name)]) for name in part}
+            self.budget.spend(1, len(about))
+            judged = self.space.judge(table)
+            if all(np.all(measured(r, judged).holds()) for r in about):
+                return Explored(part, table, False, False, frozenset(), frozenset())
+        return None
+
+
+def hitting_sets(demands: Sequence[Fields], size: int) -> Iterator[Fields]:
+    """Yield sets of at most `size` fields that share one with each demand, each set once.
+
+    A set with a field that it does not need is left out.
+    """
+    yield from _hitting(tuple(demands), size, frozenset(), frozenset())
+
+
+def _hitting(
+    demands: tuple[Fields, ...], size: int, chosen: Fields, barred: Fields
+) -> Iterator[Fields]:
+    still_open = [d - barred for d in demands if not d & chosen]
+    if not still_open:
+        yield chosen
+        return
+    if _disjoint(still_open) > size:
+        return
+    first = min((len(d), sorted(d)) for d in still_open)[1]
+    for place, name in enumerate(first):
+        yield from _hitting(demands, size - 1, chosen | {name}, barred.union(first[:place]))
+
+
+def _disjoint(demands: Sequence[Fields]) -> float:
+    """Return how many demands have no field in common, found greedily; no set can be smaller."""
+    if not all(demands):
+        return inf
+    count, used = 0, frozenset[str]()
+    for _, demand in sorted((len(d), sorted(d)) for d in demands):
+        if not used.intersection(demand):
+            count, used = count + 1, used.union(demand)
+    return count

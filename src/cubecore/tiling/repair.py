@@ -1,0 +1,164 @@
+"""The legal tiling nearest to an illegal one: the fewest changed fields, then the fastest."""
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from cubecore.errors import CubecoreError
+from cubecore.tiling.cost import Prediction, predict
+from cubecore.tiling.nearest import SEARCH_UNITS, Outcome, Search
+from cubecore.tiling.ranking import Best, Ranker
+from cubecore.tiling.reads import GIVEN_FIELDS
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import Finding, check_tiling
+from cubecore.tiling.solver import solve
+from cubecore.tiling.space import Budget, Space
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.units import FRACTAL_ROWS
+
+RANK_UNITS = 30_000_000
+"""Work that may be spent on the fastest of the smallest changes, about 0.3 s."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field's new value, and the rules that break if it alone keeps the old one."""
+
+    field: str
+    before: int
+    after: int
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys; `rule` and `message` are the first rule's."""
+        return {
+            "field": self.field,
+            "from": self.before,
+            "to": self.after,
+            "rule": self.findings[0].rule,
+            "message": self.findings[0].message,
+            "rules": [finding.rule for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A legal tiling near a given one.
+
+    `fewest` says whether it is proven that no fewer changed fields do; `fastest` whether it is
+    proven that no other change of as few fields has a lower predicted time. `predicted` is None on
+    a chip whose Cube rate is unknown.
+    """
+
+    tiling: TCubeTiling
+    changes: tuple[Change, ...]
+    fewest: bool
+    fastest: bool
+    predicted: Prediction | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's `repaired` and `changed`, and what is proven of them."""
+        return {
+            "repaired": self.tiling.to_json(),
+            "changed": [change.to_json() for change in self.changes],
+            "proven": {"fewest": self.fewest, "fastest": self.fastest},
+            "predicted": None if self.predicted is None else self.predicted.to_json(),
+        }
+
+
+def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
+    """Return the legal tiling that changes the fewest fields of the case's, ties by predicted time.
+
+    M, N, Ka, Kb and the fields in `keep` are not changed. The same request gives the same answer.
+    None if no tiling was found; `cubecore.tiling.conflict` says why none is legal.
+    """
+    space = Space(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
+    if not space.broken:
+        return _made(case, case, fewest=True, fastest=True)
+    known = cache(lambda: tuple(seeds(case)))
+    outcome = Search(space, Budget(SEARCH_UNITS), known).run()
+    if outcome.impossible:
+        return None
+    start = case.with_tiling(outcome.forced)
+    found, fastest = _fastest(space.moved(outcome.forced), case.tiling, outcome)
+    if found is not None:
+        made = _made(case, start.with_tiling(dict(found.values)), outcome.fewest, fastest)
+        if made is not None:
+            return made
+    for seed in known():
+        whole = {name: getattr(seed, name) for name in space.changeable}
+        made = _made(case, case.with_tiling(whole), fewest=False, fastest=False)
+        if made is not None:
+            return made
+    return None
+
+
+def seeds(case: Case) -> Iterator[TCubeTiling]:
+    """Yield tilings that may be legal: the planner's, and the smallest blocks on one core.
+
+    Fields that neither sets are as in the case's tiling.
+    """
+    given, problem = case.tiling, case.problem
+    with suppress(CubecoreError):
+        yield solve(problem, case.chip, 0).best.tiling
+    ones = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")
+    smallest = dict.fromkeys(ones, 1) | {
+        "usedCoreNum": 1,
+        "singleCoreM": given.M,
+        "singleCoreN": given.N,
+        "singleCoreK": given.Ka,
+        "baseM": FRACTAL_ROWS,
+        "baseN": FRACTAL_ROWS,
+        "baseK": max(case.k_align, FRACTAL_ROWS),
+        "isBias": int(problem.bias is not None),
+        "iterateOrder": 0,
+    }
+    yield replace(given, **smallest)
+
+
+def _fastest(space: Space, given: TCubeTiling, outcome: Outcome) -> tuple[Best | None, bool]:
+    """Return the fastest of the smallest changes, and whether it is proven to be."""
+    ranker = Ranker(space, given, Budget(RANK_UNITS))
+    proven = outcome.every and outcome.fewest
+    best: Best | None = None
+    for parts in outcome.found:
+        if best is not None and ranker.budget.spent:
+            return best, False
+        found, sure = ranker.best(parts)
+        proven = proven and sure
+        best = found if best is None else min(best, found)
+    if best is None or proven:
+        return best, proven
+    return ranker.improved(best), False
+
+
+def _findings(case: Case) -> tuple[Finding, ...]:
+    found = check_tiling(case.tiling, case.problem, case.chip, case.edition, case.reading)
+    return found.findings
+
+
+def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None:
+    """Return the repair, changes that nothing needs taken back; None if it is not legal."""
+    if _findings(made):
+        return None
+    old = given.tiling.to_json()
+    settled = None
+    while settled != made.tiling:
+        settled = made.tiling
+        for name in FIELDS:
+            back = made.with_tiling({name: old[name]})
+            if back.tiling != made.tiling and not _findings(back):
+                made = back
+    new = made.tiling.to_json()
+    changes = tuple(
+        Change(name, old[name], new[name], _findings(made.with_tiling({name: old[name]})))
+        for name in FIELDS
+        if old[name] != new[name]
+    )
+    try:
+        predicted = predict(made.tiling, made.problem, made.chip)
+    except CubecoreError:
+        predicted = None
+    return Repair(made.tiling, changes, fewest, fastest, predicted)

@@ -1,0 +1,231 @@
+"""Which values of some fields make a tiling legal, the others held: all of them, or a proof.
+
+The fields' domains are joined one field at a time, and every rule is applied as soon as all that it
+reads is known. What excludes a combination is remembered: if none is left, the fields that those
+rules read besides are the reason, and one of them must change too.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.tiling.domains import Cover, Ints, wanted_values
+from cubecore.tiling.reads import Reader, measured
+from cubecore.tiling.space import Budget, Fields, Space, Table, row_count
+
+ROWS_AT_ONCE = 1 << 16
+"""Combinations that are judged in one call."""
+ROWS_KEPT = 1 << 18
+"""Combinations that are kept; beyond, an even sample."""
+THIN_VALUES = 14
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What changing some fields can come to.
+
+    `legal` are combinations that break no rule which reads one of the fields. `whole` says that
+    they are all there are, `complete` that the rules exclude the others or a value like each of the
+    others was tried. If there are none: `core` are fields, not among those tried, of which one must
+    change as well, and `charged` the rules that say so.
+    """
+
+    fields: Fields
+    legal: Table
+    complete: bool
+    whole: bool
+    core: Fields
+    charged: frozenset[str]
+
+    @property
+    def rows(self) -> int:
+        """How many legal combinations there are."""
+        return row_count(self.legal) if self.legal else 0
+
+
+class _SpentError(Exception):
+    """The budget is spent."""
+
+
+class Explorer:
+    """One exploration of the values of `free`, the other fields as at the starting point.
+
+    `thin` tries some values of each field only, evenly in proportion. `inside` applies only rules
+    that read nothing else: what they exclude, no other change can help.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        free: Fields,
+        budget: Budget,
+        *,
+        thin: bool = False,
+        inside: bool = False,
+    ) -> None:
+        self.space, self.free, self.budget = space, free, budget
+        about = [r for r in space.readers if r.reads & free]
+        self.relevant = [r for r in about if r.reads <= free] if inside else about
+        self.charged: dict[str, Reader] = {}
+        self.applied: set[str] = set()
+        self.legal: list[Table] = []
+        self.thin = thin
+        covers = {space.domain(name).cover for name in free}
+        self.complete = Cover.SAMPLE not in covers
+        self.whole = covers == {Cover.ALL}
+
+    def run(self) -> Explored:
+        """Return what was found."""
+        try:
+            values = self._values()
+            if values is not None:
+                self._join(values)
+        except _SpentError:
+            self.complete = False
+        core = frozenset[str]().union(*(r.reads for r in self.charged.values())) - self.free
+        tables, cut = _limited(self.legal)
+        legal = {name: np.concatenate([t[name] for t in tables]) for name in self.free if tables}
+        whole = self.whole and self.complete and not cut
+        return Explored(self.free, legal, self.complete, whole, core, frozenset(self.charged))
+
+    def _values(self) -> Table | None:
+        """Return every field's values that held fields allow; None, and why, if there are none."""
+        values: Table = {}
+        self.applied = {r.id for r in self.relevant if len(r.reads & self.free) == 1}
+        for name in sorted(self.free):
+            found = self.space.domain(name).values
+            about = [r for r in self.relevant if r.reads & self.free == {name}]
+            if len(found):
+                earlier = set(self.charged)
+                found = found[self._sieve({name: found}, [r for r in about if r.reads != {name}])]
+                about = [r for i, r in self.charged.items() if i not in earlier]
+            if not len(found):  # this field alone is the reason
+                self.charged = {r.id: r for r in about}
+                return None
+            values[name] = found
+        return values
+
+    def _join(self, values: Table) -> None:
+        tables = [Table()]
+        pending = sorted(self.free)
+        while pending:
+            name, wanted = self._next(values, pending, tables)
+            pending.remove(name)
+            joined = self.free.difference(pending)
+            ready = [
+                r
+                for r in self.relevant
+                if r.id not in self.applied and r.reads & self.free <= joined
+            ]
+            self.applied |= {r.id for r in ready}
+            if wanted is not None:
+                self.charged.setdefault(wanted.id, wanted)
+                ready += [r for r in self.relevant if r.reads & self.free == {name}]
+            made = self._extend(tables, name, values[name], wanted, ready)
+            if not pending:
+                for table in made:
+                    self.legal.append(table)
+                return
+            tables, cut = _limited(list(made))
+            self.complete = self.complete and not cut
+            if not tables:
+                return
+
+    def _next(
+        self, values: Table, pending: list[str], tables: list[Table]
+    ) -> tuple[str, Reader | None]:
+        """Return the field to join next: one that a rule gives, or the one that costs the least."""
+        joined = self.free.difference(pending)
+        first = {n: x[:1] for n, x in tables[0].items()}
+        for name in pending:
+            for reader in self.relevant:
+                if name in reader.reads and (reader.reads & self.free) - {name} <= joined:
+                    columns = self.space.base | first
+                    if wanted_values(reader, name, columns, self.space.case) is not None:
+                        return name, reader
+        return self._cheapest(values, pending), None
+
+    def _cheapest(self, values: Table, pending: list[str]) -> str:
+        """Return a field of the rule that soonest tells combinations apart, broken rules first."""
+        broken = {reader.id for reader in self.space.broken}
+        scopes = []
+        for place, reader in enumerate(self.relevant):
+            if missing := reader.reads.intersection(pending):
+                size = prod(float(len(values[name])) for name in missing)
+                scopes.append((size, reader.id not in broken, place, missing))
+        missing = min(scopes, key=lambda scope: scope[:3])[3]
+        return min(missing, key=lambda name: (len(values[name]), name))
+
+    def _extend(
+        self,
+        tables: Iterable[Table],
+        name: str,
+        values: Ints,
+        wanted: Reader | None,
+        ready: list[Reader],
+    ) -> Iterator[Table]:
+        """Yield the tables with another field, rows that break a rule in `ready` left out."""
+        for table in tables:
+            for grown in self._grown(table, name, values, wanted):
+                kept = self._sieve(grown, ready)
+                if kept.any():
+                    yield {n: x[kept] for n, x in grown.items()}
+
+    def _grown(
+        self, table: Table, name: str, values: Ints, wanted: Reader | None
+    ) -> Iterator[Table]:
+        """Yield every row of `table` with every value of another field, or those that it must have.
+
+        At most `ROWS_AT_ONCE` rows each time.
+        """
+        rows = row_count(table)
+        if wanted is not None:
+            choices = wanted_values(wanted, name, self.space.base | table, self.space.case)
+            if choices is not None:
+                grown = {n: np.tile(x, len(choices)) for n, x in table.items()}
+                grown[name] = np.concatenate([np.broadcast_to(x, rows) for x in choices])
+                yield grown
+                return
+        if self.thin and len(values) > THIN_VALUES:
+            self.complete = False
+            places = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
+            values = values[np.unique(places)]
+        at_once = max(1, ROWS_AT_ONCE // len(values))
+        for start in range(0, rows, at_once):
+            part = {n: x[start : start + at_once] for n, x in table.items()}
+            grown = {n: np.repeat(x, len(values)) for n, x in part.items()}
+            grown[name] = np.tile(values, min(at_once, rows - start))
+            yield grown
+
+    def _sieve(self, table: Table, about: list[Reader]) -> NDArray[np.bool_]:
+        """Return which rows keep every rule in `about`; charge as few rules as explain the rest."""
+        rows = row_count(table)
+        self.budget.spend(rows, max(len(about), 1))
+        if self.budget.spent:
+            raise _SpentError
+        judged = self.space.judge(table)
+        masks = {r.id: np.broadcast_to(measured(r, judged).holds(), rows) for r in about}
+        alive = np.ones(rows, dtype=bool)
+        left = list(about)
+        while True:
+            known = self.free.union(*(r.reads for r in self.charged.values()))
+            kills = {r.id: int(np.count_nonzero(alive & ~masks[r.id])) for r in left}
+            left = [r for r in left if kills[r.id]]
+            if not left:
+                return alive
+            best = min(left, key=lambda r: (len(r.reads - known), -kills[r.id]))
+            self.charged.setdefault(best.id, best)
+            alive &= masks[best.id]
+            left.remove(best)
+
+
+def _limited(tables: list[Table]) -> tuple[list[Table], bool]:
+    """Return the tables, an even sample of their rows if they are too many, and whether it is."""
+    rows = sum(row_count(table) for table in tables)
+    if rows <= ROWS_KEPT:
+        return tables, False
+    stride = -(-rows // ROWS_KEPT)
+    return [{name: x[::stride] for name, x in table.items()} for table in tables], True
