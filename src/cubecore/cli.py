@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from cubecore.tiling.struct import TCubeTiling
 
 
+_TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
+
+
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cubecore")
 def main() -> None:
@@ -33,12 +36,12 @@ def main() -> None:
 @main.command()
 @problem_options
 @click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
-@click.option("--out", help="write the tiling: .json, .bin (200 bytes) or .h (C++ header)")
+@click.option("--out", help=_TILING_FORMS)
 @common_options
 def plan(alternatives: int, out: str | None, **options: Any) -> int:
     """Find a legal, fast TCubeTiling for a product."""
     from cubecore.reports.text import plan_text
-    from cubecore.tiling.export import to_header, to_json_text
+    from cubecore.tiling.export import tiling_data
     from cubecore.workflows.files import require_writable, write_whole
     from cubecore.workflows.plan import plan as make_plan
 
@@ -47,14 +50,7 @@ def plan(alternatives: int, out: str | None, **options: Any) -> int:
         require_writable(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:
-        tiling = answer.tiling
-        if out.endswith(".bin"):
-            data = tiling.to_bytes()
-        else:
-            data = (
-                to_header(tiling) if out.endswith((".h", ".hpp")) else to_json_text(tiling)
-            ).encode()
-        write_whole(out, data, "--out")
+        write_whole(out, tiling_data(answer.tiling, out), "--out")
     show(answer, as_json, plan_text)
     return DONE
 
@@ -64,16 +60,27 @@ def plan(alternatives: int, out: str | None, **options: Any) -> int:
 @problem_options
 @click.option("--edition", default="000", help="seed edition: 000 (newer) or 001")
 @click.option("--reading", default="effective", help="effective, or documented (the letter)")
+@click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
+@click.option("--keep", multiple=True, metavar="FIELD", help="a field that --repair leaves alone")
+@click.option("--out", help=f"with --repair, {_TILING_FORMS}")
 @common_options
-def check(tiling: str, edition: str, reading: str, **options: Any) -> int:
-    """Report every rule that the tiling in a file breaks."""
-    from cubecore.reports.text import findings_text
-    from cubecore.tiling.export import load_tiling
+def check(tiling: str, out: str | None, **options: Any) -> int:
+    """Report every rule that the tiling in a file breaks, and the nearest one that breaks none."""
+    from cubecore.errors import refuse
+    from cubecore.reports.repair import findings_text
+    from cubecore.tiling.export import load_tiling, tiling_data
+    from cubecore.workflows.check import RepairedFindings
     from cubecore.workflows.check import check as make_check
+    from cubecore.workflows.files import require_writable, write_whole
 
     keys, settings, as_json = split_options(options)
-    given = load_tiling(tiling)
-    answer = make_check(given, edition=edition, reading=reading, settings=settings, **keys)
+    if not keys["repair"] and (out is not None or keys["keep"]):
+        raise refuse("--out" if out is not None else "--keep", "come with --repair", "none")
+    if out is not None:
+        require_writable(out, "--out")
+    answer = make_check(load_tiling(tiling), settings=settings, **keys)
+    if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
+        write_whole(out, tiling_data(answer.repair.tiling, out), "--out")
     show(answer, as_json, findings_text)
     return DONE if answer.legal else FOUND
 

@@ -4,6 +4,7 @@ import pytest
 
 import cubecore
 from cubecore.reports import text
+from cubecore.reports.repair import findings_text
 from cubecore.tiling.cores import core_blocks
 from harness import make_tiling
 
@@ -65,8 +66,8 @@ def test_every_answer_ends_with_one_newline_and_no_blanks_before_it():
     other = make_tiling(plan.problem)
     shown = [
         text.plan_text(plan),
-        text.findings_text(cubecore.check(plan.tiling, SMALL)),
-        text.findings_text(cubecore.check(make_tiling(plan.problem, baseM=8), SMALL)),
+        findings_text(cubecore.check(plan.tiling, SMALL)),
+        findings_text(cubecore.check(make_tiling(plan.problem, baseM=8), SMALL)),
         text.run_text(cubecore.run(SMALL)),
         text.time_text(cubecore.time(SMALL)),
         text.compare_text(cubecore.compare(plan.tiling, other, SMALL)),

@@ -80,11 +80,14 @@ def test_findings_carry_the_contracts_keys():
         "rule": "L0A-CAPACITY",
         "used": 98304,
         "limit": 65536,
+        "relation": "<=",
         "unit": "B",
+        "terms": "2 x 128 x 192 x float16",
         "message": "L0A-CAPACITY: 2 x 128 x 192 x float16 = 98304 B, Ascend910B3 allows 65536 B: "
         "over by 32768 B; largest baseK here is 128",
         "remedy": "largest baseK here is 128",
         "source": "seed 000, table 2",
+        "rows": ["000/t2/l0a-capacity"],
         "tiling_changes": {"baseK": 128},
         "problem_changes": {},
     }
@@ -195,6 +198,7 @@ def test_documented_says_nothing_about_what_tables_do_not_state():
 @pytest.mark.parametrize("declared", rules(), ids=lambda r: r.id)
 def test_every_rule_explains_itself_and_names_its_seed(declared):
     text = explain(declared.id)
+    assert "reading" in text or "documented" in text
     assert text.startswith(f"{declared.id}: {declared.title}\n")
     assert declared.text in text
     assert declared.rows or declared.basis

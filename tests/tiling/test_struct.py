@@ -18,7 +18,9 @@ from cubecore.tiling.struct import FIELDS, SIZE_BYTES, TCubeTiling
 from tiling.cases import problem, tiling
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
-ONE_OF_THREE = "x must be a JSON object, a 200-byte blob or a header with a TCubeTiling"
+ONE_OF_FOUR = (
+    "x must be a JSON object, a 200-byte blob, its hex dump or a header with a TCubeTiling"
+)
 TILINGS = st.lists(INT32, min_size=50, max_size=50).map(lambda values: TCubeTiling(*values))
 
 
@@ -123,8 +125,8 @@ def test_a_truncated_blob_is_no_tiling(length):
     [
         (b"[1]", "x must be a JSON object, got list"),
         (b'{"M": 1, "M": 2}', "x must give a field once, got M"),
-        (b"hello", f"{ONE_OF_THREE}, got 5 B of neither"),
-        (b"", f"{ONE_OF_THREE}, got 0 B of neither"),
+        (b"hello", f"{ONE_OF_FOUR}, got 5 B of none of them"),
+        (b"", f"{ONE_OF_FOUR}, got 0 B of none of them"),
     ],
 )
 def test_other_contents(data, want):

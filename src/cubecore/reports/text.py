@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cubecore.tiling.cores import CoreBlock
-from cubecore.tiling.rules import Findings
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.timeline import Timeline
 from cubecore.units import plural
@@ -118,17 +117,6 @@ def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
     heads = ["rows \\ columns", *(f"{n0}.." for n0 in columns)]
     body = [[f"{m0}..", *(at.get((m0, n0), "") for n0 in columns)] for m0 in rows]
     return table([heads, *body])
-
-
-def findings_text(findings: Findings) -> str:
-    """Return the answer of a check."""
-    count = len(findings.findings)
-    lines = ["legal" if findings.legal else f"illegal: {plural(count, 'rule')} broken"]
-    for finding in findings.findings:
-        lines += [f"  {finding.message}", f"    {finding.source}"]
-    if findings.advice:
-        lines += ["", "Advice", *(f"  {advice.to_json()['message']}" for advice in findings.advice)]
-    return "\n".join(lines) + "\n"
 
 
 def run_text(run: Run) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from cubecore.tiling.problem import SCALE_GROUP
+from cubecore.tiling.problem import INT32_MAX, SCALE_GROUP
 from cubecore.tiling.rule_model import TABLES, Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules_l1 import l1_capacity
@@ -176,7 +176,7 @@ def _blocks(case: Case) -> Iterator[tuple[str, str]]:
         yield "BASE", f"base {text} is not the recommended {best}"
     blocks = ceil_div(t.singleCoreK, t.baseK)
     for step, depth, other in (("stepKa", "depthA1", t.stepM), ("stepKb", "depthB1", t.stepN)):
-        if getattr(t, step) < blocks:
+        if getattr(t, step) < blocks and other * blocks <= INT32_MAX:
             fits = l1_capacity(case.with_tiling({step: blocks, depth: other * blocks}))
             if fits is not None and fits.holds():
                 yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"

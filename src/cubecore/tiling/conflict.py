@@ -1,10 +1,10 @@
 """Why no tiling is legal: a smallest set of constraints that no tiling satisfies together.
 
 Constraints are the rules, the fields that the user wants kept, and what the request narrows (a
-what-if chip's fields, a number of cores). A free field takes any value of its kind: the rules that
-say the kind (positive, aligned, one of a few) are not listed. The set is found by leaving out one
-constraint after another as long as the rest still conflicts, so that without any one of those that
-remain there is a tiling, which is shown.
+what-if chip's fields, a number of cores). A free field takes any value of its kind: rules that say
+the kind (positive, one of a few, whole fractals) are not listed. The set is found by leaving out
+one constraint after another as long as the rest still conflicts, so that without any one of those
+that remain there is a tiling, which is shown.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.tiling.candidates import Columns
+from cubecore.tiling.mx import SHIFTS, SPARE_BITS, with_factor
 from cubecore.tiling.reads import Reader, measured
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.struct import FIELDS
@@ -26,9 +27,14 @@ EVERY_SHARE = 2048
 """Up to this extent every length of a core's share is tried; beyond, one of each kind."""
 EVERY_BLOCK = 1 << 17
 """Up to this length every whole number of fractals is."""
-_BLOCKS = ("baseM", "baseN", "baseK")
-_COUNTS = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb")
-_SHARES = {"singleCoreM": "M", "singleCoreN": "N", "singleCoreK": "Ka"}
+MOST_BLOCK, MOST_COUNT = 1 << 13, 1 << 17
+"""Larger base blocks and counts of them fit no chip; products of these fit int64."""
+BLOCKS = ("baseM", "baseN", "baseK")
+_COUNTS = (
+    *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb"),
+    *("usedCoreNum", "dbL0A", "dbL0B", "dbL0C"),
+)
+_SHARES = ("singleCoreM", "singleCoreN", "singleCoreK")
 
 
 class Cover(Enum):
@@ -65,13 +71,12 @@ def domain(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
 
 def base_columns(tiling: Any) -> dict[str, Any]:
     """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
-    most = 2 * MOST_VALUES
-    wide = {*_SHARES, "M", "N", "Ka", "Kb"}
-    return {
-        name: np.array([value if name in wide else min(max(value, -most), most)])
-        for name in FIELDS
-        for value in (getattr(tiling, name),)
-    }
+    most = dict.fromkeys(_COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
+    columns = {}
+    for name in FIELDS:
+        value, limit = getattr(tiling, name), most.get(name)
+        columns[name] = np.array([value if limit is None else min(max(value, -limit), limit)])
+    return columns
 
 
 def _named_values(field: str, case: Case, alone: tuple[Reader, ...]) -> Ints | None:
@@ -114,17 +119,28 @@ def _range(field: str, case: Case) -> Domain:
     bits = min(case.a.bits, case.b.bits)
     if field in _SHARES:
         return _shares(field, case)
-    if field in _BLOCKS:
+    if field in BLOCKS:
         largest = max(chip.l0a_bytes * 8 // bits, chip.l0b_bytes * 8 // bits, chip.l0c_bytes // 4)
         return _up_to(largest // FRACTAL_ROWS)
+    if field == "usedCoreNum":
+        return _up_to(case.problem.core_limit(chip))
     if field in _COUNTS:
         # The documented capacities may count a block of 16 x 16 as one of 16.
         smallest = FRACTAL_ROWS * (FRACTAL_ROWS if case.effective else 1)
         return _up_to(chip.l1_bytes * 8 // bits // smallest)
-    if field == "usedCoreNum":
-        return _up_to(case.problem.core_limit(chip))
+    if field == "mxTypePara":
+        return _scale_factors(case.tiling.mxTypePara)
     known = {0, 1, int(getattr(case.tiling, field))}
     return Domain(np.array(sorted(known), dtype=np.int64), Cover.SAMPLE)
+
+
+def _scale_factors(given: int) -> Domain:
+    """Return the given factors of the scales, each as it is or 1, the least that any rule asks."""
+    given = given & 0xFFFFFFFF & ~SPARE_BITS
+    values = [given]
+    for name in SHIFTS:
+        values += [with_factor(value, name, 1) for value in values]
+    return Domain(np.unique(np.array(values, dtype=np.int64)), Cover.CLASSES)
 
 
 def _up_to(largest: int) -> Domain:
@@ -134,15 +150,15 @@ def _up_to(largest: int) -> Domain:
 
 def _shares(field: str, case: Case) -> Domain:
     """Return lengths of a core's share: all of them, or for every count of cores a few."""
-    t = case.tiling
-    extent = getattr(t, _SHARES[field])
+    p = case.problem
+    extent = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
     align = max(case.row_align, case.column_align, case.k_align)
     if not case.effective and field != "singleCoreK":
         # The letter wants usedCoreNum * singleCoreM * singleCoreN = M * N.
-        return Domain(_divisors(t.M, t.N, extent), Cover.ALL)
+        return Domain(_divisors(p.m, p.n, extent), Cover.ALL)
     if extent <= EVERY_SHARE:
         return _up_to(align_up(extent, align))
-    most = case.problem.core_limit(case.chip)
+    most = p.core_limit(case.chip)
     # Rules tell shares apart by their number and by how many base blocks of 16 and more fill them.
     even = ceil_div(extent, np.arange(1, most + 2, dtype=np.int64))
     ends = np.maximum(even[:-1] - 1, even[1:])
@@ -152,7 +168,7 @@ def _shares(field: str, case: Case) -> Domain:
             [even[:-1], align_up(even[:-1], align), ends, whole, [align_up(extent, align)]]
         )
     )
-    in_blocks = extent <= EVERY_BLOCK or field != "singleCoreK" or not case.problem.split_k
+    in_blocks = extent <= EVERY_BLOCK or field != "singleCoreK" or not p.split_k
     return Domain(values, Cover.CLASSES if case.effective and in_blocks else Cover.SAMPLE)
 
 

@@ -1,4 +1,4 @@
-"""A tiling as text and bytes, and back: JSON, the 200-byte blob, a C++ header.
+"""A tiling as text and bytes, and back: JSON, the 200-byte blob, its hex dump, a C++ header.
 
 Functions return text or bytes; writing files is the caller's.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.errors import RequestError, Violation, refuse
+from cubecore.tiling.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
 from cubecore.tiling.struct import FIELDS, SIZE_BYTES, TCubeTiling
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -86,10 +87,10 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
 
 
 def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
-    """Return the tiling in `data`, told apart by content: JSON, header or 200-byte blob.
+    """Return the tiling in `data`, told apart by content: JSON, header, hex dump or 200-byte blob.
 
     Raises:
-        RequestError: none of the three, or a broken one; `subject` is what the sentence is about.
+        RequestError: none of the four, or a broken one; `subject` is what the sentence is about.
     """
     text = _text(data)
     if text is None:
@@ -98,17 +99,29 @@ def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
         return TCubeTiling.from_json(_json_object(text, subject))
     if "TCubeTiling" in text:
         return from_header(text, subject)
+    if looks_like_hex(text):
+        return from_hex_dump(text, subject)
     if len(data) == SIZE_BYTES:
         return TCubeTiling.from_bytes(data, subject)
     raise refuse(
         subject,
-        f"be a JSON object, a {SIZE_BYTES}-byte blob or a header with a TCubeTiling",
-        f"{len(data)} B of neither",
+        f"be a JSON object, a {SIZE_BYTES}-byte blob, its hex dump or a header with a TCubeTiling",
+        f"{len(data)} B of none of them",
     )
 
 
+def tiling_data(tiling: TCubeTiling, path: str) -> bytes:
+    """Return the bytes of the form that `path` ends with: .bin, .hex, .h or .hpp, else JSON."""
+    if path.endswith(".bin"):
+        return tiling.to_bytes()
+    if path.endswith(".hex"):
+        return to_hex_dump(tiling).encode()
+    text = to_header(tiling) if path.endswith((".h", ".hpp")) else to_json_text(tiling)
+    return text.encode()
+
+
 def load_tiling(path: str | Path) -> TCubeTiling:
-    """Return the tiling in the file at `path`, whatever of the three forms it has.
+    """Return the tiling in the file at `path`, whatever of the four forms it has.
 
     Raises:
         RequestError: the file cannot be read, is longer than 1 MiB, or holds no tiling.

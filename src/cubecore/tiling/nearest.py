@@ -71,6 +71,9 @@ class Search:
     def run(self) -> Outcome:
         """Return the outcome."""
         self._force()
+        if fixed := [reader.id for reader in self.space.broken if not reader.reads]:
+            self.charged = set(fixed[:1])
+            return self._outcome([], every=False, impossible=True)
         self.charged |= {reader.id for reader in self.space.broken}
         self.demands = [reader.reads for reader in self.space.broken]
         fields = frozenset[str]().union(*(r.reads for r in self.space.readers))

@@ -1,6 +1,6 @@
 """The fastest of many legal combinations of values, ties by nearness to the given ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -58,6 +58,10 @@ class Ranker:
             for part in parts:
                 best = min(best, self._vary(part, best))
         return best, False
+
+    def rank(self, values: Mapping[str, int]) -> Best:
+        """Return one combination, ranked."""
+        return self._first({name: np.array([value]) for name, value in values.items()})
 
     def _vary(self, part: Explored, best: Best) -> Best:
         """Return the best with other values of one part."""

@@ -1,6 +1,6 @@
 """The legal tiling nearest to an illegal one: the fewest changed fields, then the fastest."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +12,7 @@ from cubecore.tiling.nearest import SEARCH_UNITS, Outcome, Search
 from cubecore.tiling.ranking import Best, Ranker
 from cubecore.tiling.reads import GIVEN_FIELDS
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import Finding, check_tiling
+from cubecore.tiling.rules import Finding, check_tiling, rules
 from cubecore.tiling.solver import solve
 from cubecore.tiling.space import Budget, Space
 from cubecore.tiling.struct import FIELDS, TCubeTiling
@@ -82,7 +82,8 @@ def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
     if outcome.impossible:
         return None
     start = case.with_tiling(outcome.forced)
-    found, fastest = _fastest(space.moved(outcome.forced), case.tiling, outcome)
+    ranker = Ranker(space.moved(outcome.forced), case.tiling, Budget(RANK_UNITS))
+    found, fastest = _fastest(ranker, outcome, known)
     if found is not None:
         made = _made(case, start.with_tiling(dict(found.values)), outcome.fewest, fastest)
         if made is not None:
@@ -96,42 +97,57 @@ def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
 
 
 def seeds(case: Case) -> Iterator[TCubeTiling]:
-    """Yield tilings that may be legal: the planner's, and the smallest blocks on one core.
-
-    Fields that neither sets are as in the case's tiling.
-    """
-    given, problem = case.tiling, case.problem
+    """Yield tilings that may be legal: the planner's, and the smallest."""
     with suppress(CubecoreError):
-        yield solve(problem, case.chip, 0).best.tiling
+        yield solve(case.problem, case.chip, 0).best.tiling
+    yield smallest(case)
+
+
+def smallest(case: Case) -> TCubeTiling:
+    """Return the case's tiling with the smallest blocks, one at a time, on one core."""
+    given, problem = case.tiling, case.problem
     ones = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")
-    smallest = dict.fromkeys(ones, 1) | {
+    fields = dict.fromkeys(ones, 1) | {
         "usedCoreNum": 1,
         "singleCoreM": given.M,
         "singleCoreN": given.N,
-        "singleCoreK": given.Ka,
+        "singleCoreK": problem.shared_k,
         "baseM": FRACTAL_ROWS,
         "baseN": FRACTAL_ROWS,
-        "baseK": max(case.k_align, FRACTAL_ROWS),
+        "baseK": case.base_k_multiple,
         "isBias": int(problem.bias is not None),
         "iterateOrder": 0,
     }
-    yield replace(given, **smallest)
+    made: TCubeTiling = replace(given, **fields)
+    return made
 
 
-def _fastest(space: Space, given: TCubeTiling, outcome: Outcome) -> tuple[Best | None, bool]:
+def _fastest(
+    ranker: Ranker, outcome: Outcome, known: Callable[[], Iterable[TCubeTiling]]
+) -> tuple[Best | None, bool]:
     """Return the fastest of the smallest changes, and whether it is proven to be."""
-    ranker = Ranker(space, given, Budget(RANK_UNITS))
     proven = outcome.every and outcome.fewest
     best: Best | None = None
     for parts in outcome.found:
         if best is not None and ranker.budget.spent:
-            return best, False
+            proven = False
+            break
         found, sure = ranker.best(parts)
         proven = proven and sure
         best = found if best is None else min(best, found)
     if best is None or proven:
         return best, proven
+    start = ranker.space.case.with_tiling(outcome.forced)
+    for seed in known():
+        values = {name: getattr(seed, name) for name, _ in best.values}
+        if _legal(start.with_tiling(values)):
+            best = min(best, ranker.rank(values))
     return ranker.improved(best), False
+
+
+def _legal(case: Case) -> bool:
+    measures = (rule.measure(case) for rule in rules())
+    return all(measure is None or bool(measure.holds()) for measure in measures)
 
 
 def _findings(case: Case) -> tuple[Finding, ...]:
@@ -141,7 +157,7 @@ def _findings(case: Case) -> tuple[Finding, ...]:
 
 def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None:
     """Return the repair, changes that nothing needs taken back; None if it is not legal."""
-    if _findings(made):
+    if not _legal(made):
         return None
     old = given.tiling.to_json()
     settled = None
@@ -149,7 +165,7 @@ def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None
         settled = made.tiling
         for name in FIELDS:
             back = made.with_tiling({name: old[name]})
-            if back.tiling != made.tiling and not _findings(back):
+            if back.tiling != made.tiling and _legal(back):
                 made = back
     new = made.tiling.to_json()
     changes = tuple(

@@ -182,6 +182,10 @@ class Rule:
     measure: Measurer
     text: str
 
+    def rows_in(self, edition: str) -> tuple[str, ...]:
+        """Return the rows of `edition`, or of the other where it has none."""
+        return tuple(row for row in self.rows if row.startswith(edition)) or self.rows
+
     def source(self, edition: str) -> str:
         """Return the seed and table that say so in `edition`, or what else the rule rests on."""
         places = {row.split("/")[0]: row.split("/")[1] for row in reversed(self.rows)}

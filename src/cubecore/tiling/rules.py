@@ -66,17 +66,22 @@ NOT_CHECKED: Mapping[str, str] = MappingProxyType(
 class Finding:
     """One violated rule: `used` and `limit` in `unit`, the whole line, the remedy, the seed's row.
 
-    `limit` is a list where several values are allowed. `tiling_changes` and `problem_changes` are
-    the remedy as data: applied, they make this rule hold.
+    `used` must stand in `relation` to `limit`, a list where the relation is ``in``. `terms` say how
+    `used` comes about; `rows` are the seed's rows that ask for it, in the edition that was checked
+    or, where it does not, in the other. `tiling_changes` and `problem_changes` are the remedy as
+    data: applied, they make this rule hold.
     """
 
     rule: str
     used: int
     limit: int | list[int]
+    relation: str
     unit: str
+    terms: str
     message: str
     remedy: str
     source: str
+    rows: tuple[str, ...]
     tiling_changes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     problem_changes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -86,10 +91,13 @@ class Finding:
             "rule": self.rule,
             "used": self.used,
             "limit": self.limit,
+            "relation": self.relation,
             "unit": self.unit,
+            "terms": self.terms,
             "message": self.message,
             "remedy": self.remedy,
             "source": self.source,
+            "rows": list(self.rows),
             "tiling_changes": dict(self.tiling_changes),
             "problem_changes": dict(self.problem_changes),
         }
@@ -226,10 +234,13 @@ def _finding(declared: Rule, measure: Measure, case: Case) -> Finding:
         rule=declared.id,
         used=int(measure.used),
         limit=[int(x) for x in limit] if isinstance(limit, tuple) else int(limit),
+        relation=measure.relation,
         unit=measure.unit,
+        terms=measure.terms(),
         message=message_of(declared, measure, case, remedy),
         remedy=remedy.text if remedy else "",
         source=declared.source(case.edition),
+        rows=declared.rows_in(case.edition),
         tiling_changes=remedy.tiling if remedy else MappingProxyType({}),
         problem_changes=remedy.problem if remedy else MappingProxyType({}),
     )

@@ -46,7 +46,8 @@ def base_k_alignment(case: Case) -> Measure:
     """Hold baseK to a multiple of C0 or 16.
 
     edition 000: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
-    the block is padded to C0 on chip, which the capacities count. edition 001: of C0 always.
+    the block is padded to C0 on chip, which the capacities count. edition 001: of C0 always. Both
+    readings agree.
     """
     plain = not case.problem.trans_a and case.problem.trans_b
     multiple = case.k_align if case.edition == "001" or plain else FRACTAL_ROWS
@@ -79,7 +80,10 @@ def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer)
     "DEPTH-A1", "A's blocks in L1 are one or two steps", rows=("000/t2/depthA1", "001/t2/depthA1")
 )
 def depth_a1(case: Case) -> Measure:
-    """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer)."""
+    """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer).
+
+    Both readings and editions agree.
+    """
     return _depth(case, "depthA1", "stepM", "stepKa", depth_a1)
 
 
@@ -87,7 +91,10 @@ def depth_a1(case: Case) -> Measure:
     "DEPTH-B1", "B's blocks in L1 are one or two steps", rows=("000/t2/depthB1", "001/t2/depthB1")
 )
 def depth_b1(case: Case) -> Measure:
-    """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer)."""
+    """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer).
+
+    Both readings and editions agree.
+    """
     return _depth(case, "depthB1", "stepN", "stepKb", depth_b1)
 
 

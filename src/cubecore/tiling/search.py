@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cubecore.tiling.domains import Cover, Ints, wanted_values
 from cubecore.tiling.reads import Reader, measured
 from cubecore.tiling.space import Budget, Fields, Space, Table, row_count
+from cubecore.tiling.struct import INT32_MAX, INT32_MIN
 
 ROWS_AT_ONCE = 1 << 16
 """Combinations that are judged in one call."""
@@ -139,24 +140,25 @@ class Explorer:
     ) -> tuple[str, Reader | None]:
         """Return the field to join next: one that a rule gives, or the one that costs the least."""
         joined = self.free.difference(pending)
-        first = {n: x[:1] for n, x in tables[0].items()}
+        columns = self.space.base | tables[0]
         for name in pending:
             for reader in self.relevant:
-                if name in reader.reads and (reader.reads & self.free) - {name} <= joined:
-                    columns = self.space.base | first
-                    if wanted_values(reader, name, columns, self.space.case) is not None:
-                        return name, reader
+                known = name in reader.reads and (reader.reads & self.free) - {name} <= joined
+                if known and wanted_values(reader, name, columns, self.space.case) is not None:
+                    return name, reader
         return self._cheapest(values, pending), None
 
     def _cheapest(self, values: Table, pending: list[str]) -> str:
-        """Return a field of the rule that soonest tells combinations apart, broken rules first."""
+        """Return a field of the rule that leaves the fewest combinations, broken rules first."""
         broken = {reader.id for reader in self.space.broken}
         scopes = []
         for place, reader in enumerate(self.relevant):
-            if missing := reader.reads.intersection(pending):
-                size = prod(float(len(values[name])) for name in missing)
-                scopes.append((size, reader.id not in broken, place, missing))
-        missing = min(scopes, key=lambda scope: scope[:3])[3]
+            missing = reader.reads.intersection(pending)
+            if missing and reader.id not in self.applied:
+                sizes = [float(len(values[name])) for name in missing]
+                left = prod(sizes) / (max(sizes) if reader.id in self.space.equalities else 1)
+                scopes.append((left, reader.id not in broken, place, missing))
+        missing = min(scopes, key=lambda scope: scope[:3])[3] if scopes else frozenset(pending)
         return min(missing, key=lambda name: (len(values[name]), name))
 
     def _extend(
@@ -187,7 +189,9 @@ class Explorer:
             if choices is not None:
                 grown = {n: np.tile(x, len(choices)) for n, x in table.items()}
                 grown[name] = np.concatenate([np.broadcast_to(x, rows) for x in choices])
-                yield grown
+                held = (grown[name] >= INT32_MIN) & (grown[name] <= INT32_MAX)
+                if held.any():
+                    yield {n: x[held] for n, x in grown.items()}
                 return
         if self.thin and len(values) > THIN_VALUES:
             self.complete = False

@@ -93,8 +93,7 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
     """
     validate(problem, chip)
     require_plannable(problem)
-    # Rules let a given tiling fill L1; a planned one leaves what the vendor's library leaves.
-    chip = replace(chip, l1_bytes=chip.l1_user_bytes)
+    chip = planned_chip(chip)
     case = Case(None, problem, chip)
     excluded: Counter[str] = Counter()
     splits = best_splits(case, core_splits(case, problem.core_count(chip)))
@@ -121,6 +120,14 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
         lower_bound_us=chip.microseconds(bound),
         judged=len(rough.tilings) + len(fine.tilings),
     )
+
+
+def planned_chip(chip: Chip) -> Chip:
+    """Return the chip that plans are made for: with as much L1 as the vendor's library uses.
+
+    The rules let a given tiling fill L1; a planned one leaves what that library leaves.
+    """
+    return replace(chip, l1_bytes=chip.l1_user_bytes)
 
 
 _LEAST_STAY = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.tiling.candidates import Columns
-from cubecore.tiling.domains import Domain, base_columns, domain
+from cubecore.tiling.domains import BLOCKS, Domain, base_columns, domain
 from cubecore.tiling.reads import Reader, measured, readers
 from cubecore.tiling.rule_model import Case
 
@@ -48,7 +48,7 @@ class Space:
     """The tilings that a request allows around a starting point, the tiling of `case`.
 
     Fields outside `changeable` stay. Rules whose ids are in `without` are left out, except those
-    that say what kind of value a changeable field has: positive, aligned, one of a few.
+    that say what kind of value a changeable field has: positive, one of a few, whole fractals.
     """
 
     def __init__(self, case: Case, changeable: Fields, without: Fields = frozenset()) -> None:
@@ -73,6 +73,13 @@ class Space:
         """The rules that the starting point breaks."""
         start = self.judge({})
         return tuple(r for r in self.readers if not np.all(measured(r, start).holds()))
+
+    @cached_property
+    def equalities(self) -> frozenset[str]:
+        """The ids of rules that hold something to one or two values."""
+        start = self.judge({})
+        found = ((r.id, measured(r, start).relation) for r in self.readers)
+        return frozenset(name for name, relation in found if relation in {"==", "in"})
 
     def judge(self, table: Mapping[str, Any]) -> Case:
         """Return the case of the tilings that `table` makes of the starting point."""
@@ -103,4 +110,6 @@ def _says_the_kind(found: Reader, case: Case, changeable: Fields) -> bool:
     judged = Case(
         Columns(base_columns(case.tiling)), case.problem, case.chip, case.edition, case.reading
     )
-    return measured(found, judged).relation in {">=", "multiple", "in"}
+    (field,) = found.reads
+    kinds = {">=", "in", "multiple"} if field in BLOCKS else {">=", "in"}
+    return measured(found, judged).relation in kinds

@@ -1,12 +1,40 @@
-"""check: every rule that a tiling breaks."""
+"""check: every rule that a tiling breaks, and the nearest tiling that breaks none."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.tiling.conflict import Conflict, find_conflict
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.repair import Repair
+from cubecore.tiling.repair import repair as find_repair
+from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import Findings, check_tiling
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.workflows.conflict import narrowing
 from cubecore.workflows.request import as_tiling, make_request
+
+
+@dataclass(frozen=True)
+class RepairedFindings(Findings):
+    """What a check says, and the nearest legal tiling.
+
+    `repair` is None where none was found; `conflict` then says what no tiling satisfies together,
+    or is None where the search ended without a proof.
+    """
+
+    repair: Repair | None
+    conflict: Conflict | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's object, with `repaired` and `changed`."""
+        repaired: dict[str, Any] = {"repaired": None, "changed": [], "proven": None}
+        return {
+            **super().to_json(),
+            **(repaired if self.repair is None else self.repair.to_json()),
+            "conflict": None if self.conflict is None else self.conflict.to_json(),
+        }
 
 
 def check(
@@ -15,15 +43,40 @@ def check(
     *,
     edition: str = "000",
     reading: str = "effective",
+    repair: bool = False,
+    keep: Collection[str] = (),
     settings: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Findings:
     """Return every violated rule with values and remedy, and advice.
 
+    With `repair` they are `RepairedFindings`: the legal tiling that changes the fewest fields, ties
+    by predicted time, fields in `keep` as they are; or what excludes every tiling.
+
     Raises:
-        RequestError: a malformed tiling or problem, or extents that do not agree.
+        RequestError: a malformed tiling or problem, extents that do not agree, or a name in `keep`
+            that is not a field of TCubeTiling.
     """
     request = make_request(problem, settings, keys)
     given = as_tiling(tiling)
     given.require_match(request.problem)
-    return check_tiling(given, request.problem, request.chip, edition, reading)
+    _require_fields(keep)
+    found = check_tiling(given, request.problem, request.chip, edition, reading)
+    if not repair:
+        return found
+    case = Case(given, request.problem, request.chip, edition, reading)
+    mended = find_repair(case, keep)
+    conflict = None
+    if mended is None:
+        conflict = find_conflict(case, keep, narrowing(request.problem, settings))
+    return RepairedFindings(found.findings, found.advice, mended, conflict)
+
+
+def _require_fields(keep: Collection[str]) -> None:
+    violations = [
+        Violation("keep", "name fields of TCubeTiling", repr(name), did_you_mean(name, FIELDS))
+        for name in keep
+        if name not in FIELDS
+    ]
+    if violations:
+        raise RequestError(violations)

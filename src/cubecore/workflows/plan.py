@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.errors import refuse
+from cubecore.errors import NoLegalTilingError, refuse
 from cubecore.tiling.cores import CoreBlock, problem_blocks
 from cubecore.tiling.cost import Prediction
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import Ranked, solve
+from cubecore.tiling.solver import Ranked, planned_chip, solve
 from cubecore.tiling.struct import TCubeTiling
+from cubecore.workflows.conflict import ConflictError, why_no_plan
 from cubecore.workflows.request import IllegalTilingError, Request, as_tiling, make_request
 
 
@@ -63,12 +64,19 @@ def plan(
 
     Raises:
         RequestError: a request that cannot be planned as it stands.
-        NoLegalTilingError: no tiling satisfies every rule.
+        NoLegalTilingError: no tiling satisfies every rule; a `ConflictError` where it is known
+            which constraints see to that.
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
     request = make_request(problem, settings, keys)
-    solution = solve(request.problem, request.chip, alternatives)
+    try:
+        solution = solve(request.problem, request.chip, alternatives)
+    except NoLegalTilingError:
+        conflict = why_no_plan(request, settings, planned_chip)
+        if conflict is None:
+            raise
+        raise ConflictError(request, conflict) from None
     return Plan(
         request=request,
         tiling=solution.best.tiling,

@@ -1,0 +1,208 @@
+"""Conflicts: no tiling satisfies them together, and without any one of them there is one."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cubecore.tiling.candidates import Columns
+from cubecore.tiling.conflict import Constraint, Narrowing, find_conflict
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import check_tiling, rule_named
+from cubecore.tiling.struct import FIELDS
+from cubecore.workflows.conflict import narrowing
+from tiling.cases import B3, problem, tiling
+
+
+def conflict_of(p, t, keep=(), settings=None, **how):
+    """Return the conflict, after its witnesses have been looked at one by one."""
+    settings = settings or {}
+    narrow = narrowing(p, settings)
+    case = Case(t, p, B3.what_if(settings), **how)
+    found = find_conflict(case, keep, narrow)
+    if found is not None:
+        assert found.minimal
+        for constraint in found.constraints:
+            others = [c for c in found.constraints if c is not constraint]
+            assert_satisfies(constraint.without, others, case, narrow, how)
+    return found
+
+
+def assert_satisfies(witness, constraints, case, narrow, how):
+    names = {c.name for c in constraints}
+    p, soc = narrow.narrowed({c.name for c in constraints if c.kind in {"setting", "request"}})
+    broken = {f.rule for f in check_tiling(witness, p, soc, **how).findings}
+    assert not broken & names
+    for constraint in constraints:
+        if constraint.kind == "field":
+            kept = getattr(case.tiling, constraint.name)
+            assert getattr(witness, constraint.name) == kept
+
+
+def named(conflict):
+    return {c.name for c in conflict.constraints}
+
+
+# Each conflict, and the values of the fields over which its rules can be enumerated.
+BLOCKS = range(16, 4097, 16)
+CASES = {
+    "a buffer too small for one fractal": (
+        {},
+        {},
+        (),
+        {"l0a_bytes": "256"},
+        {"L0A-CAPACITY", "l0a_bytes"},
+        {"baseM": BLOCKS, "baseK": BLOCKS, "dbL0A": (1, 2)},
+    ),
+    "two blocks that fill L0C": (
+        {},
+        {"baseM": 256, "baseN": 256},
+        ("baseM", "baseN", "baseK"),
+        {},
+        {"L0C-CAPACITY", "baseM", "baseN"},
+        {"dbL0C": (1, 2)},
+    ),
+    "a block that is no fractal": (
+        {},
+        {"baseM": 24},
+        ("baseM",),
+        {},
+        {"BASE-M-ALIGNMENT", "baseM"},
+        {},
+    ),
+    "a depth that is no step": (
+        {},
+        {"depthA1": 7, "stepKa": 4},
+        ("depthA1", "stepKa"),
+        {},
+        {"DEPTH-A1", "depthA1", "stepKa"},
+        {"stepM": range(1, 2049)},
+    ),
+    "shares for more cores than were asked for": (
+        {"cores": 3},
+        {},
+        ("singleCoreM", "singleCoreN"),
+        {},
+        {"USED-CORE-NUM-RANGE", "USED-CORE-NUM-PRODUCT", "singleCoreM", "singleCoreN", "cores"},
+        {"usedCoreNum": range(1, 100)},
+    ),
+    "more cores than were asked for": (
+        {"cores": 3},
+        {"usedCoreNum": 4},
+        ("usedCoreNum",),
+        {},
+        {"USED-CORE-NUM-RANGE", "usedCoreNum", "cores"},
+        {},
+    ),
+    "a bias that no table holds": (
+        {"bias": "float32"},
+        {},
+        (),
+        {"bt_bytes": "16"},
+        {"BIAS-TABLE-CAPACITY", "bt_bytes"},
+        {"baseN": BLOCKS},
+    ),
+    "L1 with settings that make a chip only together": (
+        {},
+        {},
+        (),
+        {"l1_bytes": "600", "l1_user_bytes": "600"},
+        {"L1-CAPACITY", "l1_bytes, l1_user_bytes"},
+        {
+            **dict.fromkeys(("baseM", "baseN", "baseK"), range(16, 257, 16)),
+            **dict.fromkeys(("depthA1", "depthB1"), (1, 2)),
+        },
+    ),
+    "a depth in a small L1": (
+        {},
+        {"depthA1": 16},
+        ("depthA1", "baseM", "baseK"),
+        {"l1_bytes": "70000", "l1_user_bytes": "70000"},
+        {"L1-CAPACITY", "depthA1", "baseM", "baseK", "l1_bytes, l1_user_bytes"},
+        {"baseN": range(16, 1025, 16), "depthB1": range(1, 65)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_conflicts_is_found_and_each_part_is_needed(name):
+    changes, fields, keep, settings, want, _ = CASES[name]
+    p = problem(**changes)
+    assert named(conflict_of(p, tiling(p, **fields), keep, settings)) == want
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_enumeration_finds_nothing_that_satisfies_a_conflict(name):
+    changes, fields, _, settings, want, values = CASES[name]
+    p = problem(**changes)
+    given = tiling(p, **fields)
+    grid = np.meshgrid(*(np.array(list(v)) for v in values.values()), indexing="ij")
+    table = {n: g.reshape(-1) for n, g in zip(values, grid, strict=True)}
+    columns = {n: np.array([getattr(given, n)]) for n in FIELDS} | table
+    case = Case(Columns(columns), p, B3.what_if(settings))
+    rows = len(next(iter(table.values()), [0]))
+    legal = np.ones(rows, dtype=bool)
+    for rule_id in want - set(FIELDS) - {*settings, "cores", "l1_bytes, l1_user_bytes"}:
+        legal &= np.broadcast_to(rule_named(rule_id).measure(case).holds(), rows)
+    assert not legal.any()
+
+
+def test_a_rule_that_reads_no_field_conflicts_alone():
+    p = problem(k=70000)
+    found = conflict_of(p, tiling(p), edition="001")
+    assert named(found) == {"A-INNER-EXTENT"}
+
+
+def test_where_a_tiling_is_legal_nothing_conflicts():
+    assert conflict_of(problem(), tiling()) is None
+    assert conflict_of(problem(), tiling(baseK=192)) is None
+    assert conflict_of(problem(), tiling(), keep=FIELDS) is None
+
+
+def test_every_kept_field_of_an_illegal_tiling():
+    """With everything kept, some rule and the fields that it reads are the conflict."""
+    for changes in ({"baseK": 192}, {"stepM": 2}, {"usedCoreNum": 3}, {"isBias": 2}):
+        t = tiling(**changes)
+        found = conflict_of(problem(), t, keep=FIELDS)
+        broken = {f.rule for f in check_tiling(t, problem(), B3).findings}
+        assert len(named(found) & broken) == 1
+
+
+def test_the_sentence_and_the_json():
+    found = conflict_of(problem(), tiling(), (), {"l0a_bytes": "256"})
+    assert str(found) == (
+        "no tiling satisfies together: L0A-CAPACITY (A's base blocks fit L0A), l0a_bytes = 256; "
+        "without any one of them there is one"
+    )
+    made = found.to_json()
+    assert made["minimal"] is True
+    assert [(c["kind"], c["name"]) for c in made["constraints"]] == [
+        ("rule", "L0A-CAPACITY"),
+        ("setting", "l0a_bytes"),
+    ]
+    assert all(set(c["without"]) == set(FIELDS) for c in made["constraints"])
+
+
+def test_every_pair_of_kept_blocks_is_right_about_what_it_says():
+    """Whether blocks can be kept is what the capacities say, computed by hand."""
+    for m, n, k in itertools.product((16, 128, 256, 512), (16, 256, 512), (16, 64, 1024)):
+        t = tiling(baseM=m, baseN=n, baseK=k)
+        found = find_conflict(
+            Case(t, problem(), B3),
+            ("baseM", "baseN", "baseK"),
+            Narrowing((), lambda _: (problem(), B3)),
+        )
+        fits = 2 * m * k <= 65536 and 2 * k * n <= 65536 and 4 * m * n <= 131072
+        assert (found is None) == fits
+
+
+def test_what_a_constraint_is():
+    made = Constraint("field", "baseM", "baseM = 16")
+    assert made.to_json() == {
+        "kind": "field",
+        "name": "baseM",
+        "text": "baseM = 16",
+        "without": None,
+    }
+    assert replace(made, without=tiling()).to_json()["without"]["baseM"] == 128

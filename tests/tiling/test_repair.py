@@ -1,0 +1,247 @@
+"""Repairs against plain enumeration: legal, no smaller change is, none of as few is faster."""
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.tiling.candidates import Columns
+from cubecore.tiling.conflict import Narrowing, find_conflict
+from cubecore.tiling.cost import cost
+from cubecore.tiling.reads import readers
+from cubecore.tiling.repair import repair
+from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
+from cubecore.tiling.rules import check_tiling, rules
+from cubecore.tiling.solver import solve
+from cubecore.tiling.struct import FIELDS
+from tiling.cases import B3, problem, tiling
+from tiling.pairs import PAIRS as PLAIN
+from tiling.pairs_formats import PAIRS as FORMATS
+from tiling.pairs_mx import PAIRS as SCALED
+
+PAIRS = (*PLAIN, *FORMATS, *SCALED)
+SMALL = B3.what_if(
+    {
+        "aic_count": "4",
+        "l0a_bytes": "2048",
+        "l0b_bytes": "2048",
+        "l0c_bytes": "4096",
+        "l1_user_bytes": "6144",
+        "l1_bytes": "6144",
+    }
+)
+"""A chip whose tilings can be enumerated."""
+SINGLE = range(49)
+BLOCK = range(0, 65, 8)
+COUNT = range(13)
+VALUES = {
+    "usedCoreNum": range(6),
+    **dict.fromkeys(("singleCoreM", "singleCoreN"), SINGLE),
+    "singleCoreK": SINGLE,
+    **dict.fromkeys(("baseM", "baseN", "baseK"), BLOCK),
+    **dict.fromkeys(("stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"), COUNT),
+    **dict.fromkeys(("isBias", "iterateOrder"), range(3)),
+    **dict.fromkeys(("dbL0A", "dbL0B", "dbL0C"), range(4)),
+}
+"""Every value that a field can sensibly have in a product of extents up to 48 on `SMALL`."""
+
+
+def legal(case, table):
+    """Return which rows are legal: every rule asked about every row."""
+    rows = len(next(iter(table.values())))
+    columns = {n: np.full(rows, getattr(case.tiling, n)) for n in FIELDS} | table
+    judged = Case(Columns(columns), case.problem, case.chip, case.edition, case.reading)
+    kept = np.ones(rows, dtype=bool)
+    for rule in rules():
+        measure = rule.measure(judged)
+        if measure is not None:
+            kept &= np.broadcast_to(measure.holds(), rows)
+    return kept, Columns({n: x[kept] for n, x in columns.items()})
+
+
+def changes_of_size(case, size, values=VALUES):
+    """Yield, for every set of `size` fields, the legal tilings that change just those."""
+    for names in itertools.combinations(values, size):
+        grid = np.meshgrid(*(np.array(values[name]) for name in names), indexing="ij")
+        table = {n: g.reshape(-1) for n, g in zip(names, grid, strict=True)}
+        kept, columns = legal(case, table or {"baseM": np.array([case.tiling.baseM])})
+        if kept.any():
+            yield names, columns
+
+
+def perturbed(seed, most):
+    """Return the case of a legal tiling of a small product, a few fields of it changed."""
+    rng = random.Random(seed)
+    p = problem(
+        m=rng.randint(1, 48),
+        n=rng.randint(1, 48),
+        k=rng.randint(1, 48),
+        a=rng.choice(["float16", "int8"]),
+        trans_a=rng.random() < 0.5,
+        trans_b=rng.random() < 0.5,
+        cores=rng.choice([None, 1, 3]),
+    )
+    t = solve(p, SMALL).best.tiling
+    names = rng.sample(sorted(VALUES), rng.randint(1, most))
+    wrong = replace(t, **{name: rng.choice(VALUES[name]) for name in names})
+    how = rng.choice([{}, {}, {"reading": "documented"}, {"edition": "001"}])
+    return Case(wrong, p, SMALL, **how)
+
+
+def cycles(case, columns):
+    total = cost(columns, case.problem, case.chip).total
+    return float(np.ceil(np.min(total)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_smaller_change_is_legal_and_none_of_as_few_is_faster(seed):
+    case = perturbed(seed, most=3)
+    found = repair(case)
+    if found is None:
+        pytest.skip("no tiling of this request is legal")  # test_conflict looks at these
+    assert check_tiling(found.tiling, case.problem, SMALL, case.edition, case.reading).legal
+    changed = {n for n in FIELDS if getattr(found.tiling, n) != getattr(case.tiling, n)}
+    assert {change.field for change in found.changes} == changed
+    assert found.fewest
+    size = len(changed)
+    for smaller in range(min(size, 3)):
+        assert not list(changes_of_size(case, smaller))
+    if size <= 2 and found.fastest:
+        best = min(cycles(case, columns) for _, columns in changes_of_size(case, size))
+        assert found.predicted.cycles == best
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(40, 240))
+def test_no_smaller_change_is_legal_over_more_fields(seed):
+    case = perturbed(seed, most=5)
+    found = repair(case)
+    if found is None or len(found.changes) > 4:
+        pytest.skip("not small enough to enumerate")
+    for smaller in range(len(found.changes)):
+        assert not list(changes_of_size(case, smaller))
+
+
+def test_the_enumeration_finds_what_there_is():
+    """The oracle itself: it must see a repair, or its silence would prove nothing."""
+    p = problem(m=48, n=48, k=48)
+    t = solve(p, SMALL).best.tiling
+    case = Case(replace(t, dbL0C=3), p, SMALL)
+    assert not list(changes_of_size(case, 0))
+    assert [names for names, _ in changes_of_size(case, 1)] == [("dbL0C",)]
+
+
+# --- every rule, near its boundary
+
+
+def near(value):
+    return sorted({value + d for d in (-16, -1, 1, 16)} | {2 * value, 3 * value, 0}, key=abs)
+
+
+def broken_by_one_field(rule_id):
+    """Yield cases in which a legal tiling breaks `rule_id` after one field was moved a little."""
+    for changes in ({}, {"a": "int8", "bias": "int32"}, {"split_k": True}, {"trans_a": True}):
+        p = problem(**changes)
+        legal_case = Case(tiling(p), p, B3)
+        for reader in readers(legal_case):
+            if reader.id != rule_id:
+                continue
+            for name in sorted(reader.reads):
+                for value in near(getattr(legal_case.tiling, name)):
+                    case = legal_case.with_tiling({name: value})
+                    if not reader.rule.measure(case).holds():
+                        yield case
+                        break
+
+
+@pytest.mark.parametrize("rule_id", [rule.id for rule in rules()])
+def test_a_rule_broken_near_its_boundary_is_named_and_mended(rule_id):
+    for case in broken_by_one_field(rule_id):
+        named = check_tiling(case.tiling, case.problem, B3).findings
+        assert rule_id in {finding.rule for finding in named}
+        found = repair(case)
+        assert found.fewest
+        assert check_tiling(found.tiling, case.problem, B3).legal
+        # One field was moved, so that moving it back is a repair.
+        assert len(found.changes) == 1
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.how}")
+def test_every_wrong_tiling_of_the_pairs_is_mended(pair):
+    p = problem(**(pair.problem if pair.wrong_problem is None else pair.wrong_problem))
+    case = Case(tiling(p, **pair.wrong), p, chip(pair.soc), **pair.how)
+    found = repair(case)
+    conflict = find_conflict(case, (), Narrowing((), lambda _: (p, case.chip)))
+    assert (found is None) == (conflict is not None)
+    if found is None:
+        broken = check_tiling(case.tiling, p, case.chip, case.edition, case.reading).findings
+        named = {constraint.name for constraint in conflict.constraints}
+        assert named & {finding.rule for finding in broken}
+    else:
+        assert check_tiling(found.tiling, p, case.chip, case.edition, case.reading).legal
+        assert found.fewest
+        for change in found.changes:
+            back = case.with_tiling(
+                found.tiling.to_json() | {change.field: getattr(case.tiling, change.field)}
+            )
+            findings = check_tiling(back.tiling, p, case.chip, case.edition, case.reading).findings
+            assert change.findings == findings != ()
+
+
+# --- what else is promised
+
+
+def test_a_legal_tiling_is_its_own_repair():
+    found = repair(Case(tiling(), problem(), B3))
+    assert (found.tiling, found.changes) == (tiling(), ())
+    assert found.fewest
+    assert found.fastest
+
+
+def test_kept_fields_stay():
+    t = tiling(baseK=192)
+    assert [c.field for c in repair(Case(t, problem(), B3)).changes] == ["baseK"]
+    found = repair(Case(t, problem(), B3), keep=("baseK",))
+    assert found.tiling.baseK == 192
+    assert check_tiling(found.tiling, problem(), B3).legal
+    assert found.fewest
+    assert len(found.changes) == 2
+
+
+def test_nothing_but_the_extents_is_right():
+    """Every field wrong: each that a rule reads alone must change, which proves the fewest."""
+    for p in (problem(), problem(m=8192, n=8192, k=8192, bias="float32"), problem(m=1, n=1, k=1)):
+        zeros = dict.fromkeys(set(FIELDS) - {"M", "N", "Ka", "Kb"}, 0)
+        found = repair(Case(replace(tiling(p), **zeros), p, B3))
+        assert check_tiling(found.tiling, p, B3).legal
+        assert found.fewest
+        best = solve(p, B3).best.predicted.cycles
+        assert found.predicted.cycles <= best
+        wild = dict.fromkeys(zeros, 2**31 - 1)
+        wildest = repair(Case(replace(tiling(p), **wild), p, B3))
+        assert check_tiling(wildest.tiling, p, B3).legal
+
+
+def test_the_same_request_gives_the_same_repair():
+    case = Case(tiling(baseM=256, stepM=3, usedCoreNum=7), problem(), B3)
+    assert repair(case) == repair(case)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_repair_is_legal_in_the_edition_and_reading_that_was_asked_for(edition, reading):
+    case = Case(tiling(baseK=128, dbL0C=2, depthA1=9), problem(), B3, edition, reading)
+    found = repair(case)
+    assert check_tiling(found.tiling, problem(), B3, edition, reading).legal
+    assert found.fewest
+
+
+def test_a_chip_without_a_known_rate_is_repaired_without_a_time():
+    soc = chip("Kirin9030")
+    p = problem(chip="Kirin9030", cores=1)
+    t = tiling(p, usedCoreNum=1, singleCoreM=256, singleCoreN=512, baseM=24)
+    found = repair(Case(t, p, soc))
+    assert check_tiling(found.tiling, p, soc).legal
