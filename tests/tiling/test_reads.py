@@ -15,9 +15,11 @@ from cubecore.tiling.struct import FIELDS
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS
+from tiling.pairs_kernel import PAIRS as CUT
 from tiling.pairs_mx import PAIRS as SCALED
+from tiling.pairs_places import PAIRS as PLACES
 
-PAIRS = (*PLAIN, *FORMATS, *SCALED)
+PAIRS = (*PLAIN, *FORMATS, *SCALED, *PLACES, *CUT)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.how}")

@@ -9,7 +9,6 @@ from cubecore.tiling.problem import INT32_MAX, SCALE_GROUP
 from cubecore.tiling.rule_model import TABLES, Case
 from cubecore.tiling.rules_extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules_l1 import l1_capacity
-from cubecore.tiling.struct import INT32_MAX
 from cubecore.units import ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)

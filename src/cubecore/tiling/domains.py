@@ -34,6 +34,8 @@ _COUNTS = (
     *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb"),
     *("usedCoreNum", "dbL0A", "dbL0B", "dbL0C"),
 )
+LENGTHS = ("transLength",)
+"""Fields that rules ask to be long enough, and nothing asks to be longer."""
 _SHARES = ("singleCoreM", "singleCoreN", "singleCoreK")
 
 
@@ -94,7 +96,8 @@ def wanted_values(
     """Return the values that `field` must have one of, by a rule that reads the others.
 
     One array or integer for each choice, over the rows of `columns`. None if the rule does not hold
-    the field itself to given values, or not in every row.
+    the field itself to given values, or not in every row. A length that must be at least so much is
+    just that.
     """
     length = max(len(values) for values in columns.values())
     answers = []
@@ -104,7 +107,8 @@ def wanted_values(
         measure = measured(
             reader, Case(judged, case.problem, case.chip, case.edition, case.reading)
         )
-        if measure.relation not in {"==", "in"} or measure.used is not probe:
+        least = measure.relation == ">=" and field in LENGTHS
+        if not (least or measure.relation in {"==", "in"}) or measure.used is not probe:
             return None
         if not np.all(measure.applies):
             return None
@@ -130,6 +134,8 @@ def _range(field: str, case: Case) -> Domain:
         return _up_to(chip.l1_bytes * 8 // bits // smallest)
     if field == "mxTypePara":
         return _scale_factors(case.tiling.mxTypePara)
+    if field in LENGTHS:
+        return Domain(np.array([0], dtype=np.int64), Cover.CLASSES)
     known = {0, 1, int(getattr(case.tiling, field))}
     return Domain(np.array(sorted(known), dtype=np.int64), Cover.SAMPLE)
 

@@ -20,7 +20,7 @@ from cubecore.tiling.search import Explored, Explorer
 from cubecore.tiling.space import Budget, Fields, Space
 from cubecore.tiling.struct import TCubeTiling
 
-SEARCH_UNITS = 30_000_000
+SEARCH_UNITS = 20_000_000
 """Work that one search may do, about 0.3 s."""
 LARGE = 2.0**26
 """Beyond this many combinations of a part the seeds' values are tried first."""

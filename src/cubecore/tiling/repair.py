@@ -18,8 +18,8 @@ from cubecore.tiling.space import Budget, Space
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.units import FRACTAL_ROWS
 
-RANK_UNITS = 30_000_000
-"""Work that may be spent on the fastest of the smallest changes, about 0.3 s."""
+RANK_UNITS = 12_000_000
+"""Work that may be spent on the fastest of the smallest changes, about 0.2 s."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ ROWS_AT_ONCE = 1 << 16
 """Combinations that are judged in one call."""
 ROWS_KEPT = 1 << 18
 """Combinations that are kept; beyond, an even sample."""
+MANY_ROWS = 1 << 13
+"""Beyond this many rows rules are applied one after the other."""
 THIN_VALUES = 14
 
 
@@ -97,17 +99,27 @@ class Explorer:
         values: Table = {}
         self.applied = {r.id for r in self.relevant if len(r.reads & self.free) == 1}
         for name in sorted(self.free):
-            found = self.space.domain(name).values
             about = [r for r in self.relevant if r.reads & self.free == {name}]
+            found, given = self._candidates(name, about)
             if len(found):
                 earlier = set(self.charged)
-                found = found[self._sieve({name: found}, [r for r in about if r.reads != {name}])]
+                found = found[self._sieve({name: found}, about)]
                 about = [r for i, r in self.charged.items() if i not in earlier]
             if not len(found):  # this field alone is the reason
-                self.charged = {r.id: r for r in about}
+                self.charged = {r.id: r for r in (*about, *given)}
                 return None
+            self.charged |= {r.id: r for r in given}
             values[name] = found
         return values
+
+    def _candidates(self, name: str, about: list[Reader]) -> tuple[Ints, list[Reader]]:
+        """Return the values of a field to try, and the rule that gives them, if one does."""
+        for reader in about:
+            wanted = wanted_values(reader, name, self.space.base, self.space.case)
+            if wanted is not None:
+                values = np.unique(np.concatenate([np.atleast_1d(x) for x in wanted]))
+                return values[(values >= INT32_MIN) & (values <= INT32_MAX)], [reader]
+        return self.space.domain(name).values, []
 
     def _join(self, values: Table) -> None:
         tables = [Table()]
@@ -205,16 +217,20 @@ class Explorer:
             yield grown
 
     def _sieve(self, table: Table, about: list[Reader]) -> NDArray[np.bool_]:
-        """Return which rows keep every rule in `about`; charge as few rules as explain the rest."""
+        """Return which rows keep every rule in `about`; charge rules that explain the others."""
         rows = row_count(table)
-        self.budget.spend(rows, max(len(about), 1))
-        if self.budget.spent:
-            raise _SpentError
-        judged = self.space.judge(table)
-        masks = {r.id: np.broadcast_to(measured(r, judged).holds(), rows) for r in about}
         alive = np.ones(rows, dtype=bool)
+        if rows > MANY_ROWS:  # the rules that leave the fewest rows first, the others on those
+            for reader in sorted(about, key=lambda r: r.id not in self.space.equalities):
+                places = np.nonzero(alive)[0]
+                held = self._holds({n: x[places] for n, x in table.items()}, [reader])[reader.id]
+                if not held.all():
+                    self.charged.setdefault(reader.id, reader)
+                    alive[places[~held]] = False
+            return alive
+        masks = self._holds(table, about)
         left = list(about)
-        while True:
+        while True:  # few rules, and few fields that they read
             known = self.free.union(*(r.reads for r in self.charged.values()))
             kills = {r.id: int(np.count_nonzero(alive & ~masks[r.id])) for r in left}
             left = [r for r in left if kills[r.id]]
@@ -224,6 +240,15 @@ class Explorer:
             self.charged.setdefault(best.id, best)
             alive &= masks[best.id]
             left.remove(best)
+
+    def _holds(self, table: Table, about: list[Reader]) -> dict[str, NDArray[np.bool_]]:
+        """Return where each rule holds; the budget pays."""
+        rows = row_count(table)
+        self.budget.spend(rows, max(len(about), 1))
+        if self.budget.spent:
+            raise _SpentError
+        judged = self.space.judge(table)
+        return {r.id: np.broadcast_to(measured(r, judged).holds(), rows) for r in about}
 
 
 def _limited(tables: list[Table]) -> tuple[list[Table], bool]:
