@@ -157,7 +157,7 @@ class Search:
         return thin if thin.rows else self._seeded(part) or thin
 
     def _attempt(self, part: Fields, *, thin: bool) -> Explored:
-        share = Budget(max(self.budget.left, 0) // 5)
+        share = Budget(max(self.budget.left, 0) // 3)
         before = share.left
         explored = Explorer(self.space, part, share, thin=thin).run()
         self.budget.left -= before - share.left
