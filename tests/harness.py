@@ -156,7 +156,7 @@ def make_tiling(problem: Problem, **fields: int) -> TCubeTiling:
     """
     p = problem
     single = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}
-    base = {"baseM": 16, "baseN": 16, "baseK": p.a_type.c0}
+    base = {"baseM": 16, "baseN": 16, "baseK": max(p.a_type.c0, 16)}
     ones = ("stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C", "iterateOrder")
     t = (
         dict.fromkeys(FIELDS, 0)

@@ -7,7 +7,7 @@ package. Sizes of types and chips are the documents' own numbers.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cubecore.tiling.problem import Problem
+from cubecore.tiling.problem import Epilogue, Problem
 from cubecore.tiling.struct import TCubeTiling
 
 BITS = {
@@ -257,6 +257,28 @@ KERNEL = [
         tuple(range(4, 400, 4)),
         lambda c: c.t.singleCoreN >= c.p.n or c.t.singleCoreN % 16 == 0,
         {"format_c": "NZ"},
+    ),
+    *(
+        Boundary(
+            rule,
+            field,
+            tuple(range(16, 400, 16)),
+            lambda c, field=field: getattr(c.t, field) >= c.p.n or getattr(c.t, field) % 32 == 0,
+            {"format_c": "NZ", "epilogue": Epilogue(quant="REQ8", scale=0.5)},
+            dtypes=("int8", "int4"),
+        )
+        for rule, field in (
+            ("C-NZ-SINGLE-CORE-N", "singleCoreN"),
+            ("C-NZ-BASE-N", "baseN"),
+        )
+    ),
+    Boundary(
+        "FB-CAPACITY",
+        "baseN",
+        BLOCKS,
+        lambda c: c.t.baseN * 8 <= 2048,
+        {"epilogue": Epilogue(quant="VREQ8")},
+        dtypes=("int8", "int4"),
     ),
 ]
 EXTENTS = [
