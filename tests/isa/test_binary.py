@@ -65,5 +65,9 @@ def test_a_source_that_meets_itself_within_a_repeat_is_read_before_dst_is_writte
     expected = Run(template, operands, lane("vdiv", "float32", IEEE)).by_hand(bench.image(Mem.UB))
     Mask().set(bench)
     bench.do(template, *(o.at for o in operands.values()))
+    assert bench.messages == [
+        "overlap: vdiv.dst must coincide with src0, or keep apart from it, within a repeat, "
+        "got repeat 0"
+    ]
     got = bench.image(Mem.UB)
     assert got.get(4128, 512) == expected.get(4128, 512)

@@ -206,6 +206,7 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
         mem, _ = operands[operand.name]
         start = bench.base + 1024 if mem is GM else start_of(template, operand.name)
         addresses.append(start + (by if operand.name == moved else 0))
+    vector_rows.prepare(bench)
     if template.name.startswith("v"):
         bench.do(SetVectorMask(mask_high=ALL_ONES, mask_low=ALL_ONES))
     bench.do(template, *addresses)
@@ -370,7 +371,7 @@ SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")
 """Names of the C API that are two instructions, told apart by their operands."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),
-    *("Compares", "Select"),
+    *("Compares", "Select", "TransDataTo5HD", "vec_trans_scatter"),
 }
 """Names of other dialects that are several."""
 

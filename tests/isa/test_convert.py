@@ -407,6 +407,18 @@ def test_the_wider_type_decides_the_lanes(source, target, mask):
     Run(template, operands, lane, mask).check(bench)
 
 
+def test_a_mask_of_64_bit_lanes():
+    """Seed 003: one word of which the low 32 bits count."""
+    off = ["have an active lane, got all lanes off"]
+    for low, wanted in ((1, []), (2**32 - 1, []), (2**32, off)):
+        bench = Bench(1)
+        fill(bench, "int64")
+        Mask(low=low, high=0).set(bench)
+        bench.do(instruction_named("vconv_s642s32")(), 65536, 0)
+        subject = "parameter: vconv_s642s32: the vector mask must "
+        assert bench.messages == [subject + text for text in wanted]
+
+
 def test_lanes_that_share_a_byte_are_alike():
     kind = instruction_named("vconv_f162s4")
     for mask, wanted in (

@@ -306,9 +306,11 @@ def test_a_count(name, count):
 def test_in_place(p):
     """With a zero stride each repeat starts from what the one before left."""
     bench = Bench(1, seed=26)
+    later = "overlap: vadds.dst must not be src of a later repeat, got repeats 0 and 1"
+    findings = [later] if "dst_repeat_stride" in p else []
     fill(bench, "float32")
     Run(
         template("vadds", "float32", value=bits_of(3.0, element_type("float32")), **p),
         operands("float32", dst=4096, src=4096, **p),
         lambda v: pack_float(v["src"] + 3.0, "float32", 0),
-    ).check(bench)
+    ).check(bench, *findings)

@@ -1,9 +1,11 @@
 """What the documents say of each vector instruction: the rows of test_catalogue, by family."""
 
+from dataclasses import replace
 from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.isa.spec import Mem
+from isa.bench import Bench
 
 HALF = element_type("float16")
 UB = Mem.UB
@@ -205,6 +207,14 @@ for _name, _operand in (("set_cmpmask", "src"), ("get_cmpmask", "dst")):
     ORACLES[_name] = "isa/test_compare.py::test_to_the_register"
 BY_REGISTER = {("vsel_tensor", "sel")}
 """Operands whose address a register holds; an example cannot move them."""
+FAR = 163840
+
+
+def prepare(bench: Bench) -> None:
+    """Let the registers that hold addresses point away from an example's operands."""
+    far = {"deq_scale": FAR // 32, "cmp_mask": FAR}
+    bench.core.registers = replace(bench.core.registers, **far)
+
 
 _GATHERED = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
 _INDEXED = (*TWO, "offset")
@@ -223,3 +233,35 @@ add(
 add({"vreduce": ("uint16", "uint32")}, THREE, _THREE, "isa/test_gather_mask.py::test_squeeze")
 EXAMPLES["get_rsvd_cnt"] = {}
 ORACLES["get_rsvd_cnt"] = "isa/test_gather_mask.py::test_built_in_patterns"
+
+add({"vtranspose": BITS}, TWO, {}, "isa/test_transpose.py::test_sixteen_by_sixteen")
+RANGES["vtranspose"] = {}
+for _bits in (8, 16, 32):
+    _name = f"scatter_vnchwconv_b{_bits}"
+    EXAMPLES[_name] = {"dst_va": 0, "src_va": 2}
+    OPERANDS[_name] = dict.fromkeys(TWO, (UB, 32))
+    RANGES[_name] = REPEAT | {f"{o}_va": (0, 6) for o in TWO}
+    RANGES[_name] |= {f"{o}_stride": (0, 65535) for o in TWO}
+    RANGES[_name] |= {f"{o}_high_half": (0, 1) for o in TWO} if _bits == 8 else {}
+    ORACLES[_name] = "isa/test_transpose.py::test_blocks_at_addresses"
+    BY_REGISTER |= {(_name, operand) for operand in TWO}
+EXAMPLES["set_va_reg_sb"] = {"va": 0} | {f"address{i}": 0 for i in range(8)}
+RANGES["set_va_reg_sb"] = {"va": (0, 7)} | {f"address{i}": (0, 2**32 - 32) for i in range(8)}
+ORACLES["set_va_reg_sb"] = "isa/test_transpose.py::test_blocks_at_addresses"
+
+add({"vbitsort": FLOATS}, THREE, {}, "isa/test_sort.py::test_thirty_two")
+_QUEUES = tuple(f"src{i}" for i in range(4))
+_LENGTHS = {f"element_length_{i}": (0, 4095) for i in range(4)}
+add(
+    {"vmrgsort4": FLOATS},
+    ("dst", *_QUEUES),
+    _LENGTHS | {"if_exhausted_suspension": (0, 1), "valid_bit": (3, 15)},
+    "isa/test_sort.py::test_merges",
+    element_length_0=4,
+    element_length_1=4,
+    element_length_2=4,
+    element_length_3=4,
+)
+OPERANDS["vmrgsort4"] |= dict.fromkeys(_QUEUES, (UB, 8))
+EXAMPLES["get_vms4_sr"] = {}
+ORACLES["get_vms4_sr"] = "isa/test_sort.py::test_merges"

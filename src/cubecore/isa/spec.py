@@ -183,6 +183,12 @@ class Instruction:
     """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
     in_repeats: ClassVar[bool] = False
     """Whether the offsets' first axis counts repeats, which run one after another."""
+    overlap: ClassVar[str] = ""
+    """Which overlap of dst and sources in one memory the documents allow; "": nothing is said.
+
+    `none`; `general`: within a repeat wholly or not at all, and dst of a repeat is source of no
+    later one; `accumulate`: the latter is allowed of src1 with a repeat stride of 0.
+    """
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     """Further C API names, each with the parameters that it fixes."""
     steering: ClassVar[tuple[str, ...]] = ()
@@ -220,6 +226,10 @@ class Instruction:
     def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
+
+    def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
+        """Return what is wrong with the operands' addresses beyond alignment and bounds."""
+        return []
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return what this template needs of the registers and does not find there.

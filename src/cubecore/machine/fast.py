@@ -29,13 +29,13 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
+from cubecore.isa.overlap import reach
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.system import ScalarWork
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.products import Block, Store, Tile, joined, overlapping
-from cubecore.machine.reference import reach
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 Codes = NDArray[np.int64]

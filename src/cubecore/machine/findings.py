@@ -15,6 +15,7 @@ FINDING_IDS: dict[str, str] = {
     "misaligned": MEMCHECK,
     "capacity": MEMCHECK,
     "parameter": MEMCHECK,
+    "overlap": MEMCHECK,
     "uninitialised": INITCHECK,
     "flag-overflow": SYNCCHECK,
 }

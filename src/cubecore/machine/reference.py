@@ -1,12 +1,11 @@
 """The reference engine: slow, readable, and the definition of what an instruction does."""
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.check import memory_bytes
+from cubecore.isa.overlap import apart, distinct, lane_by_lane, overlaps, reach
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
@@ -17,22 +16,6 @@ from cubecore.machine.memory import Array, Buffer
 from cubecore.numerics.quantisation import atomic
 
 Placed = tuple[Operand, Buffer, int]
-
-
-def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
-    """Return the lowest and the highest element offset that the mask lets through, or None."""
-    # what values steer is never met twice: it would only fill the cache
-    return (_find_reach if template.steering else _reach)(template, operand)
-
-
-def _find_reach(template: Instruction, operand: str) -> tuple[int, int] | None:
-    offsets = template.offsets(operand)
-    active = template.active(operand)
-    touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
-    return None if touched.size == 0 else (int(touched.min()), int(touched.max()))
-
-
-_reach = lru_cache(maxsize=4096)(_find_reach)
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -70,8 +53,15 @@ def execute(core: Core, recorded: Recorded) -> None:
         if operand.name not in placed:
             placed[operand.name] = _place(core, resolved, operand, places[operand.name], where)
     complete = [p for o in operands if (p := placed[o.name]) is not None]
-    if len(complete) == len(operands):
-        (_move if resolved.copies else _compute)(core, resolved, complete, where)
+    if len(complete) < len(operands):
+        return
+    if not core.report(resolved.misplaced(places), resolved, where):
+        return
+    for to, source, wrong in overlaps(resolved, places):
+        message = f"{resolved.name}.{to} must {wrong}"
+        finding = Finding("overlap", message, resolved.name, where, str(core.id))
+        core.log.add(finding, f"{to} {source}")
+    (_move if resolved.copies else _compute)(core, resolved, complete, where)
 
 
 def _read(template: Instruction, operand: Operand, buffer: Buffer, address: int) -> Array:
@@ -206,43 +196,14 @@ def _feeds_itself(template: Instruction, placed: list[Placed]) -> bool:
             if not source.access.reads or target is not buffer:
                 continue
             if to is source:
-                if not _distinct(template, to.name):
+                if not distinct(template, to.name):
                     return True
             elif not (
-                _apart(template, (to, address), (source, start))
-                or (address == start and _lane_by_lane(template, to.name, source.name))
+                apart(template, (to, address), (source, start))
+                or (address == start and lane_by_lane(template, to.name, source.name))
             ):
                 return True
     return False
-
-
-def _apart(template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]) -> bool:
-    """Whether the bytes that two operands reach over do not meet."""
-    spans = []
-    for operand, address in (to, source):
-        touched = reach(template, operand.name)
-        if touched is None:
-            return True
-        low, high = template.element(operand).extent_bytes(*touched)
-        spans.append((address + low, address + high))
-    (start, end), (other, other_end) = spans
-    return end <= other or other_end <= start
-
-
-@lru_cache(maxsize=4096)
-def _distinct(template: Instruction, operand: str) -> bool:
-    """Whether an operand touches each of its elements once."""
-    offsets, active = template.offsets(operand), template.active(operand)
-    touched = offsets.reshape(-1) if active is None else offsets[active]
-    return np.unique(touched).size == touched.size
-
-
-@lru_cache(maxsize=4096)
-def _lane_by_lane(template: Instruction, to: str, source: str) -> bool:
-    """Whether two operands at one address touch the same elements in one order, each once."""
-    sizes = {template.element(o).bits for o in template.operands() if o.name in {to, source}}
-    same = np.array_equal(template.offsets(to), template.offsets(source))
-    return len(sizes) == 1 and same and _distinct(template, to)
 
 
 def _compute_part(

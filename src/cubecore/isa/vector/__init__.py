@@ -12,6 +12,8 @@ from cubecore.isa.vector import (
     mask,
     reduce,
     select,
+    sort,
+    transpose,
     unary,
 )
 
@@ -27,5 +29,7 @@ __all__ = [
     "mask",
     "reduce",
     "select",
+    "sort",
+    "transpose",
     "unary",
 ]

@@ -106,6 +106,7 @@ class Vbrcb(Instruction):
     must not be src.
     """
 
+    overlap = "none"
     dst = write(Mem.UB, "repeat block lane")
     src = read(Mem.UB, "repeat block")
     dtype: ElementType = types("element type", "uint16", "uint32")

@@ -139,6 +139,7 @@ class Vgatherb(Instruction):
     """
 
     propagates = True
+    overlap = "none"
     steering = ("offset",)
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat block lane")

@@ -1,7 +1,7 @@
 """What every vector instruction that works in masked repeats has in common (seed 003)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,7 @@ class Repeated(Instruction):
     """
 
     in_repeats = True
-    overlap: ClassVar[str] = "general"
-    """Which overlap of dst and a source the documents allow: `general` within a repeat, lane by
-    lane; `accumulate` also dst of one repeat as src1 of the next; `none`."""
+    overlap = "general"
     repeat: int = param(0, 255, "repeats", default=1)
     lanes: Lanes | None = taken(
         "the mask, taken from its registers when the instruction starts",
