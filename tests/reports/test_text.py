@@ -90,6 +90,26 @@ def test_the_map_of_cores_names_every_core_once():
     ]
 
 
+def test_the_map_names_every_core_of_a_block_where_k_is_split():
+    problem = cubecore.Problem(m=32, n=16, k=96, split_k=True)
+    blocks = core_blocks(make_tiling(problem, singleCoreM=16, singleCoreK=32))
+    assert text.core_map(blocks)[1:] == [
+        "             0..  0,2,4",
+        "            16..  1,3,5",
+    ]
+
+
+def test_the_first_line_names_every_option():
+    plan = cubecore.plan(
+        m=32, n=32, k=64, a="int8", format_b="NZ", batch=3, template="NORM", launch="mix",
+        epilogue={"quant": "REQ8", "scale": 0.5, "relu": True},
+    )  # fmt: skip
+    assert text.problem_line(plan.request) == (
+        "C[32x32] int8 = A[32x64] int8 x B[64x32] int8 NZ, relu, REQ8, 3 matrices, NORM, mix on "
+        "Ascend910B3"
+    )
+
+
 def test_a_map_too_large_for_lines_is_a_sentence():
     problem = cubecore.Problem(m=1, n=20 * 16, k=16)
     blocks = core_blocks(make_tiling(problem, singleCoreN=16))

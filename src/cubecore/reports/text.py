@@ -49,10 +49,23 @@ def problem_line(request: Request) -> str:
     p = request.problem
     a = f"A[{p.k}x{p.m}]^T" if p.trans_a else f"A[{p.m}x{p.k}]"
     b = f"B[{p.n}x{p.k}]^T" if p.trans_b else f"B[{p.k}x{p.n}]"
+    kinds = [
+        f"{kind} NZ" if getattr(p, f"format_{x}") == "NZ" else kind
+        for x, kind in (("a", p.a), ("b", p.b), ("c", p.c))
+    ]
     bias = f" + bias {p.bias}" if p.bias else ""
-    relu = ", relu" if p.epilogue.relu else ""
-    relu += f", {p.epilogue.quant}" if p.epilogue.quant else ""
-    return f"C[{p.m}x{p.n}] {p.c} = {a} {p.a} x {b} {p.b}{bias}{relu} on {request.chip.name}"
+    options = {
+        "relu": p.epilogue.relu,
+        str(p.epilogue.quant): p.epilogue.quant is not None,
+        "HF32": p.hf32,
+        f"{p.batch} matrices": p.batch > 1,
+        "K may be split": p.split_k,
+        p.template: p.template != "MDL",
+        "mix": p.launch == "mix",
+    }
+    named = "".join(f", {name}" for name, given in options.items() if given)
+    product = f"C[{p.m}x{p.n}] {kinds[2]} = {a} {kinds[0]} x {b} {kinds[1]}{bias}"
+    return f"{product}{named} on {request.chip.name}"
 
 
 def tiling_lines(tiling: TCubeTiling) -> list[str]:
@@ -104,7 +117,10 @@ def _duration(us: float | None, cycles: int) -> str:
 
 
 def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
-    """Return which core computes which block of C, as a grid with M downwards."""
+    """Return which core computes which block of C, as a grid with M downwards.
+
+    Several cores share a block where K is split, or compute it for different matrices of a batch.
+    """
     rows = sorted({b.m0 for b in blocks})
     columns = sorted({b.n0 for b in blocks})
     if len(rows) > _MAP_LIMIT or len(columns) > _MAP_LIMIT:
@@ -113,7 +129,10 @@ def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
             f"  {plural(len(blocks), 'core')}: {len(rows)} x {len(columns)} blocks of "
             f"{first.m_len} x {first.n_len}, the last {last.m_len} x {last.n_len}"
         ]
-    at = {(b.m0, b.n0): b.core for b in blocks}
+    at: dict[tuple[int, int], str] = {}
+    for block in blocks:
+        place = (block.m0, block.n0)
+        at[place] = f"{at[place]},{block.core}" if place in at else str(block.core)
     heads = ["rows \\ columns", *(f"{n0}.." for n0 in columns)]
     body = [[f"{m0}..", *(at.get((m0, n0), "") for n0 in columns)] for m0 in rows]
     return table([heads, *body])

@@ -4,6 +4,7 @@ from typing import Any
 
 from cubecore.reports.lanes import PIPE_ORDER, PIPE_WORK
 from cubecore.reports.text import number
+from cubecore.tiling.cores import batch_groups
 from cubecore.tiling.cost import cost, lower_bound, predict
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.struct import TCubeTiling
@@ -18,7 +19,7 @@ def tiling_rows(case: Case) -> list[dict[str, Any]]:
         (("usedCoreNum",), _cores(case)),
         (("singleCoreM", "singleCoreN", "singleCoreK"), "the block of C of one core, and its K"),
         (("baseM", "baseN", "baseK"), _base(t)),
-        (("stepM", "stepKa", "stepN", "stepKb"), _steps(t)),
+        (("stepM", "stepKa", "stepN", "stepKb"), _steps(case)),
         (("depthA1", "depthB1"), _depths(t)),
         (("dbL0A", "dbL0B", "dbL0C"), "slots in L0A, L0B and L0C; 2 lets the pipes overlap"),
         (("iterateOrder",), "along N first" if t.iterateOrder == 1 else "along M first"),
@@ -33,7 +34,11 @@ def tiling_rows(case: Case) -> list[dict[str, Any]]:
 def _cores(case: Case) -> str:
     t, limit = case.tiling, case.problem.core_limit(case.chip)
     rows, columns = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
-    return f"of {limit}: {rows} x {plural(columns, 'block')} of C"
+    slices = ceil_div(t.Ka, t.singleCoreK)
+    text = f"of {limit}: {rows} x {plural(columns, 'block')} of C"
+    text += f", K in {slices} slices" if slices > 1 else ""
+    groups = batch_groups(case.problem, case.chip, t.usedCoreNum)
+    return f"{text}; {groups} such groups of cores share the batch" if groups > 1 else text
 
 
 def _base(t: TCubeTiling) -> str:
@@ -43,7 +48,14 @@ def _base(t: TCubeTiling) -> str:
     return f"one Mmad; {plural(tiles, 'tile')} a core, {plural(steps, 'step')} over K each"
 
 
-def _steps(t: TCubeTiling) -> str:
+def _steps(case: Case) -> str:
+    t = case.tiling
+    if case.problem.template != "MDL":
+        a, b = (
+            "stays in L1" if ceil_div(t.singleCoreK, t.baseK) <= step else "is loaded anew"
+            for step in (t.stepKa, t.stepKb)
+        )
+        return f"one load of MTE2 brings a base block; all of K of A {a}, of B {b}"
     m, n = min(t.stepM * t.baseM, t.singleCoreM, t.M), min(t.stepN * t.baseN, t.singleCoreN, t.N)
     ka, kb = min(t.stepKa * t.baseK, t.singleCoreK), min(t.stepKb * t.baseK, t.singleCoreK)
     return f"one load of MTE2 brings {m} x {ka} of A, or {kb} x {n} of B"
