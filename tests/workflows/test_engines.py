@@ -60,7 +60,7 @@ def test_random_tilings_give_the_same_bytes_on_both_engines(seed):
     problem = draw_problem(rng, 120)
     tiling = draw_tiling(rng, problem)
     operands = as_stored(problem, draw_operands(rng, problem))
-    assert_agree(matmul_launch(problem, tiling, A2), operands)
+    assert assert_agree(matmul_launch(problem, tiling, A2), operands) == "fast"
 
 
 FIELDS = dict.fromkeys(("baseM", "baseN", "baseK"), 32) | dict.fromkeys(

@@ -12,8 +12,10 @@ from cubecore.isa.launch import CoreProgram, Launch
 from cubecore.machine import fast
 from cubecore.machine.core import Core, CoreId
 from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.products import Shadows, perform
+from cubecore.machine.products import IrregularError
 from cubecore.machine.scheduler import Outcome, Task, run
+from cubecore.machine.shadows import Shadows
+from cubecore.machine.stores import Store, commit, computed
 
 ENGINES = ("fast", "reference")
 
@@ -31,7 +33,7 @@ def run_launch(
     if engine == "fast":
         try:
             proven = fast.prove(chip, gm, launch.groups(bases))
-        except fast.IrregularError:
+        except IrregularError:
             pass
         else:
             _perform(proven)
@@ -46,21 +48,34 @@ def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]
 
 
 def _perform(proven: Sequence[fast.Prover]) -> None:
-    """Compute every store of every core, on as many threads as there are processors."""
+    """Compute every store of every core, on as many threads as there are processors.
+
+    Atomic stores, which may meet, are committed in the order of the cores.
+    """
     shadows = Shadows()
     work = [
-        (store, core)
+        (store, place, number)
         for prover in proven
+        for place, number in enumerate(core.core for core in prover.group.cores)
         for store in prover.stores
-        for core in range(len(prover.group.cores))
     ]
-    for store, _ in work:
-        for a, b in store.tile.terms:
-            shadows.of(a.tensor, a.kind)
-            shadows.of(b.tensor, b.kind)
+    for store, _, _ in work:
+        for tile in store.tiles():
+            for a, b in tile.terms:
+                shadows.of(a)
+                shadows.of(b)
+
+    def compute(item: tuple[Store, int, int]) -> Callable[[], None]:
+        store, place, _ = item
+        values, known = computed(store, place, shadows)
+        if store.atomic:
+            return lambda: commit(store, place, values, known)
+        commit(store, place, values, known)
+        return lambda: None
+
     with (
         threadpool_limits(limits=1, user_api="blas"),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        for _ in pool.map(lambda item: perform(item[0], item[1], shadows), work):
-            pass
+        for finish in pool.map(compute, sorted(work, key=lambda item: item[2])):
+            finish()
