@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cubecore.tiling.export import load_tiling
     from cubecore.tiling.mx import MxTypePara
     from cubecore.tiling.problem import Problem
+    from cubecore.tiling.setters import BatchMatmulTiling, MatmulApiTiling, MultiCoreMatmulTiling
     from cubecore.tiling.struct import TCubeTiling
     from cubecore.workflows.check import check
     from cubecore.workflows.compare import compare
@@ -29,6 +30,9 @@ _HOMES = {
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
     "load_tiling": "cubecore.tiling.export",
+    "BatchMatmulTiling": "cubecore.tiling.setters",
+    "MatmulApiTiling": "cubecore.tiling.setters",
+    "MultiCoreMatmulTiling": "cubecore.tiling.setters",
     "MxTypePara": "cubecore.tiling.mx",
     "Problem": "cubecore.tiling.problem",
     "TCubeTiling": "cubecore.tiling.struct",
@@ -41,7 +45,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "BatchMatmulTiling",
     "CubecoreError",
+    "MatmulApiTiling",
+    "MultiCoreMatmulTiling",
     "MxTypePara",
     "NoLegalTilingError",
     "Problem",

@@ -280,10 +280,6 @@ def test_a_and_b_may_differ_along_k():
 
 UNPLANNABLE = [
     ({"kb": 9}, "kb must equal k = 1024 for planning, got 9; cubecore does not plan it yet"),
-    (
-        {"a": "float8_e5m2", "scale_a": "float8_e8m0fnu"},
-        "scale_a must be null for planning, got float8_e8m0fnu",
-    ),
     ({"hf32": True}, "hf32 must be false without float32 inputs, got true"),
     (
         {"a": "int4", "trans_a": True},

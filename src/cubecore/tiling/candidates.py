@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.tiling.rule_model import Case
+from cubecore.tiling.wanted import NOTHING, Wanted
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Ints = NDArray[np.int64]
@@ -66,16 +67,19 @@ def concatenate(parts: list[Columns]) -> Columns:
     )
 
 
-def core_splits(case: Case, cores: int) -> Columns:
+def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
     """Return every grid of at most `cores` equal shares of M and N (and K, if it may be split).
 
     A share is the axis divided by a count, rounded up to the fractal and never beyond the axis, so
-    the last cores of an axis may be ragged.
+    the last cores of an axis may be ragged; or what is asked for.
     """
     p = case.problem
     m = _shares(p.m, cores, _alignments(case.row_align, nz=p.format_a == "NZ"))
     n = _shares(p.n, cores, _alignments(case.column_align, nz=p.format_b == "NZ"))
     k = _shares(p.k, cores if p.split_k else 1, {case.k_align * case.a.nz_fractals, FRACTAL_ROWS})
+    m = wanted.shares("singleCoreM", p.m, m)
+    n = wanted.shares("singleCoreN", p.n, n)
+    k = wanted.shares("singleCoreK", p.k, k)
     blocks = [ceil_div(extent, share) for extent, share in ((p.m, m), (p.n, n), (p.k, k))]
     grid = blocks[0][:, None, None] * blocks[1][:, None] * blocks[2]
     i, j, h = np.nonzero(grid <= cores)
@@ -120,23 +124,26 @@ def block_sizes(extent: int) -> Ints:
     return np.unique(align_up(ceil_div(extent, tiles), FRACTAL_ROWS))
 
 
-def base_blocks(case: Case, splits: Columns) -> Columns:
+def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Columns:
     """Return the base blocks of every split: baseM, baseN, baseK and the L0 double buffers.
 
     baseK is the largest that L0A and L0B hold with one or two buffers, balanced over its steps.
     With two, also the largest power of two times its alignment and, where K is short enough for the
-    first step to matter, two, four or eight times as many steps.
+    first step to matter, two, four or eight times as many steps. What is asked for comes first.
     """
-    m_sizes = {int(m): block_sizes(int(m)) for m in np.unique(splits.singleCoreM)}
-    n_sizes = {int(n): block_sizes(int(n)) for n in np.unique(splits.singleCoreN)}
+    m_sizes, n_sizes = (
+        {int(x): wanted.blocks(f"base{axis}", block_sizes(int(x))) for x in np.unique(shares)}
+        for axis, shares in (("M", splits.singleCoreM), ("N", splits.singleCoreN))
+    )
     limit = case.chip.l0c_bytes // case.accumulator.size_bytes
     limit = max(limit, FRACTAL_ROWS**2)  # a smaller L0C is for its rule to refuse
     split, base_m, base_n = [], [], []
     for row, (m, n) in enumerate(zip(splits.singleCoreM, splits.singleCoreN, strict=True)):
         rows, columns = m_sizes[int(m)], n_sizes[int(n)]
         area = rows[:, None] * columns[None, :]
-        least = limit // 8 if min(m, n) > LONG_AXIS else 0
-        i, j = np.nonzero((area <= limit) & (area >= least))
+        least = limit // 8 if min(m, n) > LONG_AXIS and not wanted.fields else 0
+        fits = (area <= limit) & (area >= least)
+        i, j = np.nonzero(fits if fits.any() or not wanted.fields else area > 0)
         split.append(np.full(len(i), row))
         base_m.append(rows[i])
         base_n.append(columns[j])
@@ -148,13 +155,17 @@ def base_blocks(case: Case, splits: Columns) -> Columns:
         part
         for db_l0c in (1, 2)
         for db_l0 in (2, 1)
-        for part in _with_base_k(case, pairs, db_l0c, db_l0)
+        for part in _with_base_k(case, pairs, (db_l0c, db_l0), wanted)
     ]
     return concatenate(parts)
 
 
-def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Columns]:
-    step = max(case.k_align, FRACTAL_ROWS)
+def _with_base_k(
+    case: Case, pairs: Columns, buffers: tuple[int, int], wanted: Wanted
+) -> list[Columns]:
+    """Return the pairs with each of their baseK; `buffers` are those of L0C and of L0A and L0B."""
+    db_l0c, db_l0 = buffers
+    step = case.base_k_multiple
     k = pairs.singleCoreK
     rows = case.a.bytes_of(align_up(pairs.baseM, case.row_align) * db_l0 * step)
     columns = case.b.bytes_of(align_up(pairs.baseN, case.column_align) * db_l0 * step)
@@ -166,14 +177,15 @@ def _with_base_k(case: Case, pairs: Columns, db_l0c: int, db_l0: int) -> list[Co
     lengths = [ceil_div(pieces, fewest)]
     if db_l0 == 2:
         lengths.append(2 ** np.floor(np.log2(largest)).astype(np.int64))
-    if db_l0 == 2 and pieces.min() <= SHORT_K:
+    if db_l0 == 2 and len(pairs) and pieces.min() <= SHORT_K:
         lengths += [ceil_div(pieces, np.minimum(fewest * more, pieces)) for more in (2, 4, 8)]
     full = np.full(len(pairs), 1)
     shared = pairs.with_fields(dbL0A=full * db_l0, dbL0B=full * db_l0, dbL0C=full * db_l0c)
     made: list[Columns] = []
-    for index, length in enumerate(lengths):
-        new = np.logical_and.reduce([length != earlier for earlier in lengths[:index]])
-        with_k = shared.with_fields(baseK=length * step)
+    values = [wanted.clipped("baseK", length * step, step) for length in lengths]
+    for index, value in enumerate(values):
+        new = np.logical_and.reduce([value != earlier for earlier in values[:index]])
+        with_k = shared.with_fields(baseK=value)
         made.append(with_k if index == 0 else with_k.take(np.asarray(new)))
     return made
 

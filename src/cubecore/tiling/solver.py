@@ -25,6 +25,8 @@ from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.rules_ub import derived_fields
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
+from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Wanted
+from cubecore.units import plural
 
 BLOCKS_EXPANDED = 16
 BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
@@ -82,10 +84,11 @@ class Solution:
         return self.best.predicted.cycles / self.lower_bound
 
 
-def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
+def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING) -> Solution:
     """Return the best tiling for `problem` on `chip` and up to `count` alternatives.
 
-    The same request gives the same answer: ties in predicted cycles have an order.
+    The same request gives the same answer: ties in predicted cycles have an order. `wanted` narrows
+    fields; the lower bound is that of the product without it.
 
     Raises:
         RequestError: the chip cannot multiply the problem's types, or cubecore cannot plan it yet.
@@ -96,19 +99,25 @@ def solve(problem: Problem, chip: Chip, count: int = 5) -> Solution:
     chip = planned_chip(chip)
     case = Case(None, problem, chip)
     excluded: Counter[str] = Counter()
-    splits = best_splits(case, core_splits(case, problem.core_count(chip)))
-    blocks = base_blocks(case, splits)
+    splits = core_splits(case, problem.core_count(chip), wanted)
+    splits = splits.take(wanted.of((*SHARED_AXES, "usedCoreNum")).mask(splits))
+    if len(splits) == 0:
+        raise _no_tiling(case, excluded, wanted)
+    blocks = base_blocks(case, best_splits(case, splits), wanted)
+    blocks = blocks.take(wanted.mask(blocks))
+    if len(blocks) == 0:
+        raise _no_tiling(case, excluded, wanted)
     fits, by_rule = legal_mask(_derived(case, blocks.with_fields(**_LEAST_STAY)), problem, chip)
     excluded.update(by_rule)
     if not fits.any():
-        raise _no_tiling(case, excluded)
+        raise _no_tiling(case, excluded, wanted)
     blocks = blocks.take(fits)
     blocks = blocks.take(promising_blocks(case, blocks))
-    rough = _judge(case, blocks, excluded, thorough=False)
+    rough = _judge(case, blocks, excluded, thorough=False, wanted=wanted)
     if len(rough.tilings) == 0:
-        raise _no_tiling(case, excluded)
+        raise _no_tiling(case, excluded, wanted)
     blocks = blocks.take(rough.block[_first_of_each(rough, rough.block, BLOCKS_EXPANDED)])
-    fine = _judge(case, blocks, excluded, thorough=True)
+    fine = _judge(case, blocks, excluded, thorough=True, wanted=wanted)
     group = _groups(blocks, ("singleCoreM", "singleCoreN", "baseM", "baseN"))[fine.block]
     picked = _first_of_each(fine, group, count + 1)
     ranked = [_ranked(fine.tilings, row, case) for row in picked]
@@ -182,30 +191,40 @@ class Judged:
     block: NDArray[Any]
 
 
-def _judge(case: Case, blocks: Columns, excluded: Counter[str], *, thorough: bool) -> Judged:
+def _judge(
+    case: Case, blocks: Columns, excluded: Counter[str], *, thorough: bool, wanted: Wanted
+) -> Judged:
     """Return the legal tilings over `blocks` and their cost."""
     a, b = stays(case, blocks, thorough=thorough)
     shape = (len(blocks), a.step.shape[1], b.step.shape[1])
     stay_fields = _stay_fields(a, b)
     spread = {n: x[:, None, None] for n, x in blocks.fields.items() if isinstance(x, np.ndarray)}
-    mask = _holds(case, Columns(blocks.fields | spread | stay_fields), _L1_RULES, excluded, shape)
+    spread_out = _derived(case, Columns(blocks.fields | spread | stay_fields))
+    mask = _holds(case, spread_out, _L1_RULES, excluded, shape)
     mask &= a.useful[:, :, None] & b.useful[:, None, :]
     rows, i, j = np.nonzero(mask)
     chosen = {n: np.broadcast_to(x, shape)[rows, i, j] for n, x in stay_fields.items()}
-    m_first = blocks.take(rows).with_fields(**chosen, iterateOrder=np.zeros_like(rows))
-    turns = np.nonzero(
-        (m_first.singleCoreM > m_first.baseM) & (m_first.singleCoreN > m_first.baseN)
-    )
-    n_first = m_first.take(turns[0]).with_fields(iterateOrder=np.ones_like(turns[0]))
-    tilings, block = concatenate([m_first, n_first]), np.concatenate([rows, rows[turns[0]]])
+    tilings, block = _ordered(blocks.take(rows).with_fields(**chosen), rows, wanted)
     if len(block) == 0:
         return Judged(tilings, np.zeros(0), block)
     tilings = _derived(case, tilings)
     mask, by_rule = legal_mask(tilings, case.problem, case.chip)
     excluded.update(by_rule)
+    mask &= wanted.mask(tilings)
     if not mask.all():
         tilings, block = tilings.take(mask), block[mask]
     return Judged(tilings, np.ceil(cost(tilings, case.problem, case.chip).total), block)
+
+
+def _ordered(rows: Columns, block: NDArray[Any], wanted: Wanted) -> tuple[Columns, NDArray[Any]]:
+    """Return the rows M first and, where it makes a difference, N first; or as asked."""
+    limits = wanted.fields.get("iterateOrder")
+    if limits is not None and limits.only is not None:
+        return rows.with_fields(iterateOrder=np.full(len(block), limits.only)), block
+    m_first = rows.with_fields(iterateOrder=np.zeros_like(block))
+    turns = np.nonzero((rows.singleCoreM > rows.baseM) & (rows.singleCoreN > rows.baseN))[0]
+    n_first = rows.take(turns).with_fields(iterateOrder=np.ones_like(turns))
+    return concatenate([m_first, n_first]), np.concatenate([block, block[turns]])
 
 
 def _stay_fields(a: Stay, b: Stay) -> dict[str, Any]:
@@ -245,15 +264,14 @@ def _ranked(columns: Columns, row: int, case: Case) -> Ranked:
     return Ranked(tiling, predict(tiling, case.problem, case.chip))
 
 
-def _no_tiling(case: Case, excluded: Counter[str]) -> NoLegalTilingError:
-    worst, count = excluded.most_common(1)[0]
+def _no_tiling(case: Case, excluded: Counter[str], wanted: Wanted) -> NoLegalTilingError:
+    """Return the error that names what was asked for and the rule that excluded the most."""
     problem, chip = case.problem, case.chip
-    return NoLegalTilingError(
-        [
-            Violation(
-                f"{problem.m} x {problem.n} x {problem.k} on {chip.name}",
-                "have a tiling that satisfies every rule",
-                f"none: {worst} ({rule_named(worst).title}) excluded {count} candidates",
-            )
-        ]
-    )
+    asked = f" with {wanted}" if wanted.fields else ""
+    need = f"have a tiling{asked} that satisfies every rule"
+    found = f"none on {plural(problem.core_count(chip), 'core')}"
+    if excluded:
+        worst, count = excluded.most_common(1)[0]
+        found = f"none: {worst} ({rule_named(worst).title}) excluded {count} candidates"
+    subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+    return NoLegalTilingError([Violation(subject, need, found)])

@@ -134,8 +134,6 @@ def _unplannable(problem: Problem) -> Iterator[Violation]:
     later = "cubecore does not plan it yet"
     if problem.kb not in {None, problem.k}:
         yield Violation("kb", f"equal k = {problem.k} for planning", str(problem.kb), later)
-    if problem.mx:
-        yield Violation("scale_a", "be null for planning", str(problem.scale_a), later)
     for x in "abc":
         value = getattr(problem, f"pos_{x}")
         if value != "GM":
