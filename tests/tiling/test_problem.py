@@ -323,3 +323,30 @@ def test_problems_are_frozen():
 
 def test_the_chip_record_is_the_catalogues():
     assert problem().chip_record is B3
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (
+            {"unit_flag": True},
+            "unit_flag must be false on Ascend310P3 (seed 002, table 3: Atlas A2 and A3 have it), "
+            "got true",
+        ),
+        (
+            {"template": "IBSHARE"},
+            "template must be NORM or MDL on Ascend310P3 (vendor's GetIBShareNormConfig, table of "
+            "products), got IBSHARE",
+        ),
+        (
+            {"hf32": True},
+            "hf32 must be false on Ascend310P3 (seed 002, table 4: no float32), got true",
+        ),
+    ],
+)
+def test_a_chip_without_the_option_says_where_that_stands(keys, line):
+    with pytest.raises(RequestError) as refused:
+        validate(problem(**keys), chip("Ascend310P3"))
+    assert str(refused.value) == line
+    for soc in ("Ascend910B3", "Ascend950PR_9589"):
+        validate(problem(a="float32", **keys), chip(soc))

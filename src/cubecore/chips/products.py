@@ -73,6 +73,10 @@ EARLIER_COMBINATIONS = _EARLIER
 
 UNIT_FLAG_ARCHS = ("2201",)
 """Architectures whose `mad` has a unit flag (seed 002, table 3: Atlas A2 and A3, no other)."""
+MATMUL_UNIT_FLAG_ARCHS = (*UNIT_FLAG_ARCHS, "3510")
+"""Architectures where the Matmul templates can use it (asc-devkit, matmul_high_performance)."""
+IBSHARE_ARCHS = ("2201", "3510")
+"""Architectures with the template IBShare (vendor's GetIBShareNormConfig: A2, A3, Atlas 350)."""
 BIAS_TABLE_SOURCE_ARCHS = ("2201",)
 """Architectures where cmatrixSource may be true (seed 002, table 3; on Kirin it is false only)."""
 

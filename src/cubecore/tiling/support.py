@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from cubecore.chips import Chip
 from cubecore.chips.products import (
     FIXPIPE_ROWS,
+    IBSHARE_ARCHS,
+    MATMUL_UNIT_FLAG_ARCHS,
     FixpipeRow,
     combination,
     combinations,
@@ -26,7 +28,7 @@ def validate(problem: Problem, chip: Chip) -> None:
         RequestError: every violation: the pair of inputs, the output, the bias, the launch. Each
             names the seed's table.
     """
-    violations = list(_type_violations(problem, chip))
+    violations = [*_type_violations(problem, chip), *_feature_violations(problem, chip)]
     try:
         problem.core_limit(chip)
     except RequestError as error:
@@ -51,6 +53,19 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
         kinds = " or ".join(row.bias_inputs)
         need = f"be {kinds}" if kinds else "be absent"
         yield Violation("bias", f"{need} for {row.a} by {row.b} ({row.bias_source})", problem.bias)
+
+
+def _feature_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
+    """Yield the options that the chip has not."""
+    if problem.unit_flag and chip.arch not in MATMUL_UNIT_FLAG_ARCHS:
+        need = f"be false on {chip.name} (seed 002, table 3: Atlas A2 and A3 have it)"
+        yield Violation("unit_flag", need, "true")
+    if problem.template == "IBSHARE" and chip.arch not in IBSHARE_ARCHS:
+        need = f"be NORM or MDL on {chip.name} (vendor's GetIBShareNormConfig, table of products)"
+        yield Violation("template", need, "IBSHARE")
+    if problem.hf32 and chip.hf32_speedup is None:
+        need = f"be false on {chip.name} (seed 002, table 4: no float32)"
+        yield Violation("hf32", need, "true")
 
 
 def _epilogue_violations(problem: Problem) -> Iterator[Violation]:
