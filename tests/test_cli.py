@@ -1,5 +1,6 @@
 """The command line: what each command prints, and what it says to a bad request."""
 
+import json
 import os
 import shutil
 import signal
@@ -453,3 +454,28 @@ def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err.strip()) == (130, "", "")
     assert names_in(folder) == []
+
+
+# --- checks
+
+
+def test_checks_are_words():
+    assert_refused(
+        cli("run", *PROBLEM, "--checks", "memcheck,racechek"),
+        "a check must be memcheck, initcheck, racecheck, synccheck, all or none, "
+        "got 'racechek'; did you mean racecheck?",
+    )
+    for words in ("none", "racecheck", "memcheck,synccheck"):
+        assert cli("run", *PROBLEM, "--checks", words, "--json").json["verified"]
+
+
+def test_findings_go_to_a_sarif_file(tmp_path):
+    path = tmp_path / "findings.sarif"
+    assert cli("run", *PROBLEM, "--sarif", str(path)).code == DONE
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["runs"][0]["results"] == []
+    nowhere = tmp_path / "no" / "f.sarif"
+    assert_refused(
+        cli("run", *PROBLEM, "--sarif", nowhere),
+        f"--sarif {nowhere} must be a file that can be written, got No such file or directory",
+    )

@@ -162,6 +162,27 @@ def instructions_page() -> str:
     return "\n".join(lines)
 
 
+@document("findings.md")
+def findings_page() -> str:
+    """Every kind of finding that `run` reports."""
+    from cubecore.machine.findings import CHECKS, KINDS
+
+    lines = [
+        "# Findings",
+        "",
+        "What `cubecore run` finds wrong with a kernel, by check. `--checks` switches checks off, "
+        "`--sarif` writes the findings for editors.",
+    ]
+    for check in CHECKS:
+        lines += ["", f"## {check}", "", "| id | what it says | msSanitizer |", "|---|---|---|"]
+        lines += [
+            f"| `{name}` | {kind.text} | {kind.vendor} |"
+            for name, kind in KINDS.items()
+            if kind.check == check
+        ]
+    return "\n".join(lines) + "\n"
+
+
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""

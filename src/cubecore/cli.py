@@ -94,6 +94,12 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
 @click.option("--out", help=".npy file for C")
 @click.option("--engine", type=Word(["fast", "reference"]), default="fast")
+@click.option(
+    "--checks",
+    default="all",
+    help="memcheck,initcheck,racecheck,synccheck or some of them; all; none",
+)
+@click.option("--sarif", help="SARIF file of the findings")
 @common_options
 def run(
     tiling: str | None,
@@ -103,9 +109,12 @@ def run(
     scale_file: str | None,
     out: str | None,
     engine: str,
+    checks: str,
+    sarif: str | None,
     **options: Any,
 ) -> int:
     """Execute the kernel instruction by instruction and verify its result."""
+    from cubecore.reports.files import RunFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import run_text
     from cubecore.tiling.export import load_tiling
@@ -114,11 +123,13 @@ def run(
 
     keys, settings, as_json = split_options(options)
     given = None if tiling is None else load_tiling(tiling)
-    files = OperandFiles(a_file, b_file, bias_file, scale_file)
+    keys |= {"engine": engine, "checks": checks}
+    operands = OperandFiles(a_file, b_file, bias_file, scale_file)
+    files = RunFiles(sarif)
+    files.require_writable()
     with working("executing and verifying"):
-        answer = make_run(
-            tiling=given, operands=files, out=out, engine=engine, settings=settings, **keys
-        )
+        answer = make_run(tiling=given, operands=operands, out=out, settings=settings, **keys)
+        files.write(answer)
     show(answer, as_json, run_text)
     return DONE if answer.verified else FOUND
 

@@ -12,6 +12,7 @@ from cubecore.isa import instruction_named, instructions
 from cubecore.isa.check import template_violations
 from cubecore.isa.program import Issue, Program
 from cubecore.isa.spec import Instruction, Mem, spelled
+from cubecore.isa.sync import Sync
 from cubecore.isa.vector.mask import SetVectorMask
 from isa import fixpipe_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
@@ -254,6 +255,11 @@ def test_no_row_is_left_over():
     assert (rows | set(WORDS) | set(TYPES)) <= declared
 
 
+def kind_of(name):
+    """Return the id of a finding about an instruction's parameters."""
+    return "flag-parameter" if issubclass(instructions()[name], Sync) else "parameter"
+
+
 NUMBERS = [(name, field) for name, row in RANGES.items() for field in row]
 
 
@@ -265,7 +271,7 @@ def test_numbers_out_of_range(name, field):
         message = f"{name}.{field} must be in [{low}, {high}], got {value}"
         assert violations(template) == [message]
         if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
-            assert execute(template).messages == [f"parameter: {message}"]
+            assert execute(template).messages == [f"{kind_of(name)}: {message}"]
     for value in (False, True) if (low, high) == BIT else (low, high):
         messages = violations(example(name, **{field: value}))
         assert not [m for m in messages if " must be in [" in m], messages
@@ -285,7 +291,9 @@ def test_cross_core_numbers_out_of_range_are_findings(name, field, value):
     bench.core.record(example(name, **{field: value}), (), HERE)
     bench.core.flush()
     low, high = RANGES[name][field]
-    assert bench.messages == [f"parameter: {name}.{field} must be in [{low}, {high}], got {value}"]
+    assert bench.messages == [
+        f"{kind_of(name)}: {name}.{field} must be in [{low}, {high}], got {value}"
+    ]
 
 
 @pytest.mark.parametrize(("name", "field"), WORDS)
@@ -295,7 +303,7 @@ def test_words_that_are_none_of_its_options(name, field):
     message = f"{name}.{field} must be one of {options}, got 'MTE9'"
     assert violations(template) == [message]
     if name != "ffts_cross_core_sync":
-        assert execute(template).messages == [f"parameter: {message}"]
+        assert execute(template).messages == [f"{kind_of(name)}: {message}"]
 
 
 @pytest.mark.parametrize(("name", "field"), TYPES)
@@ -304,7 +312,7 @@ def test_types_that_it_does_not_take(name, field):
     allowed = ", ".join(TYPES[name, field])
     message = f"{name}.{field} must be one of {allowed}, got int64"
     assert violations(template) == [message]
-    assert execute(template).messages == [f"parameter: {message}"]
+    assert execute(template).messages == [f"{kind_of(name)}: {message}"]
 
 
 def test_two_broken_ranges_are_both_found():

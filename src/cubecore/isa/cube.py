@@ -108,6 +108,11 @@ class CopyCbufToBt(Instruction):
         return Cost(math.ceil(costs.l1_to_bt_cycles(chip, size)))
 
 
+_HANDS_OVER = 3
+DEPENDENT_MAD_FRACTALS = 10
+"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
+
+
 @instruction(
     "mad",
     Pipe.M,
@@ -201,6 +206,22 @@ class Mad(Instruction):
         if not self.takes_registers or registers.hf32 == "off":
             return self
         return replace(self, hf32=registers.hf32)
+
+    @property
+    def shares_units(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag != 0
+
+    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
+        """A large tile takes the Cube so long that the next product finds it complete.
+
+        A fractal that was handed over comes back from fixpipe before it is written again.
+        """
+        if isinstance(earlier, Mad) and mem is Mem.L0C:
+            fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
+            handed_over = earlier.unit_flag == _HANDS_OVER and self.shares_units
+            return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over
+        return super().keeps_behind(earlier, mem)
 
     @property
     def a_row_fractals(self) -> int:

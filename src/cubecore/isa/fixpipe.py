@@ -76,6 +76,11 @@ class _Fixpipe(Instruction):
     scales_at: int | None = taken("where in the Fixpipe buffer the scales are, from set_fpc")
 
     @property
+    def shares_units(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag != 0
+
+    @property
     def row(self) -> FixpipeRow | None:
         """What the mode does to the source's type; None if it does not take it."""
         return fixpipe_row(self.quant_pre, self.src_type.name)

@@ -261,6 +261,18 @@ class Instruction:
         """Return what the scalar unit reads; floats as their bits."""
         raise NotImplementedError(f"{self.name} gives the scalar unit nothing")
 
+    @property
+    def shares_units(self) -> bool:
+        """Whether it waits for the flags that L0C has for each 512 B (the unit flag)."""
+        return False
+
+    def keeps_behind(self, earlier: "Instruction", mem: Mem) -> bool:
+        """Whether the hardware keeps its accesses to `mem` behind those of an earlier instruction.
+
+        Flags and barriers are not meant; what they order is known without asking.
+        """
+        return mem is Mem.L0C and self.shares_units and earlier.shares_units
+
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Return what this template breaks beyond the ranges of its parameters."""
         return []

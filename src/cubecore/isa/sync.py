@@ -13,6 +13,21 @@ CROSS_CORE_FLAGS = 16
 """Flag ids between cores."""
 CROSS_CORE_LIMIT = 15
 """Largest value of a flag's counter between cores."""
+AIC_PIPES = ("M", "MTE1", "MTE2", "MTE3", "FIX")
+"""Pipes of an AIC that flags connect; its scalar unit takes no part in flags."""
+AIV_PIPES = ("S", "V", "MTE2", "MTE3")
+"""Pipes of an AIV that flags connect."""
+_ABSENT = {("M", "MTE3"), ("MTE3", "M")}
+
+
+def pairs(*, aic: bool) -> frozenset[tuple[str, str]]:
+    """Return the (source, destination) pairs of pipes that a flag can connect on an AIC or an AIV.
+
+    asc-devkit, pipe synchronisation within a core, tables 2 and 3 (2201): every ordered pair of
+    the part's pipes but M and MTE3. Pairs that the tables call possible but of no use are in.
+    """
+    pipes = AIC_PIPES if aic else AIV_PIPES
+    return frozenset((a, b) for a in pipes for b in pipes if a != b) - _ABSENT
 
 
 class Sync(Instruction):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cubecore.isa.cube import Mad
+from cubecore.isa.cube import DEPENDENT_MAD_FRACTALS, Mad
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.sync import PipeBarrier, SetFlag
 from cubecore.isa.system import ScalarWork
@@ -25,8 +25,6 @@ from cubecore.units import (
 if TYPE_CHECKING:
     from cubecore.kernels.matmul import MatmulPlan
 
-_DEPENDENT_MAD_FRACTALS = 10
-"""Accumulating Mmads of fewer 16 x 16 fractals need a barrier between them (isa_semantics 3.4)."""
 _L0B_EVENT = 2
 """First event id of L0B's buffers; L0A's start at 0."""
 
@@ -260,7 +258,7 @@ class BlockTree:
             if first and self.bias is not None and self.plan.tiling.iterateOrder == 1:
                 self.bias.used()  # no other tile reads this bias
         fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
-        if self.k_blocks > 1 and fractals < _DEPENDENT_MAD_FRACTALS:
+        if self.k_blocks > 1 and fractals < DEPENDENT_MAD_FRACTALS:
             b.issue(PipeBarrier(on="M"))
 
     def _lasts(self, k_block: Expr) -> Iterator[bool]:

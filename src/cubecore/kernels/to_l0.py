@@ -12,6 +12,7 @@ from cubecore.isa.moves import (
     LoadCbufToCbTranspose,
 )
 from cubecore.isa.spec import Instruction
+from cubecore.isa.sync import PipeBarrier
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.loads import vector_at
 from cubecore.kernels.operand import OperandPlan, Tile
@@ -87,11 +88,19 @@ class Mover:
             dst_frac_gap=second - 1 if along * across > 1 else 0,
         )
         # B with a part-used last square: walking K outermost lets the next row of fractals
-        # overwrite what the unused part left behind.
-        along_r = squares_k <= r or (not plan.is_a and fractals_r % along != 0)
+        # overwrite what the unused part left behind, once that is complete.
+        overlapping = not plan.is_a and fractals_r % along != 0
+        along_r = squares_k <= r or overlapping
         grids: tuple[_Grid, _Grid] = ((r, strides[0], to_r), (squares_k, strides[1], to_k))
         square_bytes = int(plan.dtype.bytes_of(edge * edge))
-        self._nest(template, grids if along_r else grids[::-1], slot, start, square_bytes)
+        self._nest(
+            template,
+            grids if along_r else grids[::-1],
+            slot,
+            start,
+            square_bytes,
+            apart=not overlapping,
+        )
 
     def _nest(
         self,
@@ -100,8 +109,13 @@ class Mover:
         slot: Expr,
         start: Expr,
         unit_bytes: int,
+        *,
+        apart: bool = True,
     ) -> None:
-        """Repeat along the first grid within one instruction, along the second in a loop."""
+        """Repeat along the first grid within one instruction, along the second in a loop.
+
+        Instructions that do not write apart from each other run one after the other.
+        """
         (count, step, to), (outer, outer_step, outer_to) = grids
         with self.builder.loop("part", outer) as i:
             self.builder.issue(
@@ -109,3 +123,5 @@ class Mover:
                 slot + i * (outer_to * FRACTAL_BYTES),
                 start + i * (outer_step * unit_bytes),
             )
+            if not apart:
+                self.builder.issue(PipeBarrier(on="MTE1"))

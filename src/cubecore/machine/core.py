@@ -11,9 +11,12 @@ from cubecore.isa.check import memory_bytes, template_violations
 from cubecore.isa.program import Issue, LoadScalar, Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
-from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.machine.races import CoreWatch
+from cubecore.machine.shadow import ScalarLoad, Touch
+from cubecore.machine.topology import CoreId
 
 AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 AIV_MEMORIES = (Mem.UB,)
@@ -21,23 +24,7 @@ FLUSH_AFTER = 8192
 """Issues that a core records before it executes them."""
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class CoreId:
-    """A core and its part: sub 0 is the AIC, 1 and 2 its AIVs."""
-
-    core: int
-    sub: int = 0
-
-    @property
-    def is_aic(self) -> bool:
-        """Whether it is the Cube part."""
-        return self.sub == 0
-
-    def __str__(self) -> str:
-        """Return ``core 3 AIC`` or ``core 3 AIV1``."""
-        return f"core {self.core} " + ("AIC" if self.is_aic else f"AIV{self.sub - 1}")
-
-
+_SCALAR_LOAD = ScalarLoad()
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
@@ -47,7 +34,7 @@ class Core:
 
     The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in
     program order, at the latest when the core needs a value, signals or waits for another core,
-    or ends.
+    or ends. `watch` is told of every instruction that is made.
     """
 
     id: CoreId
@@ -57,6 +44,7 @@ class Core:
     execute: Callable[["Core", Recorded], None]
     signal: Callable[["Core", FftsCrossCoreSync, Location], None]
     wait: Callable[["Core", WaitFlagDev], None]
+    watch: CoreWatch | None = None
     registers: Registers = field(default_factory=Registers)
     memories: dict[Mem, Buffer] = field(default_factory=dict)
     pending: list[Recorded] = field(default_factory=list)
@@ -78,7 +66,11 @@ class Core:
             if self.allows(template, where):
                 if isinstance(template, WaitFlagDev):
                     self.wait(self, template)
+                    if self.watch is not None:
+                        self.watch.heard(template.flag_id)
                 else:
+                    if self.watch is not None:
+                        self.watch.signal(template, where)
                     self.signal(self, template, where)
         else:
             self.pending.append((template, addresses, where))
@@ -96,8 +88,9 @@ class Core:
         self, violations: Sequence[Violation], template: Instruction, where: Location
     ) -> bool:
         """Log violations; return whether there were none."""
+        kind = "flag-parameter" if isinstance(template, Sync) else "parameter"
         for violation in violations:
-            finding = Finding("parameter", str(violation), template.name, where, str(self.id))
+            finding = Finding(kind, str(violation), template.name, where, str(self.id))
             self.log.add(finding, violation.subject)
         return not violations
 
@@ -140,6 +133,9 @@ class Core:
             self._log_scalar(
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )
+        if self.watch is not None:
+            touch = Touch(_SCALAR_LOAD, load.target.name, load.mem, True, False, load.location)
+            self.watch.scalar_read(touch, address, address + size)
         value = buffer.read(local, zero, load.element)
         bits = value.view(f"u{size}")
         return int(value[0]) if load.element.kind != "float" else int(bits[0])

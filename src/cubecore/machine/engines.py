@@ -8,25 +8,34 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
-from cubecore.isa.launch import CoreProgram, Launch
+from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
 from cubecore.machine import fast
-from cubecore.machine.core import Core, CoreId
+from cubecore.machine.core import Core
+from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.products import IrregularError
+from cubecore.machine.races import Sanitizer
 from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.shadows import Shadows
 from cubecore.machine.stores import Store, commit, computed
+from cubecore.machine.topology import CoreId
+from cubecore.machine.treewatch import TreeWatch
 
 ENGINES = ("fast", "reference")
 
 
 def run_launch(
-    launch: Launch, chip: Chip, gm: GlobalMemory, bases: Mapping[str, int], engine: str = "fast"
+    launch: Launch,
+    chip: Chip,
+    gm: GlobalMemory,
+    bases: Mapping[str, int],
+    engine: str = "fast",
+    checks: frozenset[str] = frozenset(CHECKS),
 ) -> tuple[Outcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
-    The fast engine falls back to the reference engine for all cores as soon as one group of them is
-    not proven; nothing has been written by then.
+    `checks` are those that are on. The fast engine falls back to the reference engine for all cores
+    as soon as one group of them is not proven; nothing has been written by then.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(engine))
@@ -36,11 +45,28 @@ def run_launch(
         except IrregularError:
             pass
         else:
+            findings = _watch(launch, gm, [prover.group for prover in proven], checks)
             _perform(proven)
             issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
-            return Outcome((), issued), "fast"
+            return Outcome(findings, issued), "fast"
     tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
-    return run(chip, gm, tasks), "reference"
+    return run(chip, gm, tasks, checks=checks), "reference"
+
+
+def _watch(
+    launch: Launch, gm: GlobalMemory, groups: Sequence[CoreGroup], checks: frozenset[str]
+) -> tuple[Finding, ...]:
+    """Return what racecheck and synccheck find in proven groups, each walked once."""
+    if not checks & {RACECHECK, SYNCCHECK}:
+        return ()
+    log = FindingLog(checks)
+    sanitizer = Sanitizer(gm, log, [CoreId(core.core, core.sub) for core in launch.cores])
+    for group in groups:
+        log.weight = len(group.cores)
+        watch = TreeWatch(sanitizer, group)
+        group.program.run(watch, group.slots[0])
+        watch.finish()
+    return tuple(log)
 
 
 def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:

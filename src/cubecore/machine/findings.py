@@ -1,30 +1,118 @@
 """What a run reports: records, collected once each, with a count."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.program import Location
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"
+RACECHECK = "racecheck"
 SYNCCHECK = "synccheck"
+CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK)
+"""The checks; each can be switched off."""
 
-FINDING_IDS: dict[str, str] = {
-    "out-of-bounds": MEMCHECK,
-    "misaligned": MEMCHECK,
-    "capacity": MEMCHECK,
-    "parameter": MEMCHECK,
-    "overlap": MEMCHECK,
-    "uninitialised": INITCHECK,
-    "flag-overflow": SYNCCHECK,
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding: the check that it belongs to, what it says, and msSanitizer's words."""
+
+    check: str
+    text: str
+    vendor: str = ""
+
+
+KINDS: dict[str, Kind] = {
+    "out-of-bounds": Kind(
+        MEMCHECK, "an access leaves its memory or its tensor", "illegal read, illegal write"
+    ),
+    "misaligned": Kind(MEMCHECK, "an address that the memory does not take", "misaligned access"),
+    "capacity": Kind(MEMCHECK, "an access reaches into bytes that the system keeps"),
+    "overlap": Kind(MEMCHECK, "operands share bytes that they must not share"),
+    "parameter": Kind(MEMCHECK, "a parameter, a type or a register that the instruction refuses"),
+    "uninitialised": Kind(
+        INITCHECK, "bytes are used that nobody has written", "uninitialized read"
+    ),
+    "race-raw": Kind(
+        RACECHECK, "a read may run before the write that it needs", "Potential RAW hazard detected"
+    ),
+    "race-war": Kind(
+        RACECHECK, "a write may run before an earlier read", "Potential WAR hazard detected"
+    ),
+    "race-waw": Kind(
+        RACECHECK, "two writes may run in either order", "Potential WAW hazard detected"
+    ),
+    "flag-unmet": Kind(SYNCCHECK, "a wait that no set_flag meets: the pipe stands still for ever"),
+    "flag-doubled": Kind(SYNCCHECK, "a flag is raised again before its wait has taken it"),
+    "flag-leaked": Kind(
+        SYNCCHECK,
+        "a flag or a counter is up at the end, and leaks into the next kernel",
+        "Unpaired set_flag instructions detected",
+    ),
+    "flag-late": Kind(SYNCCHECK, "a wait stands before its set_flag in program order"),
+    "flag-pair": Kind(SYNCCHECK, "two pipes that no flag of the AIC or AIV connects"),
+    "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
+    "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
+    "deadlock": Kind(SYNCCHECK, "waits go round in a circle"),
 }
+"""Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
+
+FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
+
+
+def checks_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the checks that `words` name; ``all`` and ``none`` are words too.
+
+    Raises:
+        RequestError: a word that names no check.
+    """
+    found: set[str] = set()
+    for word in words:
+        if word not in {*CHECKS, "all", "none"}:
+            need = f"be {', '.join(CHECKS)}, all or none"
+            raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
+        found |= set(CHECKS) if word == "all" else {word} - {"none"}
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One of the two accesses of a race: who touched which bytes [start, end) of a memory, how."""
+
+    how: str
+    instruction: str
+    operand: str
+    pipe: str
+    memory: str
+    start: int
+    end: int
+    core: str
+    location: Location
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the access as JSON."""
+        return {
+            "how": self.how,
+            "instruction": self.instruction,
+            "operand": self.operand,
+            "pipe": self.pipe,
+            "memory": self.memory,
+            "start": self.start,
+            "end": self.end,
+            "core": self.core,
+            "location": str(self.location),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a program: the first time it happened, and how often it did."""
+    """One thing that is wrong with a program: the first time it happened, and how often it did.
+
+    A race has its two accesses, the earlier in program order first.
+    """
 
     id: str
     message: str
@@ -32,6 +120,7 @@ class Finding:
     location: Location
     core: str
     count: int = 1
+    accesses: tuple[Access, ...] = ()
 
     @property
     def check(self) -> str:
@@ -43,30 +132,38 @@ class Finding:
         return {
             "id": self.id,
             "check": self.check,
+            "vendor_name": KINDS[self.id].vendor or None,
             "message": self.message,
             "instruction": self.instruction,
             "location": str(self.location),
             "core": self.core,
             "count": self.count,
+            "accesses": [access.to_json() for access in self.accesses],
         }
 
 
 @dataclass(slots=True)
 class FindingLog:
-    """Collects findings; one for each kind, instruction, operand and place."""
+    """Collects findings; one for each kind, instruction, operand and place.
 
+    Those of a check that is not in `checks` are dropped. Each counts `weight` times: as often as
+    there are cores that one stands for.
+    """
+
+    checks: frozenset[str] = frozenset(CHECKS)
+    weight: int = 1
     _first: dict[tuple[str, str, str, Location], Finding] = field(default_factory=dict)
     _count: dict[tuple[str, str, str, Location], int] = field(default_factory=dict)
 
     def add(self, finding: Finding, operand: str = "") -> None:
         """Count a finding; the first of its kind is the one that is shown."""
+        if finding.check not in self.checks:
+            return
         key = (finding.id, finding.instruction, operand, finding.location)
         self._first.setdefault(key, finding)
-        self._count[key] = self._count.get(key, 0) + 1
+        self._count[key] = self._count.get(key, 0) + self.weight
 
     def __iter__(self) -> Iterator[Finding]:
-        from dataclasses import replace
-
         for key, finding in self._first.items():
             yield replace(finding, count=self._count[key])
 

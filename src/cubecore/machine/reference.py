@@ -26,7 +26,8 @@ def execute(core: Core, recorded: Recorded) -> None:
     """
     template, addresses, where = recorded
     if isinstance(template, Sync):
-        core.allows(template, where)
+        if core.allows(template, where) and core.watch is not None:
+            core.watch.sync(template, where)
         return
     resolved = template.resolved(core.registers)
     if not core.allows(resolved, where):
@@ -61,6 +62,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         message = f"{resolved.name}.{to} must {wrong}"
         finding = Finding("overlap", message, resolved.name, where, str(core.id))
         core.log.add(finding, f"{to} {source}")
+    if core.watch is not None:
+        core.watch.touch(resolved, list(places.values()), where, core.registers)
     (_move if resolved.copies else _compute)(core, resolved, complete, where)
 
 

@@ -15,9 +15,11 @@ from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program import Location
 from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine import reference
-from cubecore.machine.core import Core, CoreId, Recorded
-from cubecore.machine.findings import Finding, FindingLog
+from cubecore.machine.core import Core, Recorded
+from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.races import Sanitizer
+from cubecore.machine.topology import CoreId, Topology
 
 Body = Callable[[Core], None]
 
@@ -34,35 +36,21 @@ class Task:
 class _CrossFlags:
     """The counters of every core's flags, and the signals that are not complete yet."""
 
-    cores: list[CoreId]
+    topology: Topology
     counters: dict[tuple[CoreId, int], int] = field(default_factory=dict)
     arrivals: dict[tuple[CoreId, int, int], int] = field(default_factory=dict)
-
-    def peers(self, core: CoreId, mode: int) -> list[CoreId]:
-        """Return the cores that must all signal before `mode`'s receivers are told."""
-        if mode == 0:
-            return [c for c in self.cores if c.is_aic == core.is_aic]
-        if mode == 1 or not core.is_aic:
-            return [c for c in self.cores if c.core == core.core and not c.is_aic]
-        return [core]
-
-    def receivers(self, core: CoreId, mode: int) -> list[CoreId]:
-        """Return the cores whose counters go up."""
-        if mode == 2:
-            return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
-        return self.peers(core, mode)
 
     def signal(self, core: CoreId, mode: int, flag: int) -> list[CoreId]:
         """Count a signal; return the cores whose counter passed the hardware's limit."""
         key = (core, mode, flag)
         self.arrivals[key] = self.arrivals.get(key, 0) + 1
-        peers = self.peers(core, mode)
+        peers = self.topology.peers(core, mode)
         if not all(self.arrivals.get((peer, mode, flag), 0) for peer in peers):
             return []
         for peer in peers:
             self.arrivals[peer, mode, flag] -= 1
         over = []
-        for receiver in self.receivers(core, mode):
+        for receiver in self.topology.receivers(core, mode):
             value = self.counters.get((receiver, flag), 0) + 1
             self.counters[receiver, flag] = value
             if value > CROSS_CORE_LIMIT:
@@ -90,14 +78,18 @@ def run(
     gm: GlobalMemory,
     tasks: Sequence[Task],
     execute: Callable[[Core, Recorded], None] = reference.execute,
+    checks: frozenset[str] | None = None,
 ) -> Outcome:
-    """Run every task to its end and return what was found.
+    """Run every task to its end and return what the `checks` found.
+
+    None: those that need no order. A piece of a program has no flags, so that racecheck and
+    synccheck would find every step of it.
 
     Raises:
         DeadlockError: every core that has not ended waits for another.
     """
-    log = FindingLog()
-    flags = _CrossFlags([task.id for task in tasks])
+    log = FindingLog(frozenset(CHECKS) if checks is None else checks)
+    flags = _CrossFlags(Topology([task.id for task in tasks]))
     hub = getcurrent()
     waiting: dict[CoreId, int] = {}
 
@@ -116,13 +108,19 @@ def run(
 
     cores: dict[CoreId, Core] = {}
     threads: dict[CoreId, greenlet] = {}
+    sanitizer = None
+    if checks is not None and checks & {RACECHECK, SYNCCHECK}:
+        sanitizer = Sanitizer(gm, log, [task.id for task in tasks])
     for task in sorted(tasks, key=lambda t: t.id):
-        core = Core(task.id, chip, gm, log, execute, signal, wait)
+        watch = None if sanitizer is None else sanitizer.watch(task.id)
+        core = Core(task.id, chip, gm, log, execute, signal, wait, watch)
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core))
     # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
     with threadpool_limits(limits=1, user_api="blas"):
         _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear())
+    if sanitizer is not None:
+        sanitizer.finish()
     return Outcome(tuple(log), sum(core.issued for core in cores.values()))
 
 
@@ -148,6 +146,8 @@ def _thread(body: Body, core: Core) -> Callable[[], None]:
     def run_body() -> None:
         body(core)
         core.flush()
+        if core.watch is not None:
+            core.watch.finish()
 
     return run_body
 

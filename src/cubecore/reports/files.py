@@ -1,10 +1,38 @@
-"""The files that a timed product can leave: a report and a trace."""
+"""The files that a run or a timing can leave: findings, a report, a trace."""
 
 from dataclasses import dataclass
 
 from cubecore.errors import refuse
 from cubecore.workflows.files import require_writable, write_whole
+from cubecore.workflows.run import Run
 from cubecore.workflows.time import Timed
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Path of the SARIF file with the findings; None for none."""
+
+    sarif: str | None
+
+    def require_writable(self) -> None:
+        """Refuse a path that cannot be written, before any work is done.
+
+        Raises:
+            RequestError: one sentence on the path.
+        """
+        if self.sarif is not None:
+            require_writable(self.sarif, "--sarif")
+
+    def write(self, run: Run) -> None:
+        """Write the file in one step.
+
+        Raises:
+            RequestError: a path that can no longer be written.
+        """
+        if self.sarif is not None:
+            from cubecore.reports.sarif import sarif_bytes
+
+            write_whole(self.sarif, sarif_bytes(run.findings), "--sarif")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from cubecore.isa.launch import Launch
 from cubecore.isa.program import Location
 from cubecore.kernels.matmul import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
-from cubecore.machine.findings import Finding
+from cubecore.machine.findings import INITCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
@@ -103,6 +103,7 @@ def run(
     operands: Operands | OperandFiles | None = None,
     out: str | None = None,
     engine: str = "fast",
+    checks: str = "all",
     settings: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Run:
@@ -110,13 +111,15 @@ def run(
 
     `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
     `out` names a .npy file for C.
-    `engine` is fast (which falls back by itself) or reference.
+    `engine` is fast (which falls back by itself) or reference. `checks` are memcheck, initcheck,
+    racecheck and synccheck with commas between them, all or none.
 
     Raises:
         RequestError: a request that cannot be executed as it stands.
         IllegalTilingError: the tiling breaks a rule.
     """
     begin = perf_counter()
+    switched_on = checks_of(checks.split(","))
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
     if out is not None:
@@ -125,7 +128,7 @@ def run(
     chosen = legal_or_planned(tiling, request)
     given = _operands(request.problem, operands)
     launch = matmul_launch(request.problem, chosen, request.chip)
-    executed = _execute(request, launch, given, engine)
+    executed = _execute(request, launch, given, engine, switched_on)
     verify_begin = perf_counter()
     verification = verify(request.problem, given, executed.c, chosen)
     verify_wall = perf_counter() - verify_begin
@@ -164,7 +167,9 @@ class _Executed:
     engine: str
 
 
-def _execute(request: Request, launch: Launch, operands: Operands, engine: str) -> _Executed:
+def _execute(
+    request: Request, launch: Launch, operands: Operands, engine: str, checks: frozenset[str]
+) -> _Executed:
     gm = GlobalMemory()
     p = request.problem
     kinds = {name: kind for name, (_, kind) in stored_shapes(p).items()}
@@ -183,13 +188,14 @@ def _execute(request: Request, launch: Launch, operands: Operands, engine: str) 
         tensors[spec.name] = gm.place(spec.name, given)
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
-    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine)
+    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine, checks)
     wall = perf_counter() - begin
     buffer = tensors["c"].buffer
     shape = result_shape(request.problem)
     c = from_memory(buffer.data, request.problem.c_type).reshape(shape)
     valid = buffer.valid.reshape(*shape[:-1], -1)
-    findings = (*outcome.findings, *_unwritten(request.problem, valid))
+    unwritten = _unwritten(request.problem, valid) if INITCHECK in checks else ()
+    findings = (*outcome.findings, *unwritten)
     return _Executed(c, findings, outcome.issued, wall, ran_on)
 
 

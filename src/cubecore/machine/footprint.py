@@ -1,0 +1,80 @@
+"""Which bytes an operand touches: intervals from its address on."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.spec import Instruction, Operand
+
+Bytes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Footprint:
+    """Bytes [starts, ends) in ascending order, apart from each other; all lie in [low, high).
+
+    Compared by identity: equal templates share one.
+    """
+
+    starts: Bytes
+    ends: Bytes
+    low: int
+    high: int
+
+    @staticmethod
+    def of(starts: Bytes, ends: Bytes) -> "Footprint":
+        """Return the footprint of at least one interval."""
+        return Footprint(starts, ends, int(starts[0]), int(ends[-1]))
+
+    def at(self, address: int) -> "Footprint":
+        """Return the footprint `address` bytes further on."""
+        return Footprint.of(self.starts + address, self.ends + address)
+
+    def first_common(self, other: "Footprint") -> tuple[int, int] | None:
+        """Return the first run of bytes that both touch, or None."""
+        if self.low >= other.high or other.low >= self.high:
+            return None
+        place = np.searchsorted(other.ends, self.starts, side="right")
+        inside = place < other.starts.size
+        meets = np.zeros(self.starts.size, bool)
+        meets[inside] = other.starts[place[inside]] < self.ends[inside]
+        if not meets.any():
+            return None
+        mine = int(np.argmax(meets))
+        theirs = int(place[mine])
+        low = max(self.starts[mine], other.starts[theirs])
+        return int(low), int(min(self.ends[mine], other.ends[theirs]))
+
+    def covers(self, other: "Footprint") -> bool:
+        """Whether every byte of `other` is touched."""
+        place = np.searchsorted(self.ends, other.starts, side="right")
+        if place[-1] >= self.starts.size:
+            return False
+        whole = (self.starts[place] <= other.starts) & (other.ends <= self.ends[place])
+        return bool(whole.all())
+
+
+def footprint(template: Instruction, operand: Operand) -> Footprint | None:
+    """Return what an operand of a template touches; None where the mask lets nothing through."""
+    # what values steer is never met twice: it would only fill the cache
+    return (_find if template.steering else _footprint)(template, operand.name)
+
+
+def _find(template: Instruction, name: str) -> Footprint | None:
+    operand = next(o for o in template.operands() if o.name == name)
+    offsets, active = template.offsets(name), template.active(name)
+    touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
+    if touched.size == 0:
+        return None
+    bits = template.element(operand).bits
+    elements = np.unique(touched).astype(np.int64)
+    starts, ends = elements * bits // 8, -(-(elements + 1) * bits // 8)
+    apart = np.flatnonzero(starts[1:] > ends[:-1])
+    return Footprint.of(
+        starts[np.concatenate([[0], apart + 1])], ends[np.concatenate([apart, [ends.size - 1]])]
+    )
+
+
+_footprint = lru_cache(maxsize=4096)(_find)

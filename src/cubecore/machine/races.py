@@ -1,0 +1,236 @@
+"""racecheck and synccheck: whether what the program leaves open can change its result.
+
+A `Sanitizer` watches a launch, a `CoreWatch` one core of it, in program order. Values play no part:
+each instruction is judged by the bytes that it touches and by what its pipe's clock knows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cubecore.isa.program import Location
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Instruction, Mem, Pipe
+from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, Sync, WaitFlag, pairs
+from cubecore.machine.findings import Access, Finding, FindingLog
+from cubecore.machine.footprint import Footprint, footprint
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
+from cubecore.machine.shadow import GlobalShadow, LocalShadow, Meeting, Touch
+from cubecore.machine.signals import Signals
+from cubecore.machine.topology import CoreId, Topology
+
+
+class Sanitizer:
+    """Watches the cores of one launch; findings go to its log."""
+
+    def __init__(self, gm: GlobalMemory, log: FindingLog, cores: Sequence[CoreId]) -> None:
+        self.gm, self.log = gm, log
+        self.cores = tuple(cores)
+        self.signals = Signals(Topology(self.cores))
+        self.memory = GlobalShadow()
+        self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
+
+    def watch(self, core: CoreId) -> "CoreWatch":
+        """Return the watch of one core."""
+        return CoreWatch(self, core)
+
+    def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
+        """Remember the last signal on a core's flags, to name it if nobody waits for it."""
+        for receiver in Topology(self.cores).receivers(core, sync.mode):
+            self._last[receiver, sync.flag_id] = sync.name, where
+
+    def finish(self) -> None:
+        """Judge what the launch leaves behind: counters between cores that stand above 0."""
+        for core, flag, count in self.signals.left():
+            name, where = self._last[core, flag]
+            message = (
+                f"flag {flag} of {core} must stand at 0 at the end, got {count} since {where}; "
+                "wait for it as often as it is signalled"
+            )
+            self.log.add(Finding("flag-leaked", message, name, where, str(core)), f"{core} {flag}")
+
+
+class CoreWatch:
+    """Watches what one core issues."""
+
+    def __init__(self, sanitizer: Sanitizer, core: CoreId) -> None:
+        self._launch, self._core = sanitizer, core
+        self._own = sanitizer.cores.index(core)
+        self.order = CoreOrder(self._fault, len(sanitizer.cores))
+        self._local: dict[Mem, LocalShadow] = {}
+        self._pairs = pairs(aic=core.is_aic)
+
+    # --- what the core issues
+
+    def sync(self, template: Sync, where: Location) -> None:
+        """Follow a flag or a barrier of this core."""
+        if isinstance(template, (SetFlag, WaitFlag)):
+            if (template.src, template.dst) not in self._pairs:
+                self._no_such_pair(template, where)
+                return
+            flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
+            (self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag)(
+                flag, where
+            )
+        elif isinstance(template, PipeBarrier):
+            if template.on == Pipe.ALL.value:
+                self.order.barrier_all()
+            else:
+                self.order.barrier(INDEX[template.on], where)
+
+    def signal(self, template: FftsCrossCoreSync, where: Location) -> None:
+        """Follow a signal to other cores."""
+        carried = self.order.signal(INDEX[template.on], self._own)
+        self._launch.signalled(self._core, template, where)
+        self._launch.signals.signal(self._core, template.mode, template.flag_id, carried)
+
+    def heard(self, flag: int) -> None:
+        """Follow the end of a wait for other cores."""
+        self.order.hear(self._launch.signals.heard(self._core, flag), self._own)
+
+    def touch(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> None:
+        """Follow an instruction that touches memory: `addresses` are those of its operands."""
+        pipe = INDEX[template.pipe.value]
+        found = []
+        for operand, address in zip(template.operands(), addresses, strict=True):
+            touched = footprint(template, operand)
+            if touched is None:
+                continue
+            access, mem = operand.access, operand.mem
+            atomic = ""
+            if mem is Mem.GM and access.writes and registers.atomic:
+                atomic = f"{registers.atomic} {registers.atomic_type}"
+            touch = Touch(template, operand.name, mem, access.reads, access.writes, where, atomic)
+            found.append((touched, address, touch))
+        if found:
+            found.sort(key=lambda entry: entry[2].writes)  # what it reads, it reads first
+            self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+
+    def scalar_read(self, touch: Touch, low: int, high: int) -> None:
+        """Follow the scalar unit's own read of bytes [low, high)."""
+        touched = Footprint.of(np.array([low]), np.array([high]))
+        self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
+
+    def finish(self) -> None:
+        """Judge what the core leaves behind."""
+        self.order.finish()
+
+    # --- accesses
+
+    def _enter(self, pipe: int, found: Sequence[tuple[Footprint, int, Touch]]) -> None:
+        number = self.order.enter(pipe)
+        entered = []
+        for touched, address, touch in found:
+            if touch.mem is Mem.GM:
+                core = self._own, self.order, self.report
+                self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
+            else:
+                shadow = self.shadow(touch.mem)
+                region = shadow.region(touched, address)
+                shadow.judge(region, pipe, touch)
+                entered.append((region, touch))
+        for region, touch in entered:
+            LocalShadow.enter(region, pipe, number, touch)
+
+    def shadow(self, mem: Mem) -> LocalShadow:
+        """Return the shadow of a local memory."""
+        found = self._local.get(mem)
+        if found is None:
+            found = self._local[mem] = LocalShadow(self.order, self.report)
+        return found
+
+    # --- findings
+
+    def _fault(self, fault: FlagFault) -> None:
+        core = str(self._core)
+        finding = Finding(fault.id, fault.message, fault.instruction, fault.where, core)
+        self._launch.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
+
+    def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
+        part = "AIC" if self._core.is_aic else "AIV"
+        message = (
+            f"{template.name} must connect two pipes of an {part} that flags connect, "
+            f"got {template.src} -> {template.dst}"
+        )
+        core = str(self._core)
+        self._launch.log.add(Finding("flag-pair", message, template.name, where, core))
+
+    def report(self, meeting: Meeting) -> None:
+        """Log a race."""
+        other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
+        accesses = tuple(
+            _access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
+            for touch, how, pipe, core in (
+                (meeting.earlier, _HOW[meeting.kind][0], meeting.earlier_pipe, other),
+                (meeting.later, _HOW[meeting.kind][1], meeting.later_pipe, self._core),
+            )
+        )
+        earlier, later = accesses
+        finding = Finding(
+            f"race-{meeting.kind}",
+            _sentence(earlier, later, same_core=other == self._core),
+            later.instruction,
+            later.location,
+            str(self._core),
+            accesses=accesses,
+        )
+        self._launch.log.add(finding, f"{later.operand} {earlier.instruction} {earlier.location}")
+
+
+_HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
+
+
+def _access(
+    gm: GlobalMemory, meeting: Meeting, touch: Touch, how: str, at: tuple[str, str]
+) -> Access:
+    memory, low, high = touch.mem.label, meeting.low, meeting.high
+    if touch.mem is Mem.GM:
+        tensor = gm.at(low)
+        if tensor is not None:
+            memory, low, high = tensor.name, low - tensor.address, high - tensor.address
+    return Access(
+        how=how,
+        instruction=touch.template.name,
+        operand=touch.operand,
+        pipe=at[0],
+        memory=memory,
+        start=low,
+        end=high,
+        core=at[1],
+        location=touch.where,
+    )
+
+
+_PAST = {"read": "read them", "write": "wrote them"}
+
+
+def _sentence(earlier: Access, later: Access, *, same_core: bool) -> str:
+    subject = (
+        f"{later.instruction}.{later.operand} must {later.how} bytes [{later.start}, {later.end}) "
+        f"of {later.memory} after {earlier.instruction}.{earlier.operand}"
+    )
+    past = _PAST[earlier.how]
+    if not same_core:
+        return (
+            f"{subject} of {earlier.core} {past}, got no order between {earlier.core} "
+            f"({earlier.pipe}, {earlier.location}) and {later.core} ({later.pipe}, "
+            f"{later.location}); signal {later.core} after the {earlier.how} and wait there"
+        )
+    if earlier.pipe == later.pipe:
+        return (
+            f"{subject} {past}, got both on {later.pipe} ({earlier.location} and "
+            f"{later.location}) with no pipe_barrier({later.pipe}) between them; put one there"
+        )
+    pair = f"{earlier.pipe}, {later.pipe}"
+    return (
+        f"{subject} {past}, got no order between {earlier.pipe} ({earlier.location}) and "
+        f"{later.pipe} ({later.location}); set_flag({pair}) after the {earlier.how} and "
+        f"wait_flag({pair}) before the {later.how}"
+    )

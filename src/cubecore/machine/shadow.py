@@ -1,0 +1,224 @@
+"""Who touched which bytes last: the memories' shadows that races are looked up in."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cubecore.isa.program import Location
+from cubecore.isa.spec import Instruction, Mem, Pipe
+from cubecore.machine.footprint import Footprint
+from cubecore.machine.order import Clock, CoreOrder
+
+_MOST_REGIONS = 4096
+"""Regions that are kept before those of no consequence are dropped."""
+_PAGE_BITS = 12
+
+
+class Touch(NamedTuple):
+    """One operand of an instruction: what touches memory, and how.
+
+    `atomic` names the operation of an atomic store; two of the same may meet.
+    """
+
+    template: Instruction
+    operand: str
+    mem: Mem
+    reads: bool
+    writes: bool
+    where: Location
+    atomic: str = ""
+
+
+class ScalarLoad(Instruction):
+    """The scalar unit's read of one value; not an instruction that a program lists."""
+
+    name = "scalar load"
+    pipe = Pipe.S
+
+
+class Meeting(NamedTuple):
+    """Two touches of the same bytes [low, high) that nothing orders; pipes by number."""
+
+    kind: str
+    earlier: Touch
+    earlier_pipe: int
+    earlier_core: int
+    later: Touch
+    later_pipe: int
+    low: int
+    high: int
+
+
+Report = Callable[[Meeting], None]
+Numbered = tuple[int, Touch]
+
+
+class Region:
+    """A set of bytes that some operand touches, and for each pipe its last read and write there.
+
+    `near` holds every region that shares a byte, itself included, and whether it lies within.
+    """
+
+    __slots__ = ("bytes", "near", "reads", "writes")
+
+    def __init__(self, touched: Footprint) -> None:
+        self.bytes = touched
+        self.near: list[tuple[Region, bool]] = [(self, True)]
+        self.reads: dict[int, Numbered] = {}
+        self.writes: dict[int, Numbered] = {}
+
+
+class LocalShadow:
+    """The shadow of one core's local memory.
+
+    Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
+    regions it meets, so that an access looks at those alone and never at bytes.
+    """
+
+    def __init__(self, order: CoreOrder, report: Report) -> None:
+        self._order, self._report = order, report
+        self._regions: dict[tuple[Footprint, int], Region] = {}
+        self._limit = _MOST_REGIONS
+
+    def region(self, touched: Footprint, address: int) -> Region:
+        """Return the region of a footprint at an address."""
+        key = touched, address
+        found = self._regions.get(key)
+        if found is None:
+            if len(self._regions) >= self._limit:
+                self._forget()
+            found = Region(touched.at(address))
+            for other in self._regions.values():
+                if found.bytes.first_common(other.bytes) is not None:
+                    found.near.append((other, found.bytes.covers(other.bytes)))
+                    other.near.append((found, other.bytes.covers(found.bytes)))
+            self._regions[key] = found
+        return found
+
+    def _forget(self) -> None:
+        """Drop the regions that nothing is remembered of; make room if few of them were."""
+        kept = {k: r for k, r in self._regions.items() if r.reads or r.writes}
+        alive = set(map(id, kept.values()))
+        for region in kept.values():
+            region.near = [pair for pair in region.near if id(pair[0]) in alive]
+        self._regions = kept
+        self._limit = max(_MOST_REGIONS, 2 * len(kept))
+
+    def judge(self, region: Region, pipe: int, touch: Touch) -> None:
+        """Report what an access races with; an instruction's are judged before any enters."""
+        clock = self._order.done[pipe]
+        writes = touch.writes
+        for other, _ in region.near:
+            for at, (when, who) in other.writes.items():
+                if when > clock[at]:
+                    kind = "raw" if touch.reads else "waw"
+                    self._meet(kind, (other, at, who), (region, pipe, touch))
+            if writes:
+                for at, (when, who) in other.reads.items():
+                    if when > clock[at]:
+                        self._meet("war", (other, at, who), (region, pipe, touch))
+
+    @staticmethod
+    def enter(region: Region, pipe: int, number: int, touch: Touch) -> None:
+        """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
+        if touch.writes:
+            for other, within in region.near:
+                if within:
+                    other.writes.clear()
+                    other.reads.clear()
+            region.writes[pipe] = number, touch
+        else:
+            region.reads[pipe] = number, touch
+
+    def _meet(
+        self, kind: str, earlier: tuple[Region, int, Touch], later: tuple[Region, int, Touch]
+    ) -> None:
+        other, at, who = earlier
+        region, pipe, touch = later
+        if touch.template.keeps_behind(who.template, touch.mem):
+            return
+        common = region.bytes.first_common(other.bytes)
+        assert common is not None
+        self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    low: int
+    high: int
+    core: int
+    pipe: int
+    number: int
+    touch: Touch
+
+
+class GlobalShadow:
+    """The shadow of global memory, which all cores share: lists of accesses, page by page."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, list[_Entry]] = {}
+
+    def touch(
+        self,
+        core: tuple[int, CoreOrder, Report],
+        touched: Footprint,
+        pipe: int,
+        number: int,
+        touch: Touch,
+    ) -> None:
+        """Enter an access of a core, and report what it races with."""
+        own, order, report = core
+        clock = order.done[pipe]
+        reported: set[int] = set()
+        for low, high in zip(touched.starts.tolist(), touched.ends.tolist(), strict=True):
+            entry = _Entry(low, high, own, pipe, number, touch)
+            for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
+                entries = self._pages.get(page)
+                if entries is None:
+                    self._pages[page] = [entry]
+                    continue
+                for other in _racing(entries, entry, order, clock):
+                    if id(other.touch) not in reported:
+                        reported.add(id(other.touch))
+                        report(_meeting(other, entry))
+                first, last = page << _PAGE_BITS, (page + 1) << _PAGE_BITS
+                self._pages[page] = [e for e in entries if not _over(entry, e, first, last)]
+                self._pages[page].append(entry)
+
+
+def _racing(
+    entries: list[_Entry], entry: _Entry, order: CoreOrder, clock: Clock
+) -> Iterator[_Entry]:
+    touch = entry.touch
+    for other in entries:
+        if other.low >= entry.high or entry.low >= other.high:
+            continue
+        if not (touch.writes or other.touch.writes):
+            continue
+        if touch.atomic and touch.atomic == other.touch.atomic:
+            continue
+        if other.core != entry.core:
+            if order.foreign[other.core, other.pipe] < other.number:
+                yield other
+        elif clock[other.pipe] < other.number and (
+            (other.pipe, other.number) != (entry.pipe, entry.number)
+        ):
+            yield other
+
+
+def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
+    """Whether `entry` says all that `other` said of the page [first, last)."""
+    if entry.low > max(other.low, first) or entry.high < min(other.high, last):
+        return False
+    if entry.touch.writes:
+        return not entry.touch.atomic
+    same = (entry.core, entry.pipe) == (other.core, other.pipe)
+    return same and not other.touch.writes
+
+
+def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
+    kind = "war" if not earlier.touch.writes else "raw" if later.touch.reads else "waw"
+    low, high = max(earlier.low, later.low), min(earlier.high, later.high)
+    return Meeting(
+        kind, earlier.touch, earlier.pipe, earlier.core, later.touch, later.pipe, low, high
+    )

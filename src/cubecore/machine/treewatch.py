@@ -1,0 +1,86 @@
+"""racecheck and synccheck of a tree, once for all the cores that run it.
+
+Their local memories are touched alike, so one walk judges all. Global memory is left to the fast
+engine, which walks only trees that it has shown to store apart from each other and from all loads.
+"""
+
+from collections.abc import Callable
+
+from cubecore.isa.launch import CoreGroup
+from cubecore.isa.program import Issue, LoadScalar
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.sync import Sync
+from cubecore.machine.footprint import footprint
+from cubecore.machine.order import INDEX
+from cubecore.machine.races import Sanitizer
+from cubecore.machine.shadow import LocalShadow, Touch
+from cubecore.machine.topology import CoreId
+
+
+class TreeWatch:
+    """A sink for `Program.run` that follows a group's first core."""
+
+    def __init__(self, sanitizer: Sanitizer, group: CoreGroup) -> None:
+        first = group.cores[0]
+        self._watch = sanitizer.watch(CoreId(first.core, first.sub))
+        self._registers = Registers()
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that follows one leaf."""
+        template, late, where = issue.template, len(issue.late), issue.location
+        if isinstance(template, Sync):
+            sync = self._watch.sync
+            if not late:
+                return lambda: sync(template, where)
+            return lambda *values: sync(issue.bound(values), where)  # type: ignore[arg-type]
+        if late or template.takes_registers or not template.operands():
+            return lambda *values: self._resolve(issue.bound(values[:late]), values[late:], issue)
+        return self._fixed(template, issue)
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Give up: no tree of a group steers by values."""
+        raise TypeError(f"a tree that is watched has no memory for {load.target.name} at {address}")
+
+    def _resolve(self, template: Instruction, addresses: tuple[int, ...], issue: Issue) -> None:
+        resolved = template.resolved(self._registers)
+        self._registers = resolved.apply(self._registers)
+        if resolved.operands():
+            self._fixed(resolved, issue)(*resolved.places(addresses))
+
+    def _fixed(self, template: Instruction, issue: Issue) -> Callable[..., None]:
+        """Return the follower of a template whose footprints are known."""
+        order, pipe = self._watch.order, INDEX[template.pipe.value]
+        held, plan = order.held[pipe], []
+        for place, operand in enumerate(template.operands()):
+            touched = footprint(template, operand)
+            if operand.mem is Mem.GM or touched is None:
+                continue
+            access = operand.access
+            touch = Touch(
+                template, operand.name, operand.mem, access.reads, access.writes, issue.location
+            )
+            plan.append((place, touched, self._watch.shadow(operand.mem), touch))
+        plan.sort(key=lambda entry: entry[3].writes)  # what it reads, it reads first
+
+        def enter(addresses: tuple[int, ...]) -> None:
+            number = order.enter(pipe)
+            entered = []
+            for place, touched, shadow, touch in plan:
+                region = shadow.region(touched, addresses[place])
+                shadow.judge(region, pipe, touch)
+                entered.append((region, touch))
+            for region, touch in entered:
+                LocalShadow.enter(region, pipe, number, touch)
+
+        def follow(*addresses: int) -> None:
+            if held or order.stuck:
+                order.submit(pipe, lambda: enter(addresses), issue.location)
+            else:
+                enter(addresses)
+
+        return follow
+
+    def finish(self) -> None:
+        """Judge what the cores leave behind."""
+        self._watch.finish()
