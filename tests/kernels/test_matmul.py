@@ -602,3 +602,14 @@ def test_two_clients_take_turns_in_time_too():
     # The second client finds B in L2.
     alone = apart.end_cycles - start
     assert 1.3 * alone < shared.end_cycles - start < 2 * alone
+
+
+def test_clients_of_different_extents_share_l1_one_after_the_other():
+    """The second client's buffers lie where the first one's blocks are still being read."""
+    problem = make(HALF, 92, 112, 96, trans_b=True, launch="mix", template="NORM")
+    shape = {"singleCoreM": 64, "singleCoreN": 64, "baseM": 64, "baseN": 32, "baseK": 16}
+    tiling = make_tiling(problem, **shape, depthA1=2, depthB1=2, dbL0A=2)
+    assert check_tiling(tiling, problem, A2).legal
+    launch = matmul_launch(problem, tiling, A2)
+    for core in launch.cores:
+        HappensBefore(listing(launch, core.core)).require_order()

@@ -43,6 +43,10 @@ class Share:
     kept: str = ""
     has_bias: bool = True
 
+    def lies_as(self, other: "Share") -> bool:
+        """Whether its buffers lie in L1 where those of `other` do."""
+        return (self.m, self.n, self.k) == (other.m, other.n, other.k)
+
 
 class BlockTree:
     """Builds the tree of a block, and knows its slots.

@@ -7,7 +7,7 @@ K in L0C; fixpipe writes C. The order of everything is kept by flags, and by the
 on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cubecore.chips.model import Chip
@@ -17,10 +17,11 @@ from cubecore.isa.cube import Mad
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scales import SetAtomic, SetFpc, SetQuantPre
 from cubecore.isa.spec import Instruction
-from cubecore.isa.sync import WaitFlag
+from cubecore.isa.sync import SetFlag, WaitFlag
 from cubecore.isa.system import SetHf32Mode
 from cubecore.kernels.block import BlockTree, Share
 from cubecore.kernels.builder import Builder
+from cubecore.kernels.flags import Event
 from cubecore.kernels.operand import OperandPlan, operand_plan
 from cubecore.kernels.result import ResultPlan
 from cubecore.numerics.quantisation import scale_words
@@ -194,6 +195,20 @@ def _settings(problem: Problem) -> Iterator[Instruction]:
         yield SetQuantPre(scale=int(words))
 
 
+def _settle(builder: Builder, up: Sequence[Event]) -> None:
+    """Hold MTE2 until all that the client before brought to L1 is read: buffers now lie elsewhere.
+
+    The flags of free buffers are up before and after.
+    """
+    free = [event for event in up if event[:2] == ("MTE1", "MTE2")]
+    handshake = ("MTE2", "MTE1", 0)
+    for kind, events in ((WaitFlag, free), (SetFlag, [handshake]), (WaitFlag, [handshake])):
+        for src, dst, event in events:
+            builder.issue(kind(src=src, dst=dst, event_id=event))
+    for src, dst, event in free:
+        builder.issue(SetFlag(src=src, dst=dst, event_id=event))
+
+
 class CoreTree:
     """The tree of a core that computes blocks of C one after another."""
 
@@ -205,6 +220,8 @@ class CoreTree:
             builder.issue(setting)
         for share in shares:
             before = self._blocks[-1] if self._blocks else None
+            if before is not None and not before.share.lies_as(share):
+                _settle(builder, before.up)
             self._blocks.append(BlockTree(plan, builder, share, before))
         for src, dst, event in self._blocks[-1].up:
             builder.issue(WaitFlag(src=src, dst=dst, event_id=event))
