@@ -15,8 +15,8 @@ from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.races import CoreWatch
-from cubecore.machine.shadow import ScalarLoad, Touch
 from cubecore.machine.topology import CoreId
+from cubecore.machine.touched import ScalarLoad, Touch
 
 AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 AIV_MEMORIES = (Mem.UB,)

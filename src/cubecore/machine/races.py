@@ -16,9 +16,9 @@ from cubecore.machine.findings import Access, Finding, FindingLog
 from cubecore.machine.footprint import Footprint, footprint
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
-from cubecore.machine.shadow import GlobalShadow, LocalShadow, Meeting, Touch
 from cubecore.machine.signals import Signals
 from cubecore.machine.topology import CoreId, Topology
+from cubecore.machine.touched import GlobalShadow, LocalShadow, Meeting, Touch
 
 
 class Sanitizer:

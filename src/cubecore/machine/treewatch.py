@@ -14,8 +14,8 @@ from cubecore.isa.sync import Sync
 from cubecore.machine.footprint import footprint
 from cubecore.machine.order import INDEX
 from cubecore.machine.races import Sanitizer
-from cubecore.machine.shadow import LocalShadow, Touch
 from cubecore.machine.topology import CoreId
+from cubecore.machine.touched import LocalShadow, Touch
 
 
 class TreeWatch:
