@@ -245,7 +245,7 @@ def as_stored(problem: Problem, operands: Mapping[str, Array]) -> dict[str, Arra
         for name, values in operands.items()
     }
     if "V" in (problem.epilogue.quant or "")[:1]:
-        words = np.zeros(-(-(problem.n + 3) // 16) * 16, np.uint64)
+        words = np.zeros(-(-(problem.n + 15) // 16) * 16, np.uint64)
         scales = np.array(problem.epilogue.scale, np.float32).view(np.uint32)
         words[: problem.n] = scales
         words |= np.uint64((problem.epilogue.offset & 511) << 37 | 1 << 46)

@@ -100,8 +100,9 @@ def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
     if p.bias_type is not None:
         tensors.append(TensorSpec("bias", p.bias_type.bytes_of(p.n)))
     if p.scales_columns:
-        # Blocks of four scales are copied, from any column on.
-        tensors.append(TensorSpec("scale", align_up(p.n + 3, FRACTAL_ROWS) * SCALE_WORD_BYTES))
+        # Scales are copied sixteen at a time, from any column on.
+        padded = align_up(p.n + FRACTAL_ROWS - 1, FRACTAL_ROWS)
+        tensors.append(TensorSpec("scale", padded * SCALE_WORD_BYTES))
     c_bytes = p.batch * plan.c.stored_bytes
     tensors.append(TensorSpec("c", c_bytes, output=True, zeroed=p.split_k))
     return tuple(tensors)

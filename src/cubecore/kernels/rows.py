@@ -15,7 +15,13 @@ from cubecore.isa.scales import FIXPIPE_ALIGN_BYTES, CopyCbufToFbuf
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags
 from cubecore.kernels.stream import Place
-from cubecore.units import DATA_BLOCK_BYTES, SCALE_WORD_BYTES, align_up, ceil_div
+from cubecore.units import (
+    DATA_BLOCK_BYTES,
+    FRACTAL_ROWS,
+    SCALE_WORD_BYTES,
+    align_up,
+    ceil_div,
+)
 
 _LONGEST_ROW = 65535
 """Columns that one ND2NZ transfer takes."""
@@ -166,8 +172,10 @@ class ScaleRow(TableRow):
         return FIXPIPE_ALIGN_BYTES
 
     def _transfer(self, source: Expr, columns: int) -> None:
-        blocks = ceil_div(columns * SCALE_WORD_BYTES, DATA_BLOCK_BYTES)
-        self.builder.issue(CopyGmToCbuf(n_burst=1, len_burst=blocks), self.place.l1, source)
+        # A fixpipe to NZ scales whole fractals.
+        row_bytes = align_up(columns, FRACTAL_ROWS) * SCALE_WORD_BYTES
+        copy = CopyGmToCbuf(n_burst=1, len_burst=row_bytes // DATA_BLOCK_BYTES)
+        self.builder.issue(copy, self.place.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
         units = ceil_div(columns * SCALE_WORD_BYTES, FIXPIPE_ALIGN_BYTES)
