@@ -265,3 +265,28 @@ add(
 OPERANDS["vmrgsort4"] |= dict.fromkeys(_QUEUES, (UB, 8))
 EXAMPLES["get_vms4_sr"] = {}
 ORACLES["get_vms4_sr"] = "isa/test_sort.py::test_merges"
+
+GM = Mem.GM
+_BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
+_GAPS = {"src_gap": (0, 65535), "dst_gap": (0, 65535)}
+EXAMPLES["copy_ubuf_to_ubuf"] = {"n_burst": 1, "len_burst": 1}
+OPERANDS["copy_ubuf_to_ubuf"] = dict.fromkeys(TWO, (UB, 32))
+RANGES["copy_ubuf_to_ubuf"] = _BURSTS | _GAPS
+TYPES["copy_ubuf_to_ubuf", "block"] = ("datablock",)
+ORACLES["copy_ubuf_to_ubuf"] = "isa/test_vector_moves.py::test_runs_inside_the_buffer"
+_LOADED = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
+for _name, _to, _from, _types in (
+    ("copy_gm_to_ubuf_align", (UB, 32), (GM, 1), _LOADED),
+    ("copy_ubuf_to_gm_align", (GM, 1), (UB, 32), (*_LOADED, "int64", "uint64")),
+):
+    EXAMPLES[_name] = {"dtype": HALF, "n_burst": 1, "len_burst": 2}
+    OPERANDS[_name] = {"dst": _to, "src": _from}
+    RANGES[_name] = {"n_burst": (0, 4095), "len_burst": (0, 2097151)}
+    RANGES[_name] |= {f"{side}_padding_num": (0, 32) for side in ("left", "right")}
+    RANGES[_name] |= {f"{o}_gap": (0, 2**32 - 1) for o in TWO}
+    TYPES[_name, "dtype"] = _types
+ORACLES["copy_gm_to_ubuf_align"] = "isa/test_vector_moves.py::test_padded_loads"
+ORACLES["copy_ubuf_to_gm_align"] = "isa/test_vector_moves.py::test_unaligned_stores"
+EXAMPLES["set_mov_pad_val"] = {"value": 0}
+RANGES["set_mov_pad_val"] = {"value": (0, 2**64 - 1)}
+ORACLES["set_mov_pad_val"] = "isa/test_vector_moves.py::test_padded_loads"

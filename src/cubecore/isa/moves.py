@@ -30,7 +30,7 @@ _ND2NZ_TYPES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Bursts(Instruction):
+class Bursts(Instruction):
     """n_burst runs of len_burst blocks; gaps lie from one run's tail to the next one's head."""
 
     block: ElementType = types("the unit of the copy", "datablock", default=DATA_BLOCK)
@@ -40,9 +40,11 @@ class _Bursts(Instruction):
     dst_gap: int = param(0, 65535, "gap between runs at the destination, 32 B blocks", default=0)
 
     def offsets_src(self) -> Offsets:
+        """Shape [n_burst, len_burst]."""
         return self._runs(self.src_gap)
 
     def offsets_dst(self) -> Offsets:
+        """Shape [n_burst, len_burst]."""
         return self._runs(self.dst_gap)
 
     def _runs(self, gap: int) -> Offsets:
@@ -72,7 +74,7 @@ class _Bursts(Instruction):
     source="asc-devkit, asc_copy_gm2l1 (2201); spec/isa_semantics.md 3.2",
     copies=True,
 )
-class CopyGmToCbuf(_Bursts):
+class CopyGmToCbuf(Bursts):
     """Copy runs of 32-byte blocks from global memory to L1. Bytes arrive unchanged."""
 
     dst = write(Mem.L1, "run block", "block")
@@ -341,7 +343,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
     source="asc-devkit, asc_copy_gm2ub (2201); spec/isa_semantics.md 2.6",
     copies=True,
 )
-class CopyGmToUbuf(_Bursts):
+class CopyGmToUbuf(Bursts):
     """Copy runs of 32-byte blocks from global memory to the Unified Buffer."""
 
     dst = write(Mem.UB, "run block", "block")
@@ -360,7 +362,7 @@ class CopyGmToUbuf(_Bursts):
     source="asc-devkit, asc_copy_ub2gm (2201); spec/isa_semantics.md 2.6",
     copies=True,
 )
-class CopyUbufToGm(_Bursts):
+class CopyUbufToGm(Bursts):
     """Copy runs of 32-byte blocks from the Unified Buffer to global memory."""
 
     dst = write(Mem.GM, "run block", "block")

@@ -28,10 +28,10 @@ class Registers:
     `cmp_mask` is CMPMASK's 128 bits, `deq_scale` DEQSCALE's 64; `block_addresses` are VA0 to VA7,
     eight addresses each; `kept` is RSVD_CNT; `extreme` is MAX_MIN_CNT (the value's bits, its
     index); `merged` is VMS4_SR, what each queue gave; `pad_value` is the bits that a padding copy
-    fills with; `atomic` is what stores to global memory do ("" for a plain store) and
-    `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND; `quant_pre` is
-    fixpipe's one scale and `scales_at` where it has one for each column, None before they are set;
-    the last two are HF32.
+    fills with, None before they are set; `atomic` is what stores to global memory do ("" for a
+    plain store) and `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND;
+    `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
+    they are set; the last two are HF32.
     """
 
     mask_high: int = FULL_MASK
@@ -43,7 +43,7 @@ class Registers:
     kept: int = 0
     extreme: tuple[int, int] = (0, 0)
     merged: tuple[int, int, int, int] = (0, 0, 0, 0)
-    pad_value: int = 0
+    pad_value: int | None = None
     atomic: str = ""
     atomic_type: str = ""
     nd_num: int = 1

@@ -201,8 +201,15 @@ class Instruction:
         """
         return self.declared
 
+    def fill(self, registers: Registers) -> bytes | None:
+        """Return what a copy puts where its source's offset is negative: -1 is the first element.
+
+        No bytes stand for zeros; None leaves what is filled unwritten.
+        """
+        return b""
+
     def offsets(self, operand: str) -> Offsets:
-        """Return element offsets from the operand's address; negative ones are filled with 0."""
+        """Return element offsets from the operand's address; negative ones are filled."""
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
         return method()
 

@@ -86,10 +86,13 @@ class Buffer:
         addresses: tuple[int, int],
         offsets: tuple[Offsets, Offsets],
         element: ElementType,
+        fill: bytes | None = b"",
     ) -> None:
-        """Copy elements to `target` with their initialised bytes; negative offsets give zeros.
+        """Copy elements to `target` with their initialised bytes.
 
-        `addresses` and `offsets` are (here, at the target).
+        `addresses` and `offsets` are (here, at the target). A negative offset here is filled: -1
+        with the first element of `fill`, -2 with the second; with zeros if there are no bytes, left
+        unwritten if it is None.
         """
         here, there = offsets
         filled = here < 0
@@ -100,23 +103,35 @@ class Buffer:
             known = self.initialised(addresses[0], here, element)
             target.mark(addresses[1], there, element, known | filled)
             return
-        raw = f"V{element.size_bytes}"
-        for source, sink, fill in (
-            (self.data, target.data, 0),
-            (self.valid, target.valid, 1),
+        size = element.size_bytes
+        filler, known = _fillers(fill, size)
+        for source, sink, with_ in (
+            (self.data, target.data, filler),
+            (self.valid, target.valid, known),
         ):
-            start = source[addresses[0] : self._end(addresses[0], element.size_bytes)].view(raw)
+            start = source[addresses[0] : self._end(addresses[0], size)].view(f"V{size}")
             values = start.take(here, mode="clip")
             if filled.any():
-                values[filled] = np.full(element.size_bytes, fill, np.uint8).view(raw)[0]
-            end = target._end(addresses[1], element.size_bytes)  # noqa: SLF001 - the same class
-            sink[addresses[1] : end].view(raw)[there] = values
+                values[filled] = with_.take(-here[filled] - 1, mode="clip")
+            end = target._end(addresses[1], size)  # noqa: SLF001 - the same class
+            sink[addresses[1] : end].view(f"V{size}")[there] = values
 
     def _window(self, data: NDArray[np.uint8], address: int, element: ElementType) -> Array:
         return data[address : self._end(address, element.size_bytes)].view(element.numpy)
 
     def _end(self, address: int, size: int) -> int:
         return address + (self.size_bytes - address) // size * size
+
+
+def _fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
+    """Return the elements that fill, and the same of the initialised map."""
+    if fill is None:
+        raw, known = bytes([POISON_BYTE]) * size, 0
+    else:
+        raw, known = fill or bytes(size), 1
+    count = len(raw) // size
+    mark = np.full(count * size, known, np.uint8).view(f"V{size}")
+    return np.frombuffer(raw, f"V{size}"), mark
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -150,6 +150,7 @@ def _move(core: Core, template: Instruction, placed: list[Placed], where: Locati
         (src_address, dst_address),
         (template.offsets(src.name), template.offsets(dst.name)),
         template.element(src),
+        template.fill(core.registers),
     )
 
 
