@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cubecore.chips import chip
+from cubecore.chips import chip, chip_names
+from cubecore.chips.products import combinations
 from cubecore.errors import RequestError
-from cubecore.tiling.rule_model import EDITIONS, Case
+from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
 from cubecore.tiling.rules import (
     NOT_CHECKED,
     check_tiling,
@@ -233,3 +234,20 @@ def test_more_columns_than_one_at_once():
     assert mask.tolist() == [True, False, True]
     assert excluded["L0A-CAPACITY"] == 1
     assert "DEPTH-A1" not in excluded
+
+
+@pytest.mark.parametrize("name", chip_names())
+def test_every_chip_of_the_catalogue_is_judged_by_its_own_sizes(name):
+    soc = chip(name)
+    for row in combinations(soc.arch):
+        p = problem(chip=name, a=row.a, b=row.b, cores=1)
+        t = tiling(p, usedCoreNum=1, singleCoreM=256, singleCoreN=512, baseM=2048, baseN=2048)
+        t = replace(t, baseK=64, mxTypePara=0x01010101 if p.mx else 0)
+        for edition in EDITIONS:
+            for reading in READINGS:
+                found = {f.rule: f for f in check_tiling(t, p, soc, edition, reading).findings}
+                sizes = (soc.l0a_bytes, soc.l0b_bytes, soc.l0c_bytes)
+                rows = zip(("L0A", "L0B", "L0C"), sizes, strict=True)
+                assert all(found[f"{x}-CAPACITY"].limit == size for x, size in rows)
+                l1 = soc.l1_bytes if reading == "effective" else soc.l1_user_bytes
+                assert found["L1-CAPACITY"].limit == l1

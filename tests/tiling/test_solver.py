@@ -244,3 +244,28 @@ def test_block_sizes_are_balanced_fractals(extent):
         assert size % 16 == 0
         assert size == align_up(ceil_div(extent, tiles), 16)
     assert min(sizes) == 16
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_of_mx_matmul_are_legal(seed):
+    rng = random.Random(seed)
+    soc = chip("Ascend950PR_9589")
+    kind = rng.choice(["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "float4_e1m2"])
+    unit = 2 if kind.startswith("float4") else 1  # two elements of a stored row share a byte
+    m, n, k = (unit * rng.choice([1, 8, 30, 500, 2048, rng.randint(1, 3000)]) for _ in range(3))
+    p = Problem(
+        m=m,
+        n=n,
+        k=k,
+        a=kind,
+        scale_a="float8_e8m0fnu",
+        trans_a=rng.random() < 0.5,
+        trans_b=rng.random() < 0.5,
+        cores=rng.choice([None, 1, 7]),
+        template=rng.choice(["MDL", "NORM"]),
+        chip=soc.name,
+    )
+    tiling = solve(p, soc, 1).best.tiling
+    assert check_tiling(tiling, p, soc).findings == ()
+    assert tiling.baseK % 64 == 0
+    assert tiling.mxTypePara == 0x01010101
