@@ -49,6 +49,22 @@ def test_the_figures_of_execution_are_verified_ratios():
         assert figure["ratio"] * figure["reference_wall_s"] > 0
 
 
+def test_the_figures_of_timing_stand_beside_their_targets():
+    done = subprocess.run(
+        [sys.executable, SPINE.with_name("timing.py"), "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["cores"] == 24
+    assert answer["full_walk"]["events"] > 1000
+    for figure in answer["figures"].values():
+        assert set(figure) == {"value", "target", "met"}
+
+
 def test_the_published_measurements_are_a_table():
     points = SPINE.parents[2] / "shared" / "facts" / "measured.jsonl"
     if not points.exists():

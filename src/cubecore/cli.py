@@ -144,10 +144,17 @@ def run(
     help="whose scalar cost a step has: the library's, with constant tiling, or hand-written",
 )
 @click.option("--report", help="HTML file: a page to look at, with the timeline")
+@click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
 @click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto")
 @common_options
 def time(
-    tiling: str | None, step: str, report: str | None, trace: str | None, **options: Any
+    *,
+    tiling: str | None,
+    step: str,
+    report: str | None,
+    trace: str | None,
+    full: bool,
+    **options: Any,
 ) -> int:
     """Tell where the cycles of a kernel go."""
     from cubecore.reports.files import TimeFiles
@@ -161,7 +168,9 @@ def time(
     files.require_writable()
     given = None if tiling is None else load_tiling(tiling)
     with working("timing"):
-        answer = make_time(tiling=given, step=step, record=files.record, settings=settings, **keys)
+        answer = make_time(
+            tiling=given, step=step, record=files.record, full=full, settings=settings, **keys
+        )
         files.write(answer)
     show(answer, as_json, time_text)
     return DONE

@@ -7,12 +7,15 @@ from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr
+from cubecore.isa.launch import CoreGroup, CoreProgram
 from cubecore.isa.moves import CopyGmToCbuf, LoadCbufToCa
 from cubecore.isa.program import Issue, Location, Program
 from cubecore.isa.spec import Instruction
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.timing.memory_system import Demand, MemorySystem
-from cubecore.timing.pipes import PIPES, CoreClock
+from cubecore.timing.memory_system import MemoryPort
+from cubecore.timing.pipes import CoreClock
+from cubecore.timing.queues import NAMES
+from cubecore.timing.reuse import Traffic, marked
 
 A2 = chip("Ascend910B3")
 HERE = Location("kernel.py", 1, "kernel")
@@ -86,18 +89,29 @@ def issue(template: Instruction, *addresses: int) -> Issue:
 
 
 def clock_of(*steps: Instruction | Issue, on=ROUND) -> CoreClock:
-    """Walk a flat program; each core asks for its own addresses."""
-    body = tuple(s if isinstance(s, Issue) else issue(s) for s in steps)
-    clock = CoreClock(on, MemorySystem(on), lambda _: Demand((0,), (1,)), lambda _: None)
-    Program(body).run(clock, {})
+    """Walk a flat program on one core."""
+    program = Program(tuple(s if isinstance(s, Issue) else issue(s) for s in steps))
+    traffic = traffic_of(program, on=on)
+    clock = CoreClock(on, MemoryPort(on, 1.0, traffic.written_back), traffic.shares(0))
+    program.run(clock, {})
     return clock
+
+
+def traffic_of(*programs: Program, cores: int = 1, on=ROUND, slots=None) -> Traffic:
+    """Return the traffic of a launch: each program on `cores` cores, their slots all alike."""
+    groups = []
+    for program in programs:
+        own = [slots[i] if slots else {} for i in range(cores)]
+        made = tuple(CoreProgram(i, program, {}) for i in range(cores))
+        groups.append(CoreGroup(program, made, tuple(own)))
+    return Traffic(groups, [marked(program, on) for program in programs], on.l2_bytes)
 
 
 def busy(clock: CoreClock) -> dict[str, int]:
     """Return the busy cycles of the pipes that were busy."""
-    return {p.value: c for p, c in zip(PIPES, clock.busy, strict=True) if c}
+    return {pipe.name: pipe.busy for pipe in clock.pipes if pipe.busy}
 
 
 def done(clock: CoreClock, pipe: str) -> int:
     """Return when a pipe's last result was complete."""
-    return clock.done[[p.value for p in PIPES].index(pipe)]
+    return clock.pipes[NAMES.index(pipe)].done

@@ -1,142 +1,169 @@
-"""L2 and device memory: what misses, what survives, and how long one server is busy."""
+"""L2 and device memory as a group of cores sees them: requests, one server, and what recurs."""
 
-import math
 from dataclasses import fields, replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
-from cubecore.timing.memory_system import Demand, MemorySystem
+from cubecore.isa.spec import GlobalTraffic
+from cubecore.timing.memory_system import MemoryPort, Request
+from cubecore.timing.reuse import Share
 from timing.clock import ROUND
 
-ONE = Demand((0,), (1,))
-MIB = 1 << 20
 # ROUND: HBM gives 32 B a cycle, first byte after 1000 cycles; L2 holds 1 MiB, first byte after 20
 
-
-def test_the_first_touch_misses_and_the_second_hits():
-    memory = MemorySystem(ROUND)
-    first = memory.load(500, 3200, 64, 0, ONE)
-    assert (first.start, first.latency, first.missing_bytes) == (500, 1000, 3200)
-    assert first.data_at == 500 + 100
-    second = memory.load(5000, 3200, 64, 0, ONE)
-    assert (second.start, second.latency, second.data_at) == (5000, 20, 5000)
-    assert second.missing_bytes == 0
-    assert (memory.read_bytes, memory.hbm_read_bytes) == (6400, 3200)
+LOAD = GlobalTraffic(3200, 64, writes=False)
+STORE = GlobalTraffic(3200, 64, writes=True)
 
 
-def test_another_address_misses():
-    memory = MemorySystem(ROUND)
-    memory.load(0, 64, 64, 0, ONE)
-    assert memory.load(9000, 64, 64, 64, ONE).missing_bytes == 64
+def share(gone=64, cores=1, blocks=1) -> Share:
+    return Share(cores, Fraction(blocks), (gone,))
 
 
-def test_survival_falls_with_the_bytes_brought_in_since():
-    """After s bytes a block is gone with probability 1 - exp(-s / L2), in 64ths."""
-    seen = []
-    for between in (0, MIB // 8, MIB // 2, MIB, 2 * MIB, 8 * MIB):
-        memory = MemorySystem(ROUND)
-        memory.load(0, 6400, 64, 0, ONE)
-        if between:
-            memory.load(0, between, 64, 1 << 30, ONE)
-        missing = memory.load(10**6, 6400, 64, 0, ONE).missing_bytes
-        gone = 1 - math.exp(-(between + 6400) / MIB)
-        assert abs(missing / 6400 - gone) <= 1 / 64 + 1e-9
-        seen.append(missing)
-    assert seen == sorted(seen)
-    assert seen[0] == 0
-    assert seen[-1] == 6400
+def cycles(count: int) -> Request:
+    return Request(count, 1000, 64, 64)
 
 
-def test_latency_lies_between_l2_and_hbm_by_the_missing_part():
-    memory = MemorySystem(ROUND)
-    memory.load(0, 6400, 64, 0, ONE)
-    memory.load(0, MIB, 64, 1 << 30, ONE)
-    half = memory.load(10**6, 6400, 64, 0, ONE)
-    gone = half.missing_bytes * 64 // 6400
-    assert 0 < gone < 64
-    assert half.latency == 20 + 980 * gone // 64
+def test_a_block_that_is_gone_comes_from_device_memory():
+    request = MemoryPort(ROUND).request(LOAD, share())
+    assert request == Request(100, 1000, 3200, 3200)
 
 
-def test_device_memory_serves_one_request_after_the_other():
-    memory = MemorySystem(ROUND)
-    services = [memory.load(0, 3200, 64, 10_000 * i, ONE) for i in range(4)]
-    assert [s.start for s in services] == [0, 100, 200, 300]
-    assert [s.data_at for s in services] == [100, 200, 300, 400]
+def test_a_block_that_l2_holds_does_not():
+    assert MemoryPort(ROUND).request(LOAD, share(0)) == Request(0, 20, 3200, 0)
 
 
-def test_device_memory_rests_when_nobody_asks():
-    memory = MemorySystem(ROUND)
-    memory.load(0, 3200, 64, 0, ONE)
-    late = memory.load(5000, 3200, 64, 10_000, ONE)
-    assert (late.start, late.data_at) == (5000, 5100)
-
-
-def test_slack_lets_device_memory_serve_in_the_past():
-    memory = MemorySystem(replace(ROUND, hbm_slack_cycles=50))
-    memory.load(0, 3200, 64, 0, ONE)
-    early = memory.load(1000, 3200, 64, 10_000, ONE)
-    # the server may have begun at 950, the load itself starts when it asks
-    assert (early.start, early.data_at) == (1000, 1050)
-
-
-def test_work_is_conserved():
-    """However it is asked for, device memory is busy for the bytes that it brings."""
-    memory = MemorySystem(ROUND)
-    sizes = [320, 6400, 64, 1600, 32, 9600]
-    last = [memory.load(0, size, 64, i << 20, ONE) for i, size in enumerate(sizes)][-1]
-    assert last.data_at == sum(sizes) // 32
-    assert memory.hbm_read_bytes == sum(sizes)
-
-
-def test_a_row_costs_more_than_its_bytes():
-    memory = MemorySystem(replace(ROUND, hbm_row_bytes=64))
-    assert memory.load(0, 3200, 64, 0, ONE).data_at == 200
-    assert memory.load(1000, 3200, 128, 9999, ONE).data_at == 1000 + 150
+def test_what_is_gone_in_part_comes_in_part():
+    request = MemoryPort(ROUND).request(LOAD, share(16))
+    assert request == Request(25, 20 + 980 // 4, 3200, 800)
 
 
 def test_cores_that_want_the_same_block_share_one_transfer():
-    memory = MemorySystem(ROUND)
-    service = memory.load(0, 3200, 64, 0, Demand((0,), (8,)))
-    assert service.data_at == 100
-    assert (memory.read_bytes, memory.hbm_read_bytes) == (8 * 3200, 3200)
+    request = MemoryPort(ROUND).request(LOAD, share(cores=8))
+    assert request == Request(100, 1000, 8 * 3200, 3200)
 
 
-def test_cores_that_want_different_blocks_share_the_server():
-    memory = MemorySystem(ROUND)
-    service = memory.load(0, 3200, 64, 0, Demand((0, 4096, 8192), (1, 1, 2)))
-    assert service.data_at == 300
-    assert (memory.read_bytes, memory.hbm_read_bytes) == (4 * 3200, 3 * 3200)
+def test_cores_that_want_different_blocks_ask_for_all_of_them():
+    request = MemoryPort(ROUND).request(LOAD, share(cores=4, blocks=3))
+    assert request == Request(300, 1000, 4 * 3200, 3 * 3200)
 
 
-def test_latency_is_the_cores_mean():
-    memory = MemorySystem(ROUND)
-    memory.load(0, 64, 64, 0, ONE)
-    # three of four cores hit
-    mixed = memory.load(5000, 64, 64, 0, Demand((0, 1 << 30), (3, 1)))
-    assert mixed.latency == 20 + 980 // 4
+def test_a_block_of_two_groups_is_paid_for_in_halves():
+    request = MemoryPort(ROUND).request(LOAD, share(cores=3, blocks=Fraction(3, 2)))
+    assert request.missing_bytes == 4800
 
 
-def test_stores_leave_what_they_wrote_in_l2():
-    memory = MemorySystem(ROUND)
-    memory.store(0, 6400, 64, 0, ONE)
-    assert memory.written_bytes == 6400
-    assert memory.load(100, 6400, 64, 0, ONE).missing_bytes == 0
-    # nothing was written back yet
-    assert memory.load(100, 3200, 64, 1 << 30, ONE).data_at == 200
+def test_a_group_with_a_quarter_of_device_memory_waits_four_times_as_long():
+    assert MemoryPort(ROUND, part=0.25).request(LOAD, share()).server_cycles == 400
 
 
-def test_stores_beyond_l2_evict_to_device_memory():
-    memory = MemorySystem(ROUND)
-    for i in range(4):
-        memory.store(0, MIB // 4, 64, i << 20, ONE)
-    assert memory.load(0, 3200, 64, 1 << 30, ONE).start == 0
-    memory.store(200, 3200, 64, 5 << 20, ONE)
-    assert memory.load(200, 3200, 64, 1 << 31, ONE).start == 300
+def test_a_row_costs_more_than_its_bytes():
+    port = MemoryPort(replace(ROUND, hbm_row_bytes=64))
+    assert port.request(LOAD, share()).server_cycles == 200
+    longer = GlobalTraffic(3200, 128, writes=False)
+    assert port.request(longer, share()).server_cycles == 150
+
+
+def test_the_level_says_what_is_gone():
+    several = Share(1, Fraction(1), (64, 0, 32))
+    port = MemoryPort(ROUND)
+    assert [port.request(LOAD, several, i).missing_bytes for i in range(3)] == [3200, 0, 1600]
+
+
+def test_stores_go_on_to_device_memory_as_far_as_l2_has_no_room():
+    assert MemoryPort(ROUND, written_back=0).request(STORE, share()).missing_bytes == 0
+    assert MemoryPort(ROUND, written_back=48).request(STORE, share()).missing_bytes == 2400
+
+
+# --- the server
+
+
+def test_device_memory_serves_one_request_after_the_other():
+    port = MemoryPort(ROUND)
+    assert [port.load(0, cycles(100)) for _ in range(3)] == [(0, 100), (100, 200), (200, 300)]
+    assert (port.read_bytes, port.hbm_read_bytes) == (192, 192)
+
+
+def test_a_hit_waits_for_nobody():
+    port = MemoryPort(ROUND)
+    port.load(0, cycles(1000))
+    assert port.load(5, Request(0, 20, 64, 0)) == (5, 5)
+
+
+def test_device_memory_rests_when_nobody_asks():
+    port = MemoryPort(ROUND)
+    port.load(0, cycles(100))
+    assert port.load(5000, cycles(100)) == (5000, 5100)
+
+
+def test_slack_lets_device_memory_serve_in_the_past():
+    port = MemoryPort(replace(ROUND, hbm_slack_cycles=50))
+    port.load(0, cycles(100))
+    # the server may have begun at 950, the load itself starts when it asks
+    assert port.load(1000, cycles(100)) == (1000, 1050)
+
+
+def test_stores_hold_up_the_loads_behind_them():
+    port = MemoryPort(ROUND, written_back=64)
+    port.store(0, port.request(STORE, share()))
+    assert port.written_bytes == 3200
+    assert port.load(0, cycles(10)) == (100, 110)
+
+
+def test_work_is_conserved():
+    """However it is asked for, device memory is busy for what it brings."""
+    port = MemoryPort(ROUND)
+    lengths = [10, 200, 2, 50, 1, 300]
+    last = [port.load(0, cycles(length)) for length in lengths][-1]
+    assert last[1] == sum(lengths)
+
+
+REQUESTS = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 200)), min_size=1, max_size=8)
+
+
+@settings(max_examples=300, deadline=None, database=None)
+@given(REQUESTS, st.integers(0, 3000), st.integers(0, 1000), st.integers(1, 20), st.data())
+def test_periods_that_hold_up_nobody_can_be_told_in_advance(gaps, apart, slack, periods, data):
+    """`repeat` against serving every request of every period."""
+    chip = replace(ROUND, hbm_slack_cycles=slack)
+    length = sum(gap for gap, _ in gaps) + apart
+    early = data.draw(st.lists(st.integers(0, 500), max_size=5))
+    walked, told = MemoryPort(chip), MemoryPort(chip)
+    for port in (walked, told):
+        for cost in early:
+            port.load(0, cycles(cost + 1))
+    start = max(early, default=0)
+
+    def period(port: MemoryPort, number: int) -> list[int]:
+        now, waits = start + number * length, []
+        for gap, cost in gaps:
+            now += gap
+            begin, _ = port.load(now, cycles(cost))
+            waits.append(begin - now)
+        return waits
+
+    since = told.requests
+    first = period(told, 0)
+    served = sum(cost for _, cost in gaps)
+    rest = [period(walked, number) for number in range(periods + 1)]
+    if served > length or any(any(waits) for waits in [first, *rest]):
+        return  # the server does not keep up, or holds somebody up
+    told.repeat(len(gaps), served, length, since, periods)
+    assert (told.busy_until, told.served, told.requests) == (
+        walked.busy_until,
+        walked.served,
+        walked.requests,
+    )
+    # and whatever comes next finds both alike
+    assert period(told, periods + 1) == period(walked, periods + 1)
+    assert told.busy_until == walked.busy_until
 
 
 NEEDED = (
-    *("l2_bytes", "l2_latency_cycles", "hbm_latency_cycles", "hbm_slack_cycles"),
+    *("l2_latency_cycles", "hbm_latency_cycles", "hbm_slack_cycles"),
     *("hbm_bytes_per_second", "frequency_hz"),
 )
 
@@ -145,7 +172,7 @@ NEEDED = (
 def test_a_constant_that_nobody_knows_is_refused(name):
     assert name in {f.name for f in fields(ROUND)}
     with pytest.raises(RequestError) as caught:
-        MemorySystem(replace(ROUND, **{name: None}))
+        MemoryPort(replace(ROUND, **{name: None}))
     assert str(caught.value) == (
         f"Round.{name} must be known for timing, got no published value; "
         f"give one with --set {name}=VALUE"

@@ -12,7 +12,6 @@ from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
 from cubecore.isa.program import Issue, Loop, Program
 from cubecore.isa.spec import instruction_named
-from cubecore.isa.system import ScalarWork
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
@@ -77,20 +76,27 @@ def test_cores_that_read_blocks_of_their_own_share_device_memory():
     assert together.cycles == 1000 + 101 + 8 * (1 << 19) // 32
 
 
-def test_two_trees_are_two_groups_served_in_the_order_of_time():
-    """The late group's load waits for the early one's, whichever is listed first."""
-    big = fetch(16384)
-    early = Program((gm(big),), (SLOT,), "early")
-    late = Program((issue(ScalarWork(step="BASIC")), gm(big)), (SLOT,), "late")
-    chip = replace(ROUND, scalar_step_cycles={"BASIC": 500})
+def test_groups_divide_device_memory_by_what_they_miss():
+    """One misses three times as much as the other: it has three quarters of the 32 B a cycle."""
+    big, small = (Program((gm(fetch(size)),), (SLOT,), str(size)) for size in (49152, 16384))
     ends = []
-    for order in ((early, late), (late, early)):
-        cores = [CoreProgram(i, p, {SLOT: ("t0", (p is late) << 20)}) for i, p in enumerate(order)]
-        timeline = time_launch(Launch((TensorSpec("t0", 1 << 21),), tuple(cores)), chip)
+    for order in ((big, small), (small, big)):
+        cores = [CoreProgram(i, p, {SLOT: ("t0", (p is big) << 21)}) for i, p in enumerate(order)]
+        timeline = time_launch(Launch((TensorSpec("t0", 1 << 23),), tuple(cores)), ROUND)
         ends.append({g.program: g.end_cycles for g in timeline.groups})
         assert [g.cores for g in timeline.groups] == [(0,), (1,)]
     assert ends[0] == ends[1]
-    assert ends[0] == {"early": 101 + (1 << 14), "late": 101 + 2 * (1 << 14)}
+    # both wait for it until all 64 * 32 KiB have come
+    assert ends[0] == {"49152": 101 + (1 << 16), "16384": 101 + (1 << 16)}
+
+
+def test_groups_share_what_both_read():
+    """Two trees that read one block bring it in once, and each pays half."""
+    one, other = (Program((gm(fetch(16384)),), (SLOT,), name) for name in "ab")
+    cores = tuple(CoreProgram(i, p, {SLOT: ("t0", 0)}) for i, p in enumerate((one, other)))
+    timeline = time_launch(Launch((TensorSpec("t0", 1 << 20),), cores), ROUND)
+    assert timeline.hbm_read_bytes == 1 << 19
+    assert {g.end_cycles for g in timeline.groups} == {101 + (1 << 14)}
 
 
 def test_tensors_lie_apart():

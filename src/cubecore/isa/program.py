@@ -33,12 +33,15 @@ class Issue:
 
     `addresses` are in bytes, in the order of the template's operands. `late` are parameters whose
     values depend on variables; they replace the template's own when the instruction is issued.
+    `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
+    trips) of each loop that it stands for, from the outermost; None where the loops around it do.
     """
 
     template: Instruction
     addresses: tuple[Expr, ...]
     location: Location
     late: tuple[tuple[str, Expr], ...] = ()
+    walk: tuple[tuple[Expr, int], ...] | None = None
 
     def bound(self, values: tuple[int, ...]) -> Instruction:
         """Return the template with the late parameters filled in, each distinct one made once."""

@@ -92,7 +92,7 @@ class BlockTree:
         b, t = self.builder, self.plan.tiling
         self.l0a, self.l0b = Ring(b, "l0a", t.dbL0A), Ring(b, "l0b", t.dbL0B)
         self.l0c, self.step = Ring(b, "l0c", t.dbL0C), Ring(b, "step", max(t.dbL0A, t.dbL0B))
-        with b.loop("batch", self.share.batches) as matrix:
+        with b.loop("batch", self.share.batches) as matrix, b.part(matrix, self.share.batches):
             self._matrix(matrix)
 
     def _matrix(self, matrix: Expr) -> None:

@@ -5,7 +5,7 @@ condition of constants is one of its branches.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Builder:
         self._variables = 0
         self._slots: list[Var] = []
         self._open: list[list[Node]] = [[]]
+        self._part: tuple[tuple[Expr, int], ...] = ()
+        self._walk: tuple[tuple[Expr, int], ...] | None = None
 
     def append(self, node: Node) -> None:
         """Add a node at the current place."""
@@ -69,12 +71,30 @@ class Builder:
         index = self._new(name)
         body: list[Node] = []
         self._open.append(body)
+        walk = self._walk
+        if walk is not None and count.constant != 1:
+            self._walk = (*walk, (Expr.of(index), count.constant or 1))
         yield Expr(0) if count.constant == 1 else Expr.of(index)
+        self._walk = walk
         self._open.pop()
         if count.constant == 1:
             self._open[-1].extend(body)
         elif count.constant != 0 and body:
             self.append(Loop(index, count, tuple(body)))
+
+    @contextmanager
+    def part(self, number: Int, parts: int) -> Iterator[None]:
+        """Say that what is issued inside is one of several parts that run one after another."""
+        outer, self._part = self._part, (*self._part, (Expr.of(number), parts))
+        yield
+        self._part = outer
+
+    @contextmanager
+    def walking(self, levels: Sequence[tuple[Expr, int]]) -> Iterator[None]:
+        """Say that loads issued inside walk `levels`, not the loops around them (`Issue.walk`)."""
+        outer, self._walk = self._walk, (*self._part, *levels)
+        yield
+        self._walk = outer
 
     def split(self, name: str, total: int, block: int) -> Iterator[tuple[Expr, int]]:
         """Cut `total` into blocks: gives (index, length), once for the whole ones, once for a tail.
@@ -133,7 +153,7 @@ class Builder:
             raise TypeError(
                 f"{template.name} takes {len(template.operands())} addresses, got {len(at)}"
             )
-        self.append(Issue(template, at, _caller(), variable))
+        self.append(Issue(template, at, _caller(), variable, self._walk))
 
     def finish(self) -> Program:
         """Return the program."""

@@ -18,6 +18,16 @@ class Cursor:
             (wheel, None if trips == 1 else builder.scalar(f"{name}_{wheel}"), trips)
             for wheel, trips in wheels
         ]
+        self._positions = [trips for _, trips in wheels]
+
+    def walk(self) -> tuple[tuple[Expr, int], ...]:
+        """Return (position, positions in all) of each wheel that turns, from the slowest."""
+        turning = [
+            (scalar.value, trips)
+            for (_, scalar, _), trips in zip(self._wheels, self._positions, strict=True)
+            if scalar is not None
+        ]
+        return tuple(reversed(turning))
 
     def at(self, wheel: str) -> Expr:
         """Return the wheel's position."""

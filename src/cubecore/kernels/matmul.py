@@ -219,11 +219,12 @@ class CoreTree:
         self._blocks: list[BlockTree] = []
         for setting in _settings(plan.problem):
             builder.issue(setting)
-        for share in shares:
+        for number, share in enumerate(shares):
             before = self._blocks[-1] if self._blocks else None
             if before is not None and not before.share.lies_as(share):
                 _settle(builder, before.up)
-            self._blocks.append(BlockTree(plan, builder, share, before))
+            with builder.part(number, len(shares)):
+                self._blocks.append(BlockTree(plan, builder, share, before))
         for src, dst, event in self._blocks[-1].up:
             builder.issue(WaitFlag(src=src, dst=dst, event_id=event))
         if plan.problem.split_k:

@@ -99,7 +99,8 @@ class RingOfBlocks(_Blocks):
     def _load_next(self) -> None:
         event = self._filled.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
-        self._load(self._cursor.at("own"), self._cursor.at("k"), self._filled.at)
+        with self._builder.walking(self._cursor.walk()):
+            self._load(self._cursor.at("own"), self._cursor.at("k"), self._filled.at)
         self._flags.set("MTE2", "MTE1", event)
         self._filled.next()
         self._cursor.advance()
@@ -200,7 +201,8 @@ class StayingBlocks(_Blocks):
         buffer = Expr.of(number) % self._buffers
         with self._builder.when(place, "==", 0):
             self._flags.wait("MTE1", "MTE2", buffer + self._release)
-        self._load(own * self._walk.step + tile, k, buffer * self._slots + place)
+        with self._builder.walking(cursor.walk()):
+            self._load(own * self._walk.step + tile, k, buffer * self._slots + place)
         event = self._ready.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
         self._flags.set("MTE2", "MTE1", event)

@@ -251,7 +251,8 @@ class MdlStream(Stream):
         self._flags.wait("MTE1", "MTE2", event)
         sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
         target = self._place.l1 + self._filled.at * self._size
-        self._transfer(self._cursor.at("own"), k, sizes, target)
+        with self._builder.walking(self._cursor.walk()):
+            self._transfer(self._cursor.at("own"), k, sizes, target)
         self._flags.set("MTE2", "MTE1", event)
         self._filled.next()
         self._cursor.advance()

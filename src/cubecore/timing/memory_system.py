@@ -1,99 +1,141 @@
-"""L2 and device memory, shared by all cores.
+"""L2 and device memory as a group of equal cores sees them.
 
-Cores that run the same tree march in step: one request stands for all of them, with the distinct
-addresses that they ask for. A block that was touched before survives in L2 with a probability that
-falls with the bytes brought in since (facts/timing_notes.md); device memory is one server.
+What L2 still holds is decided by the launch's loops (`cubecore.timing.reuse`). Device memory is one
+server whose time the groups of a launch divide in proportion to what they miss: a group that misses
+a third of the bytes finds the server three times as slow, and all groups that wait for it end
+together. So groups need not be timed side by side.
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-
-_STEPS = 64
-"""Survival is counted in 64ths, so that equal states are equal on every machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """The addresses of one leaf over the cores of a group: distances from the first core's."""
-
-    deltas: tuple[int, ...]
-    cores_each: tuple[int, ...]
-
-    @property
-    def cores(self) -> int:
-        """Cores that ask."""
-        return sum(self.cores_each)
+from cubecore.isa.spec import GlobalTraffic
+from cubecore.timing.reuse import STEPS, Share
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """The answer to a load: when it may start, what latency it sees, when its data is all there."""
+class Request:
+    """What an access asks for, all cores of the group together.
 
-    start: int
-    latency: int
-    data_at: int
+    `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
+    byte, `bytes` over all cores, `missing_bytes` from device memory.
+    """
+
+    server_cycles: int
+    latency_cycles: int
+    bytes: int
     missing_bytes: int
 
 
 @dataclass(eq=False)
-class MemorySystem:
-    """State: what L2 last saw of each block, and until when device memory is busy."""
+class MemoryPort:
+    """State: until when device memory is busy with this group's requests.
+
+    The server is busy until `served` + the highest of its *peaks*: a request at `time` that finds
+    it idle sets one at time - slack - served. `delays` counts the requests that it held up.
+    """
 
     chip: Chip
-    _touched: dict[int, int] = field(default_factory=dict)
-    _clock_bytes: int = 0
-    _busy_until: int = 0
+    part: float = 1.0
+    written_back: int = 0
+    busy_until: int = 0
+    served: int = 0
+    requests: int = 0
+    delays: int = 0
     read_bytes: int = 0
     hbm_read_bytes: int = 0
     written_bytes: int = 0
+    slack: int = field(init=False)
+    _peaks: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_MOST_PEAKS))
 
     def __post_init__(self) -> None:
-        chip = self.chip
-        self._l2 = chip.require("l2_bytes", "timing")
-        self._l2_latency: int = chip.require("l2_latency_cycles", "timing")
-        self._hbm_latency: int = chip.require("hbm_latency_cycles", "timing")
-        self._slack: int = chip.require("hbm_slack_cycles", "timing")
-        chip.require("hbm_bytes_per_second", "timing")
-        chip.require("frequency_hz", "timing")
+        for name in _NEEDED:
+            self.chip.require(name, "timing")
+        self.slack = self.chip.require("hbm_slack_cycles", "timing")
 
-    def load(self, time: int, size: int, row_bytes: int, address: int, demand: Demand) -> Service:
-        """Serve a load of `size` bytes by every core of a group, ready to start at `time`."""
-        missing_64ths = shared_64ths = 0
-        for delta, cores in zip(demand.deltas, demand.cores_each, strict=True):
-            gone = self._gone(address + delta)
-            missing_64ths += gone
-            shared_64ths += gone * cores
-            self._touched[address + delta] = self._clock_bytes
-        missing = size * missing_64ths // _STEPS
-        self._clock_bytes += missing
-        self.read_bytes += size * demand.cores
-        self.hbm_read_bytes += missing
-        spread = self._hbm_latency - self._l2_latency
-        latency = self._l2_latency + spread * shared_64ths // (_STEPS * demand.cores)
-        if not missing:
-            return Service(time, latency, time, 0)
-        free = max(self._busy_until, time - self._slack)
-        self._busy_until = free + math.ceil(costs.hbm_cycles(self.chip, missing, row_bytes))
-        return Service(max(time, free), latency, self._busy_until, missing)
+    def request(self, traffic: GlobalTraffic, share: Share, level: int = 0) -> Request:
+        """Return what one access asks for, by the `Touch` level of its blocks."""
+        chip, size = self.chip, traffic.size_bytes
+        gone = self.written_back if traffic.writes else share.gone[level]
+        missing = int(size * share.blocks * gone / STEPS)
+        cycles = _server_cycles(chip, missing, traffic.row_bytes, self.part) if missing else 0
+        near = chip.require("l2_latency_cycles", "timing")
+        far = chip.require("hbm_latency_cycles", "timing")
+        return Request(cycles, near + (far - near) * gone // STEPS, size * share.cores, missing)
 
-    def store(self, time: int, size: int, row_bytes: int, address: int, demand: Demand) -> None:
-        """Take `size` bytes from every core; once L2 is full, each byte evicts an older one."""
-        total = size * len(demand.deltas)
-        for delta in demand.deltas:
-            self._touched[address + delta] = self._clock_bytes
-        self._clock_bytes += total
-        self.written_bytes += size * demand.cores
-        if self._clock_bytes > self._l2:
-            free = max(self._busy_until, time - self._slack)
-            self._busy_until = free + math.ceil(costs.hbm_cycles(self.chip, total, row_bytes))
+    def load(self, time: int, request: Request) -> tuple[int, int]:
+        """Serve a load that is ready at `time`: return its start, and when all data is there.
 
-    def _gone(self, key: int) -> int:
-        """Return the 64ths of a block that L2 no longer holds."""
-        seen = self._touched.get(key)
-        if seen is None:
-            return _STEPS
-        since = self._clock_bytes - seen
-        return _STEPS - int(_STEPS * math.exp(-since / self._l2) + 0.5) if since else 0
+        Device memory may work for it up to `slack` cycles before, as far as it was idle then.
+        """
+        self.read_bytes += request.bytes
+        if not request.missing_bytes:
+            return time, time
+        self.hbm_read_bytes += request.missing_bytes
+        free = self._serve(time, request.server_cycles)
+        return max(time, free), self.busy_until
+
+    def store(self, time: int, request: Request) -> None:
+        """Take what is stored; what L2 has no room for goes on to device memory."""
+        self.written_bytes += request.bytes
+        if request.missing_bytes:
+            self._serve(time, request.server_cycles)
+
+    def _serve(self, time: int, cycles: int) -> int:
+        """Return when the server turns to a request of `time`."""
+        earliest = time - self.slack
+        free = max(self.busy_until, earliest)
+        self._raise_peak(earliest - self.served)
+        self.requests += 1
+        self.served += cycles
+        self.busy_until = free + cycles
+        return free
+
+    # --- what recurs
+
+    def _raise_peak(self, peak: int) -> None:
+        peaks = self._peaks
+        while peaks and peaks[-1][1] <= peak:
+            peaks.pop()
+        peaks.append((self.requests, peak))
+
+    def peak_since(self, request: int) -> int | None:
+        """Return the highest peak from a request on; None where there is none, or it is forgotten.
+
+        Only the latest are remembered, those that no later one exceeds.
+        """
+        if len(self._peaks) == _MOST_PEAKS and self._peaks[0][0] > request:
+            return None
+        return next((peak for number, peak in self._peaks if number >= request), None)
+
+    def repeat(self, requests: int, cycles: int, shift: int, since: int, periods: int) -> None:
+        """Serve periods like the one since request `since`, `shift` apart.
+
+        Each has so many requests and cycles. The server keeps up, so peaks rise from period to
+        period by shift - cycles, which is not negative, and the last one's decides.
+        """
+        peak = self.peak_since(since)
+        assert peak is not None, "a period without a peak"
+        last = peak + periods * (shift - cycles)
+        highest = max(self.busy_until - self.served, last)
+        self.requests += periods * requests
+        self._raise_peak(last)
+        self.served += periods * cycles
+        self.busy_until = self.served + highest
+
+
+_MOST_PEAKS = 4096
+_NEEDED = (
+    *("l2_bytes", "l2_latency_cycles", "hbm_latency_cycles", "hbm_slack_cycles"),
+    *("hbm_bytes_per_second", "frequency_hz"),
+)
+
+
+@lru_cache(maxsize=65536)
+def _server_cycles(chip: Chip, size: int, row_bytes: int, part: float) -> int:
+    cycles: float = costs.hbm_cycles(chip, size, row_bytes) / part
+    return math.ceil(cycles)

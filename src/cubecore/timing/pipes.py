@@ -5,57 +5,70 @@ last result is complete; an instruction starts when it is issued, its pipe is fr
 before it are up. A wait whose flag is raised later in the program blocks its pipe, not the walk.
 """
 
-from collections import deque
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from cubecore.chips.model import Chip
-from cubecore.errors import DeadlockError, Violation, refuse
+from cubecore.errors import refuse
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Cost, Instruction, Pipe
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
-from cubecore.timing.memory_system import Demand, MemorySystem
+from cubecore.isa.spec import Cost, Instruction, Mem, Pipe
+from cubecore.isa.sync import (
+    EVENT_IDS,
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    WaitFlag,
+    WaitFlagDev,
+)
+from cubecore.timing.memory_system import MemoryPort, Request
+from cubecore.timing.queues import (
+    INDEX,
+    ISSUE,
+    MEMORY_STALL,
+    NAMES,
+    SCALAR,
+    UNIT_FLAG,
+    PipeState,
+    deciding,
+    overfull,
+    unit_part,
+    unmet,
+)
+from cubecore.timing.reuse import Share, Touch, cost_of
 from cubecore.timing.timeline import Segment
-from cubecore.units import FRACTAL_ROWS, ceil_div
-
-PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
-_INDEX = {p.value: i for i, p in enumerate(PIPES)}
-_SCALAR = _INDEX["S"]
-_ISSUE = "scalar issue"
-_UNIT_FLAG = "unit flag"
-MEMORY_STALL = "device memory"
-"""The reason of a load that device memory could not serve yet."""
-
-Pause = Callable[[int], None]
-Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
 
 
 @dataclass(eq=False)
 class CoreClock:
     """The clock of a group of cores that run one tree in step.
 
-    `pause(time)` is called before each request to the shared memory, so that the groups are served
-    in the order of time. `demand(issue)` gives a leaf's addresses over the group. The first
-    `record` instructions are kept as segments.
+    `shares` gives each leaf's part in the shared memory, which `memory` serves. The first `record`
+    instructions are kept as segments. `units` says for each place in L0C that the unit flag guards
+    which pipe was there last, and from when to when; `unit_reach` is how long that can matter.
     """
 
     chip: Chip
-    memory: MemorySystem
-    demand: Callable[[Issue], Demand]
-    pause: Pause
+    memory: MemoryPort
+    shares: Mapping[Issue, Share]
     scalar: int = 0
     record: int = 0
     issued: int = 0
-    free: list[int] = field(default_factory=lambda: [0] * len(PIPES))
-    done: list[int] = field(default_factory=lambda: [0] * len(PIPES))
-    busy: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    skipped: int = 0
+    level: int = 0
+    registers: Registers = field(default_factory=Registers)
     stalls: dict[tuple[str, str], int] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
+    flags: dict[tuple[int, int, int], deque[int]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    units: dict[int, tuple[PipeState, int, int]] = field(default_factory=dict)
+    unit_reach: int = 0
+    pipes: tuple[PipeState, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         chip = self.chip
@@ -63,20 +76,18 @@ class CoreClock:
         self._depth: int = chip.require("pipe_queue_depth", "timing")
         overlap: float = chip.require("gm_latency_overlap", "timing")
         self._exposed = 1.0 - overlap
-        self._registers = Registers()
-        self._gate = [0] * len(PIPES)
-        self._reason = [_ISSUE] * len(PIPES)
-        self._drained = [True] * len(PIPES)
-        self._flags: dict[tuple[int, int, int], deque[int]] = {}
-        self._units: dict[int, tuple[int, int, int]] = {}
-        self._queues: list[deque[int]] = [deque(maxlen=self._depth) for _ in PIPES]
-        self._blocked: list[deque[Queued]] = [deque() for _ in PIPES]
+        self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
+        self.pipes = tuple(
+            PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
+        )
 
     # --- the sink protocol of programs
 
     def handler(self, issue: Issue) -> Callable[..., None]:
-        """Return the function that takes the leaf's late values and addresses."""
+        """Return the function that takes the leaf's `deciding` values, or all its addresses."""
         template = issue.template
+        if isinstance(template, Touch):
+            return self._touch_handler(template.level)
         if isinstance(template, (SetFlag, WaitFlag)):
             return self._flag_handler(issue, template)
         if isinstance(template, PipeBarrier):
@@ -107,50 +118,111 @@ class CoreClock:
             DeadlockError: a pipe still waits for a flag that nobody raises.
         """
         self._require_unblocked()
-        return max(self.scalar, *self.done)
+        return max(self.scalar, *(pipe.done for pipe in self.pipes))
 
     def _require_unblocked(self) -> None:
-        stuck = [PIPES[i].value for i, queue in enumerate(self._blocked) if queue]
+        stuck = [pipe.name for pipe in self.pipes if pipe.blocked]
         if stuck:
-            raise _unmet(", ".join(stuck))
+            raise unmet(", ".join(stuck))
 
     # --- issuing
 
-    def _take(self, pipe: int) -> int:
-        """Spend the scalar's issue cycles; return when the instruction enters the pipe's queue."""
+    def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: Any) -> None:
+        """Spend the scalar unit's cycles; start the instruction, or leave it behind a wait."""
         self.issued += 1
         time = self.scalar + self._issue_cycles
-        queue = self._queues[pipe]
-        behind_a_wait = len(self._blocked[pipe])
-        if behind_a_wait >= self._depth:
-            raise DeadlockError(
-                [
-                    Violation(
-                        f"pipe {PIPES[pipe].value}",
-                        "find its flag raised before its queue fills",
-                        f"{self._depth} instructions waiting",
-                    )
-                ]
-            )
-        if len(queue) == self._depth and queue[behind_a_wait] > time:
-            room_at = queue[behind_a_wait]
-            self._stall(_SCALAR, f"queue of {PIPES[pipe].value} full", room_at - time)
+        queue, blocked = pipe.queue, pipe.blocked
+        if blocked and len(blocked) >= self._depth:
+            raise overfull(pipe, self._depth)
+        if len(queue) == self._depth and queue[len(blocked)] > time:
+            room_at = queue[len(blocked)]
+            self._stall(NAMES[SCALAR], pipe.when_full, room_at - time)
             time = room_at
         self.scalar = time
-        return time
-
-    def _stall(self, pipe: int, reason: str, cycles: int) -> None:
-        key = (PIPES[pipe].value, reason)
-        self.stalls[key] = self.stalls.get(key, 0) + cycles
-
-    def _enqueue(self, pipe: int, action: Callable[..., bool], *arguments: Any) -> None:
-        time = self._take(pipe)
-        blocked = self._blocked[pipe]
         if blocked or not action(time, *arguments):
             blocked.append((action, arguments, time))
 
-    def _resume(self, pipe: int) -> None:
-        blocked = self._blocked[pipe]
+    def _issuing(
+        self, pipe: PipeState, action: Callable[..., bool], *arguments: Any
+    ) -> Callable[..., None]:
+        """Return `_enqueue` of these, with the common case written out."""
+        queue, blocked, enqueue = pipe.queue, pipe.blocked, self._enqueue
+        step, depth = self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                enqueue(pipe, action, *arguments)
+                return
+            self.issued += 1
+            self.scalar = time
+            if not action(time, *arguments):
+                blocked.append((action, arguments, time))
+
+        return run
+
+    def repeated(self, issue: Issue) -> Callable[[int], None] | None:
+        """Return the function that issues a leaf of one pipe several times, with nothing between.
+
+        None where the leaf is not that plain.
+        """
+        template = issue.template
+        plain = not deciding(issue) and template.pipe is not Pipe.S
+        plain = plain and not template.takes_registers
+        if self.record or not plain:
+            return None
+        cost = cost_of(template, self.chip)
+        if cost.traffic is not None:
+            once = self.handler(issue)
+
+            def run_each(times: int) -> None:
+                for _ in range(times):
+                    once()
+
+            return run_each
+        pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
+
+        def run(times: int) -> None:
+            done = 0
+            while done < times and (pipe.blocked or not done):
+                self._enqueue(pipe, self._start, pipe, busy, head)
+                done += 1
+            if done < times:
+                self._follow(pipe, times - done, busy, head)
+
+        return run
+
+    def _follow(self, pipe: PipeState, times: int, busy: int, head: int) -> None:
+        """Issue what comes right behind another of its kind: no flag can hold it."""
+        queue, free, depth = pipe.queue, pipe.free, self._depth
+        time, full, idle, heads = self.scalar, 0, 0, 0
+        for _ in range(times):
+            time += self._issue_cycles
+            if len(queue) == depth and queue[0] > time:
+                full += queue[0] - time
+                time = queue[0]
+            if time > free:
+                idle += time - free
+                heads += head
+                queue.append(time)
+                free = time + head + busy
+            else:
+                queue.append(free)
+                free += busy
+        if full:
+            self._stall(NAMES[SCALAR], pipe.when_full, full)
+        if idle:
+            self._stall(pipe.name, ISSUE, idle)
+        self.scalar, self.issued = time, self.issued + times
+        pipe.free = pipe.done = free
+        pipe.busy += times * busy + heads
+        pipe.uses += times
+
+    def _stall(self, pipe: str, reason: str, cycles: int) -> None:
+        self.stalls[pipe, reason] = self.stalls.get((pipe, reason), 0) + cycles
+
+    def _resume(self, pipe: PipeState) -> None:
+        blocked = pipe.blocked
         while blocked:
             action, arguments, time = blocked[0]
             if not action(time, *arguments):
@@ -160,238 +232,246 @@ class CoreClock:
     # --- instructions of a pipe
 
     def _pipe_handler(self, issue: Issue) -> Callable[..., None]:
-        pipe = _INDEX[issue.template.pipe.value]
         late = len(issue.late)
-        if late or issue.template.takes_registers:
-            return lambda *values: self._run_one(issue, issue.bound(values[:late]), values[late:])
-        cost = _cost(issue.template, self.chip)
-        if cost.traffic is not None:
-            return self._traffic_handler(issue, issue.template, cost)
-        busy, head = cost.busy, cost.idle_head
-        if isinstance(issue.template, Mad) and issue.template.unit_flag:
-            chase = self._recorded(issue.template.name, self._chase)
-            part = _unit_part(issue.template.m, issue.template.n, busy)
-            return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
-        start = self._recorded(issue.template.name, self._start)
+        if not late and not issue.template.takes_registers:
+            return self._handler_of(issue, issue.template)
+        made: dict[Instruction, Callable[..., None]] = {}
 
-        def run(*_: int) -> None:
-            self._enqueue(pipe, start, pipe, busy, head)
+        def run(*values: int) -> None:
+            template = issue.bound(values[:late]).resolved(self.registers)
+            if template not in made:
+                made[template] = self._handler_of(issue, template)
+            made[template](*values[late:])
 
         return run
+
+    def _handler_of(self, issue: Issue, template: Instruction) -> Callable[..., None]:
+        """Return the function for a template that nothing changes any more."""
+        cost = cost_of(template, self.chip)
+        if cost.traffic is not None:
+            return self._traffic_handler(issue, template, cost)
+        pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
+        if isinstance(template, Mad) and template.unit_flag:
+            chase = self._recorded(template.name, self._chase)
+            part = unit_part(template.m, template.n, busy)
+            return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
+        start = self._recorded(template.name, self._start)
+        return self._issuing(pipe, start, pipe, busy, head)
 
     def _recorded(self, name: str, action: Callable[..., bool]) -> Callable[..., bool]:
         """Return `action`, noting when it ran while fewer than `record` segments are noted."""
         if not self.record:
             return action
 
-        def note(time: int, pipe: int, *arguments: Any) -> bool:
+        def note(time: int, pipe: PipeState, *arguments: Any) -> bool:
             started = action(time, pipe, *arguments)
             if started and len(self.segments) < self.record:
-                start, end = self._queues[pipe][-1], self.free[pipe]
-                self.segments.append(Segment(PIPES[pipe].value, name, start, end))
+                self.segments.append(Segment(pipe.name, name, pipe.queue[-1], pipe.free))
             return started
 
         return note
 
-    def _run_one(self, issue: Issue, template: Instruction, addresses: tuple[int, ...]) -> None:
-        """Run an instruction that depends on late parameters or on registers."""
-        template = template.resolved(self._registers)
-        pipe, cost = _INDEX[template.pipe.value], _cost(template, self.chip)
-        if cost.traffic is None:
-            action = self._recorded(template.name, self._start)
-            self._enqueue(pipe, action, pipe, cost.busy, cost.idle_head)
-        else:
-            self._traffic_handler(issue, template, cost)(*addresses)
-
-    def _chase(self, time: int, pipe: int, busy: int, head: int, c: int, part: int) -> bool:
-        """Run a step that shares L0C at `c` by the unit flag: `part` behind the other pipe."""
-        other, began, ended = self._units.get(c, (pipe, 0, 0))
-        if other != pipe:
-            self._start(time, pipe, busy, head, begin=began + part, end=ended + part)
-        else:
+    def _chase(
+        self, time: int, pipe: PipeState, busy: int, head: int, place: int, part: int
+    ) -> bool:
+        """Run a step that shares a place in L0C by the unit flag: `part` behind the other pipe."""
+        other, began, ended = self.units.get(place, (pipe, 0, 0))
+        if other is pipe:
             self._start(time, pipe, busy, head)
-        self._units[c] = (pipe, self._queues[pipe][-1], self.free[pipe])
+        else:
+            self._start(time, pipe, busy, head, begin=began + part, end=ended + part)
+        self.units[place] = (pipe, pipe.queue[-1], pipe.free)
+        self.unit_reach = max(self.unit_reach, part)
         return True
 
     def _start(
-        self, time: int, pipe: int, busy: int, head: int, begin: int = 0, end: int = 0
+        self, time: int, pipe: PipeState, busy: int, head: int, begin: int = 0, end: int = 0
     ) -> bool:
         """Start when issued, free, let through by flags and not before `begin`; end after `end`."""
-        free, gate = self.free[pipe], self._gate[pipe]
-        if begin > gate:
-            gate, self._reason[pipe] = begin, _UNIT_FLAG
-        start = max(gate, time)
+        free, gate = pipe.free, pipe.gate
+        start = max(gate, time, begin)
         if start > free:
-            self._stall(pipe, self._reason[pipe] if gate > time else _ISSUE, start - free)
+            reason = ISSUE if start == time else pipe.reason if start == gate else UNIT_FLAG
+            self._stall(pipe.name, reason, start - free)
             busy += head
         else:
             start = free
-            if self._drained[pipe]:
+            if pipe.drained:
                 busy += head
-        self._drained[pipe] = False
         busy = max(busy, end - start)
-        self.free[pipe] = self.done[pipe] = start + busy
-        self.busy[pipe] += busy
-        self._queues[pipe].append(start)
+        pipe.drained = False
+        pipe.free = pipe.done = start + busy
+        pipe.busy += busy
+        pipe.uses += 1
+        pipe.queue.append(start)
         return True
 
     def _traffic_handler(
         self, issue: Issue, template: Instruction, cost: Cost
     ) -> Callable[..., None]:
-        pipe = _INDEX[template.pipe.value]
-        names = [operand.mem.name for operand in template.operands()]
-        place = names.index("GM")
-        demand = self.demand(issue)
-        act = self._recorded(
-            template.name,
-            self._store if cost.traffic is not None and cost.traffic.writes else self._load,
-        )
-
-        def run(*addresses: int) -> None:
-            self._enqueue(pipe, act, pipe, cost, addresses[place], demand)
-
-        if not isinstance(template, CopyMatrixCcToGm) or not template.unit_flag:
-            return run
-        part, l0c = _unit_part(template.m_size, template.n_size, cost.busy), names.index("L0C")
-
-        def share(*addresses: int) -> None:
-            unit = (addresses[l0c], part)
-            self._enqueue(pipe, act, pipe, cost, addresses[place], demand, unit)
-
-        return share
-
-    def _load(self, time: int, pipe: int, cost: Cost, address: int, demand: Demand) -> bool:
+        pipe, share = self.pipes[INDEX[template.pipe.value]], self.shares[issue]
         traffic = cost.traffic
         assert traffic is not None
-        ready = max(time, self._gate[pipe], self.free[pipe])
-        self.pause(ready)
-        service = self.memory.load(ready, traffic.size_bytes, traffic.row_bytes, address, demand)
-        free = self.free[pipe]
+        action = self._recorded(template.name, self._store if traffic.writes else self._load)
+        marked = len(share.gone) > 1 and not traffic.writes
+        requests: dict[int, Request] = {}
+
+        unit: tuple[int, ...] = ()
+        place = 0
+        if isinstance(template, CopyMatrixCcToGm) and template.unit_flag:
+            unit = (unit_part(template.m_size, template.n_size, cost.busy),)
+            place = [operand.mem for operand in template.operands()].index(Mem.L0C)
+
+        def run(*values: int) -> None:
+            level = self.level if marked else 0
+            if level not in requests:
+                requests[level] = self.memory.request(traffic, share, level)
+            # Either all addresses or the one that decides.
+            guarded = (values[place if len(values) > 1 else 0], *unit) if unit else ()
+            self._enqueue(pipe, action, pipe, cost, requests[level], *guarded)
+
+        return run
+
+    def _load(self, time: int, pipe: PipeState, cost: Cost, request: Request) -> bool:
+        free = pipe.free
+        ready = max(time, pipe.gate, free)
+        start, data_at = self.memory.load(ready, request)
         if ready > free:
-            reason = self._reason[pipe] if self._gate[pipe] > time else _ISSUE
-            self._stall(pipe, reason, ready - free)
-        if service.start > ready:
-            self._stall(pipe, MEMORY_STALL, service.start - ready)
-        exposed = int(self._exposed * service.latency)
-        self.free[pipe] = service.start + cost.busy + exposed
-        ready_at = max(service.start + cost.busy + service.latency, service.data_at)
-        self.done[pipe] = max(self.done[pipe], ready_at)
-        self.busy[pipe] += cost.busy + exposed
-        self._queues[pipe].append(service.start)
+            self._stall(pipe.name, pipe.reason if pipe.gate > time else ISSUE, ready - free)
+        if start > ready:
+            self._stall(pipe.name, MEMORY_STALL, start - ready)
+        exposed = int(self._exposed * request.latency_cycles)
+        pipe.free = start + cost.busy + exposed
+        arrived = start + cost.busy + request.latency_cycles
+        if start > ready or data_at > arrived:
+            self.memory.delays += 1
+        pipe.done = max(pipe.done, arrived, data_at)
+        pipe.busy += cost.busy + exposed
+        pipe.uses += 1
+        pipe.queue.append(start)
         return True
 
     def _store(
-        self,
-        time: int,
-        pipe: int,
-        cost: Cost,
-        address: int,
-        demand: Demand,
-        unit: tuple[int, int] | None = None,
+        self, time: int, pipe: PipeState, cost: Cost, request: Request, *guarded: int
     ) -> bool:
-        traffic = cost.traffic
-        assert traffic is not None
-        if unit is None:
-            self._start(time, pipe, cost.busy, cost.idle_head)
+        if guarded:
+            self._chase(time, pipe, cost.busy, cost.idle_head, *guarded)
         else:
-            self._chase(time, pipe, cost.busy, cost.idle_head, *unit)
-        start = self._queues[pipe][-1]
-        self.pause(start)
-        self.memory.store(start, traffic.size_bytes, traffic.row_bytes, address, demand)
+            self._start(time, pipe, cost.busy, cost.idle_head)
+        self.memory.store(pipe.queue[-1], request)
         return True
+
+    def by_event(self, issue: Issue) -> list[Callable[..., None]] | None:
+        """Return the function for each event of a flag whose event is known late, else None."""
+        template = issue.template
+        if not issue.late or not isinstance(template, (SetFlag, WaitFlag)):
+            return None
+        return self._flag_handlers(template)
 
     # --- scalar unit, flags, barriers
 
+    def _touch_handler(self, level: int) -> Callable[..., None]:
+        def touch() -> None:
+            self.level = level
+
+        return touch
+
     def _scalar_handler(self, issue: Issue) -> Callable[..., None]:
-        late = len(issue.late)
+        late, unit, step = len(issue.late), self.pipes[SCALAR], self._issue_cycles
+        if not late and type(issue.template).apply is Instruction.apply:
+            work = step + cost_of(issue.template, self.chip).busy
+
+            def pass_time(*_: int) -> None:
+                self.issued += 1
+                self.scalar += work
+                unit.busy += work
+                unit.uses += 1
+
+            return pass_time
 
         def run(*values: int) -> None:
             template = issue.bound(values[:late])
-            cycles = _cost(template, self.chip).busy
-            self._registers = template.apply(self._registers)
+            cycles = self._issue_cycles + cost_of(template, self.chip).busy
+            self.registers = template.apply(self.registers)
             self.issued += 1
-            self.scalar += self._issue_cycles + cycles
-            self.busy[_SCALAR] += self._issue_cycles + cycles
+            self.scalar += cycles
+            unit.busy += cycles
+            unit.uses += 1
 
         return run
 
     def _flag_handler(self, issue: Issue, template: SetFlag | WaitFlag) -> Callable[..., None]:
-        src, dst = _INDEX[template.src], _INDEX[template.dst]
-        raises = isinstance(template, SetFlag)
-        pipe, action = (src, self._raise) if raises else (dst, self._await)
-        for event in range(8):
-            self._flags.setdefault((src, dst, event), deque())
-        if issue.late:
-            return lambda event: self._enqueue(pipe, action, src, dst, event)
-        event = template.event_id
-        return lambda: self._enqueue(pipe, action, src, dst, event)
+        handlers = self._flag_handlers(template)
+        if not issue.late:
+            return handlers[template.event_id]
+        return lambda event, *_: handlers[event]()
 
-    def _raise(self, time: int, src: int, dst: int, event: int) -> bool:
-        if src == _SCALAR:
+    def _flag_handlers(self, template: SetFlag | WaitFlag) -> list[Callable[..., None]]:
+        src, dst = INDEX[template.src], INDEX[template.dst]
+        raises = isinstance(template, SetFlag)
+        make = self._setter if raises else self._waiter
+        if (src, dst, raises) not in self._by_event:
+            found = [make(src, dst, event) for event in range(EVENT_IDS)]
+            self._by_event[src, dst, raises] = found
+        return self._by_event[src, dst, raises]
+
+    def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
+        flag = self.flags[src, dst, event]
+        return self._issuing(self.pipes[src], self._raise, src, self.pipes[dst], flag)
+
+    def _waiter(self, src: int, dst: int, event: int) -> Callable[..., None]:
+        name = f"flag {NAMES[src]} -> {NAMES[dst]} {event}"
+        flag = self.flags[src, dst, event]
+        return self._issuing(self.pipes[dst], self._await, dst, flag, name)
+
+    def _raise(self, time: int, src: int, target: PipeState, flag: deque[int]) -> bool:
+        if src == SCALAR:
             at = self.scalar
         else:
-            at = max(time, self.done[src], self._gate[src])
-            self._queues[src].append(at)
-        self._flags[src, dst, event].append(at)
-        if self._blocked[dst]:
-            self._resume(dst)
+            pipe = self.pipes[src]
+            at = max(time, pipe.done, pipe.gate)
+            pipe.queue.append(at)
+        flag.append(at)
+        if target.blocked:
+            self._resume(target)
         return True
 
-    def _await(self, time: int, src: int, dst: int, event: int) -> bool:
-        flags = self._flags[src, dst, event]
-        if not flags:
-            if dst == _SCALAR:  # the unit that issues the flag's own instructions stands still
-                raise _unmet("S")
+    def _await(self, time: int, dst: int, flag: deque[int], name: str) -> bool:
+        if not flag:
+            if dst == SCALAR:  # the unit that issues the flag's own instructions stands still
+                raise unmet(NAMES[SCALAR])
             return False
-        at = flags.popleft()
-        if dst == _SCALAR:
+        at = flag.popleft()
+        if dst == SCALAR:
             if at > self.scalar:
-                self._stall(_SCALAR, _flag_name(src, dst, event), at - self.scalar)
+                self._stall(NAMES[SCALAR], name, at - self.scalar)
                 self.scalar = at
             return True
-        if at > self._gate[dst]:
-            self._gate[dst] = at
-            self._reason[dst] = _flag_name(src, dst, event)
-        self._queues[dst].append(max(time, self._gate[dst], self.free[dst]))
+        pipe = self.pipes[dst]
+        if at > pipe.gate:
+            pipe.gate = at
+            pipe.reason = name
+        pipe.queue.append(max(time, pipe.gate, pipe.free))
         return True
 
     def _barrier_handler(self, template: PipeBarrier) -> Callable[..., None]:
         if template.on == Pipe.ALL.value:
 
-            def join() -> None:
+            def join(*_: int) -> None:
                 self.issued += 1
                 self._require_unblocked()
-                self.scalar = max(self.scalar + self._issue_cycles, *self.done)
-                self._drained = [True] * len(PIPES)
+                self.scalar = max(
+                    self.scalar + self._issue_cycles, *(pipe.done for pipe in self.pipes)
+                )
+                for pipe in self.pipes:
+                    pipe.drained = True
 
             return join
-        pipe = _INDEX[template.on]
-        return lambda: self._enqueue(pipe, self._drain, pipe)
+        pipe = self.pipes[INDEX[template.on]]
+        return self._issuing(pipe, self._drain, pipe)
 
-    def _drain(self, time: int, pipe: int) -> bool:
-        self._drained[pipe] = True
-        self.free[pipe] = max(self.free[pipe], self.done[pipe])
-        self._queues[pipe].append(max(time, self.free[pipe]))
+    def _drain(self, time: int, pipe: PipeState) -> bool:
+        pipe.drained = True
+        pipe.free = max(pipe.free, pipe.done)
+        pipe.queue.append(max(time, pipe.free))
         return True
-
-
-def _unmet(pipes: str) -> DeadlockError:
-    return DeadlockError([Violation("every wait_flag", "be met by a set_flag", f"none on {pipes}")])
-
-
-@lru_cache(maxsize=65536)
-def _cost(template: Instruction, chip: Chip) -> Cost:
-    return template.cost(chip)
-
-
-def _unit_part(m: int, n: int, busy: int) -> int:
-    """Return the cycles of one fractal of L0C: how far the unit flag lets pipes follow each other.
-
-    The flag is kept for each 512 B (seed 002, table 3); all fractals take equal time.
-    """
-    fractals: int = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
-    return -(-busy // max(fractals, 1))
-
-
-def _flag_name(src: int, dst: int, event: int) -> str:
-    return f"flag {PIPES[src].value} -> {PIPES[dst].value} {event}"

@@ -1,29 +1,20 @@
-"""Timing a launch: groups of equal cores, served by the shared memory in the order of time."""
+"""Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-
-from greenlet import getcurrent, greenlet
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.isa.check import program_violations
 from cubecore.isa.launch import CoreGroup, Launch
-from cubecore.isa.program import Issue
-from cubecore.timing.memory_system import Demand, MemorySystem
-from cubecore.timing.pipes import MEMORY_STALL, PIPES, CoreClock
+from cubecore.timing.memory_system import MemoryPort
+from cubecore.timing.pipes import CoreClock
+from cubecore.timing.queues import MEMORY_STALL, NAMES
+from cubecore.timing.reuse import Traffic, marked
 from cubecore.timing.timeline import CoreTime, Stall, Timeline
+from cubecore.timing.walk import walk
 from cubecore.units import align_up
 
 _TENSOR_SPACING = 4096
-
-
-def _demand(group: CoreGroup, issue: Issue) -> Demand:
-    """Return the distinct addresses of a leaf's global operand, and how many cores ask for each."""
-    cores_each: dict[int, int] = {}
-    for distance in group.distances(issue):
-        cores_each[distance] = cores_each.get(distance, 0) + 1
-    return Demand(tuple(cores_each), tuple(cores_each.values()))
 
 
 def time_launch(
@@ -33,12 +24,14 @@ def time_launch(
     operations: int = 0,
     peak: int | None = None,
     record: int = 0,
+    full: bool = False,
 ) -> Timeline:
     """Return when a launch ends on `chip`.
 
     `operations` counts the useful multiply and add operations, `peak` those that the chip can do in
     a cycle; with both, the answer has TFLOPS and utilisation. `record` instructions of each group
-    are kept as segments.
+    are kept as segments. `full` walks every instruction; otherwise periods in which the whole state
+    recurs are skipped, with the same answer.
 
     Raises:
         RequestError: a cost constant of the chip that no source gives, or a program whose time
@@ -49,19 +42,20 @@ def time_launch(
         raise RequestError(broken)
     for name in chip.unknown_costs:
         chip.require(name, "timing")
-    memory = MemorySystem(chip)
     groups = launch.groups(_bases(launch))
     start: int = chip.require("start_cycles", "timing")
-    clocks = _run_groups(chip, memory, groups, start, record)
+    clocks = _walked(chip, groups, start, record, full=full)
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
     cycles = max(ends) + launch_cycles
     us = cycles * 1e6 / chip.require("frequency_hz", "timing")
     counts = [len(group.cores) for group in groups]
     pipes = {
-        pipe.value: _mean([clock.busy[i] for clock in clocks], counts)
-        for i, pipe in enumerate(PIPES)
+        name: _mean([clock.pipes[i].busy for clock in clocks], counts)
+        for i, name in enumerate(NAMES)
     }
+    issued = sum(clock.issued * count for clock, count in zip(clocks, counts, strict=True))
+    skipped = sum(clock.skipped * count for clock, count in zip(clocks, counts, strict=True))
     slowest = max(range(len(ends)), key=ends.__getitem__)
     return Timeline(
         cycles=cycles,
@@ -74,17 +68,18 @@ def time_launch(
                 group.program.name,
                 tuple(core.core for core in group.cores),
                 end,
-                {pipe.value: clock.busy[i] for i, pipe in enumerate(PIPES)},
+                {pipe.name: pipe.busy for pipe in clock.pipes},
                 tuple(clock.segments),
             )
             for group, clock, end in zip(groups, clocks, ends, strict=True)
         ),
-        issued=sum(clock.issued * count for clock, count in zip(clocks, counts, strict=True)),
-        read_bytes=memory.read_bytes,
-        hbm_read_bytes=memory.hbm_read_bytes,
-        written_bytes=memory.written_bytes,
+        issued=issued,
+        read_bytes=sum(clock.memory.read_bytes for clock in clocks),
+        hbm_read_bytes=sum(clock.memory.hbm_read_bytes for clock in clocks),
+        written_bytes=sum(clock.memory.written_bytes for clock in clocks),
         tflops=operations / us / 1e6 if operations else None,
         utilisation=operations / (peak * cycles) if operations and peak else None,
+        simulated_fraction=1 - skipped / issued if issued else 1.0,
     )
 
 
@@ -97,31 +92,26 @@ def _bases(launch: Launch) -> Mapping[str, int]:
     return bases
 
 
-def _run_groups(
-    chip: Chip, memory: MemorySystem, groups: Sequence[CoreGroup], start: int, record: int
+def _walked(
+    chip: Chip, groups: Sequence[CoreGroup], start: int, record: int, *, full: bool
 ) -> list[CoreClock]:
-    """Walk every group's tree; whoever asks the memory at the earliest time goes first."""
-    hub = getcurrent()
-
-    def pause(time: int) -> None:
-        if len(waiting) > 1:
-            hub.switch(time)
-
-    clocks = [
-        CoreClock(chip, memory, partial(_demand, group), pause, start, record) for group in groups
-    ]
-    waiting: dict[int, int] = dict.fromkeys(range(len(groups)), start)
-    threads = [
-        greenlet(lambda g=group, c=clock: g.program.run(c, g.slots[0]))
-        for group, clock in zip(groups, clocks, strict=True)
-    ]
-    while waiting:
-        number = min(waiting, key=lambda n: (waiting[n], n))
-        time = threads[number].switch()
-        if threads[number].dead:
-            del waiting[number]
+    """Return the clock of each group after its tree."""
+    programs = dict.fromkeys(group.program for group in groups)
+    marks = {program: marked(program, chip) for program in programs}
+    own = [marks[group.program] for group in groups]
+    traffic = Traffic(groups, own, chip.require("l2_bytes", "timing"))
+    demands = [traffic.demand(number) for number in range(len(groups))]
+    clocks = []
+    for number, group in enumerate(groups):
+        part = demands[number] / sum(demands) if demands[number] else 1.0
+        memory = MemoryPort(chip, part, traffic.written_back)
+        clock = CoreClock(chip, memory, traffic.shares(number), start, record)
+        program, slots = own[number].program, group.slots[0]
+        if full:
+            program.run(clock, slots)
         else:
-            waiting[number] = time
+            walk(program, clock, slots)
+        clocks.append(clock)
     return clocks
 
 
@@ -145,10 +135,9 @@ def _limit(clock: CoreClock, cycles: int, start_up: int) -> str:
     """Name what the slowest core spends most on: start-up, its busiest pipe, or a wait of it."""
     if 2 * start_up >= cycles:
         return "start-up"
-    busiest = max(range(len(PIPES)), key=lambda i: clock.busy[i])
-    pipe: str = PIPES[busiest].value
-    waits = {reason: c for (name, reason), c in clock.stalls.items() if name == pipe}
+    busiest = max(clock.pipes, key=lambda pipe: pipe.busy)
+    waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest.name}
     reason = max(waits, key=lambda r: (waits[r], r), default="")
-    if reason and waits[reason] > clock.busy[busiest]:
-        return reason if reason == MEMORY_STALL else f"{pipe} waiting for {reason}"
-    return pipe
+    if reason and waits[reason] > busiest.busy:
+        return reason if reason == MEMORY_STALL else f"{busiest.name} waiting for {reason}"
+    return busiest.name

@@ -47,14 +47,15 @@ def time(
     step: str | None = None,
     settings: Mapping[str, str] | None = None,
     record: int = 0,
+    full: bool = False,
     **keys: Any,
 ) -> Timed:
     """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
 
     `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL or NORM (by
     default as the template is), CONSTANT (tiling known to the compiler) or BASIC (written by
-    hand). `record` instructions of each group
-    of cores are kept as segments, for a report or a trace.
+    hand). `record` instructions of each group of cores are kept as segments, for a report or a
+    trace. `full` walks every instruction instead of skipping what recurs: the same cycles, slowly.
 
     Raises:
         RequestError: a request that cannot be timed as it stands.
@@ -65,7 +66,8 @@ def time(
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
     p, chip = request.problem, request.chip
-    _require_walkable(chosen)
+    if full:
+        _require_walkable(chosen)
     launch = matmul_launch(p, chosen, chip, step)
     timeline = time_launch(
         launch,
@@ -73,12 +75,13 @@ def time(
         operations=2 * p.batch * p.m * p.n * p.k,
         peak=peak_ops_per_cycle(chip, p.a_type),
         record=record,
+        full=full,
     )
     return Timed(request, chosen, timeline)
 
 
 def _require_walkable(tiling: TCubeTiling) -> None:
-    """Refuse a walk that would not end today; periods are not skipped yet."""
+    """Refuse a full walk that would not end today."""
     m, n = min(tiling.singleCoreM, tiling.M), min(tiling.singleCoreN, tiling.N)
     tiles = ceil_div(m, tiling.baseM) * ceil_div(n, tiling.baseN)
     steps = tiles * ceil_div(tiling.singleCoreK, tiling.baseK)
@@ -87,5 +90,5 @@ def _require_walkable(tiling: TCubeTiling) -> None:
             "a core",
             f"take at most {_MOST_STEPS:,} base-K steps to be timed one by one",
             f"{steps:,}",
-            "plan predicts any size",
+            "without --full what recurs is skipped",
         )

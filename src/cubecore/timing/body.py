@@ -1,0 +1,181 @@
+"""What a loop does, seen from its head: which pipes, flags and variables decide its next trip."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, lcm
+
+from cubecore.isa.expr import Expr, Var
+from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node
+from cubecore.isa.spec import Mem, Pipe
+from cubecore.isa.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag
+from cubecore.timing.queues import INDEX, PIPES, SCALAR, deciding
+from cubecore.timing.reuse import Touch
+from cubecore.timing.way import increment
+
+_RARE = 32
+_OFTEN = 8
+"""Trips between two looks at the state: at most, and where the remainders would want more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What a loop does, seen from its head.
+
+    `counters` are the variables that it only counts or sets to constants, `given` the others that
+    decide something in it, `moving` those that change in it. The state is looked at every `stride`
+    trips; all remainders of the index are the same every `whole` trips.
+    """
+
+    loop: Loop
+    pipes: tuple[int, ...]
+    flags: tuple[tuple[int, int, int], ...]
+    memory: bool
+    registers: bool
+    leaves: int
+    stride: int
+    whole: int
+    counters: tuple[Var, ...]
+    given: tuple[Var, ...]
+    moving: frozenset[Var]
+
+    @staticmethod
+    def of(loop: Loop) -> "Body | None":
+        """Return the loop's body, or None where it can never recur."""
+        nodes = list(_nodes(loop.body))
+        if any(isinstance(node, LoadScalar) for node in nodes):
+            return None
+        leaves = [node for node in nodes if isinstance(node, Issue)]
+        issues = [leaf for leaf in leaves if not isinstance(leaf.template, Touch)]
+        templates = [issue.template for issue in issues]
+        everywhere = any(isinstance(t, PipeBarrier) and t.on == Pipe.ALL.value for t in templates)
+        flags = dict.fromkeys(flag for issue in issues for flag in _flags(issue))
+        pipes = {pipe for issue in issues for pipe in _pipes(issue)}
+        pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
+        counters, others = _assigned(nodes)
+        used = {var for expr in _expressions(nodes) for var in expr.variables()}
+        inner = {node.index for node in nodes if isinstance(node, Loop)}
+        strides = {s for expr in _expressions(nodes) for s in _strides(expr, loop.index)}
+        return Body(
+            loop=loop,
+            pipes=tuple(range(len(PIPES))) if everywhere else tuple(sorted(pipes - {SCALAR})),
+            flags=tuple(flags),
+            memory=any(Mem.GM in {o.mem for o in t.operands()} for t in templates),
+            registers=any(t.takes_registers for t in templates),
+            leaves=len(issues),
+            stride=_often(strides),
+            whole=lcm(*strides),
+            counters=counters,
+            given=(*others, *sorted(used - {*counters, *others, *inner, loop.index}, key=_number)),
+            moving=frozenset({*counters, *others, *inner}),
+        )
+
+    @cached_property
+    def guards(self) -> tuple[Node, ...]:
+        """The nodes that a counter can reach."""
+        return tuple(_pruned(self.loop.body, {*self.counters, self.loop.index}))
+
+
+def _number(var: Var) -> int:
+    return var.number
+
+
+def _nodes(body: Sequence[Node]) -> Iterator[Node]:
+    for node in body:
+        yield node
+        if isinstance(node, Loop):
+            yield from _nodes(node.body)
+        elif isinstance(node, Branch):
+            yield from _nodes((*node.then, *node.otherwise))
+
+
+def _flags(issue: Issue) -> Iterator[tuple[int, int, int]]:
+    template = issue.template
+    if isinstance(template, (SetFlag, WaitFlag)):
+        for event in range(EVENT_IDS) if issue.late else (template.event_id,):
+            yield INDEX[template.src], INDEX[template.dst], event
+
+
+def _pipes(issue: Issue) -> Iterator[int]:
+    template = issue.template
+    if isinstance(template, PipeBarrier):
+        if template.on in INDEX:
+            yield INDEX[template.on]
+    else:
+        yield INDEX[template.pipe.value]
+
+
+def _assigned(nodes: Sequence[Node]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
+    """Return the variables that are only counted or set to constants, and the other ones."""
+    counts: dict[Var, bool] = {}
+    for node in nodes:
+        if isinstance(node, Assign):
+            plain = node.value.constant is not None or increment(node) is not None
+            counts[node.target] = counts.get(node.target, True) and plain
+    return (
+        tuple(var for var, plain in counts.items() if plain),
+        tuple(var for var, plain in counts.items() if not plain),
+    )
+
+
+def _expressions(nodes: Sequence[Node]) -> Iterator[Expr]:
+    for node in nodes:
+        if isinstance(node, Branch):
+            yield node.condition.left
+            yield node.condition.right
+        elif isinstance(node, Loop):
+            yield node.trips
+        elif isinstance(node, Assign):
+            yield node.value
+        elif isinstance(node, Issue):
+            yield from deciding(node)
+
+
+def _strides(expr: Expr, index: Var) -> Iterator[int]:
+    """Yield after how many trips each remainder or quotient of an index repeats."""
+    for atom, _ in expr.terms:
+        if isinstance(atom, Var):
+            continue
+        divisor = atom.right.constant
+        if atom.kind in {"mod", "floordiv"} and divisor:
+            for inner, factor in atom.left.terms:
+                if inner == index:
+                    yield abs(divisor) // gcd(divisor, factor)
+        yield from _strides(atom.left, index)
+        yield from _strides(atom.right, index)
+
+
+def _often(strides: set[int]) -> int:
+    """Return every how many trips to look at the state: where all remainders are the same.
+
+    Where that is too rare, only the short ones are, and a period ends before a long one wraps.
+    """
+    whole = lcm(*strides)
+    if whole <= _RARE:
+        return whole
+    result = 1
+    for stride in sorted(strides):
+        if lcm(result, stride) <= _OFTEN:
+            result = lcm(result, stride)
+    return result
+
+
+def _pruned(body: Sequence[Node], counters: set[Var]) -> Iterator[Node]:
+    """Yield the nodes that depend on a counter or change one."""
+    for node in body:
+        if isinstance(node, Loop):
+            inside = tuple(_pruned(node.body, counters))
+            if inside or not counters.isdisjoint(node.trips.variables()):
+                yield Loop(node.index, node.trips, inside)
+        elif isinstance(node, Branch):
+            sides = [tuple(_pruned(side, counters)) for side in (node.then, node.otherwise)]
+            used = {*node.condition.left.variables(), *node.condition.right.variables()}
+            if any(sides) or not counters.isdisjoint(used):
+                yield Branch(node.condition, *sides)
+        elif isinstance(node, Assign):
+            if node.target in counters or not counters.isdisjoint(node.value.variables()):
+                yield node
+        elif isinstance(node, Issue) and any(
+            not counters.isdisjoint(value.variables()) for value in deciding(node)
+        ):
+            yield node

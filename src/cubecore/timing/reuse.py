@@ -1,0 +1,392 @@
+"""What L2 still holds of a block that is asked for again, read off the loops of a launch.
+
+A load's *nest* is the loops that it walks, or those that it stands for (`Issue.walk`). A loop that
+its address does not follow asks for the same blocks again in every trip; the innermost such loop
+that has turned is where the last touch was, and one turn of it is how long ago that was. What all
+cores bring in during that share of the launch decides what is left: exp(-bytes / L2).
+
+The bytes that a launch brings in depend on what is left, and the other way round; the answer is
+the fixed point. Traffic is taken to be spread evenly over the launch, cores to march in step: those
+that ask for one block in the same place of the program share its miss.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+from cubecore.chips.model import Chip
+from cubecore.isa.expr import Condition, Expr, Operation, Var
+from cubecore.isa.launch import CoreGroup
+from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Cost, GlobalTraffic, Instruction, Mem
+
+STEPS = 64
+"""Survival is counted in 64ths, so that equal states are equal on every machine."""
+_FRESH = Registers()
+_ROUNDS = 60
+"""Rounds of the fixed point at most; it settles in a handful."""
+
+
+@lru_cache(maxsize=65536)
+def cost_of(template: Instruction, chip: Chip) -> Cost:
+    """Return what a template costs on a chip; each is worked out once."""
+    return template.cost(chip)
+
+
+@dataclass(frozen=True)
+class Touch(Instruction):
+    """A mark in a program that is timed: which loop the next load's blocks were last asked for in.
+
+    Not an instruction: it takes no time and is issued by nobody. 0: never in this core.
+    """
+
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A leaf's part in the shared memory.
+
+    `cores` ask for `blocks` blocks of their own; a block that k cores of the launch ask for counts
+    1/k for each. `gone` gives the 64ths that L2 no longer holds, by `Touch` level.
+    """
+
+    cores: int
+    blocks: Fraction
+    gone: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A loop of a nest: its index, its trips, and whether the address follows it."""
+
+    position: Expr
+    trips: int
+    moves: bool
+
+
+@dataclass(eq=False)
+class Leaf:
+    """An access of global memory in a tree: where it stands, and how often it happens."""
+
+    issue: Issue
+    traffic: GlobalTraffic
+    nest: tuple[Level, ...]
+    loops: tuple[Loop, ...]
+    sides: Mapping[Branch, bool]
+    weight: float
+    blocks: Fraction = Fraction(1)
+    before: float | None = None
+
+    @property
+    def key(self) -> object:
+        """Copies of a walking load are one; any other leaf is its own."""
+        walk = self.issue.walk
+        return self.issue if walk is None else (self.issue.template, self.address, walk)
+
+    @cached_property
+    def address(self) -> Expr:
+        """Where in global memory, bytes."""
+        places = [operand.mem for operand in self.issue.template.operands()]
+        return self.issue.addresses[places.index(Mem.GM)]
+
+    @cached_property
+    def carriers(self) -> tuple[int, ...]:
+        """The loops of the nest, by number, that ask for the same blocks again."""
+        return tuple(i for i, level in enumerate(self.nest) if not level.moves)
+
+    @cached_property
+    def count(self) -> float:
+        """How often one core comes here."""
+        return self.weight * math.prod(level.trips for level in self.nest)
+
+    @cached_property
+    def classes(self) -> tuple[tuple[float, float | None], ...]:
+        """For each `Touch` level (accesses of a core, share of the launch since the last touch)."""
+        result: list[tuple[float, float | None]] = []
+        rest = self.count
+        for number in reversed(self.carriers):
+            turns = math.prod(level.trips for level in self.nest[: number + 1])
+            first = rest / self.nest[number].trips
+            since = 1 / turns if self.before is None else min(1 / turns, self.before)
+            result.append((rest - first, since))
+            rest = first
+        result.append((rest, self.before))
+        return tuple(reversed(result))
+
+    def gone(self, brought: float, l2_bytes: int) -> tuple[float, ...]:
+        """Return what L2 no longer holds, by `Touch` level, if a launch brings in that much."""
+        return tuple(
+            1.0 if since is None else 1 - math.exp(-since * brought / l2_bytes)
+            for _, since in self.classes
+        )
+
+    def missing_bytes(self, gone: Sequence[float]) -> float:
+        """Return the bytes that a core of its group brings in, shared misses in part."""
+        asked = sum(count * g for (count, _), g in zip(self.classes, gone, strict=True))
+        return asked * self.traffic.size_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """A program whose loads are marked with `Touch`, and its accesses in program order."""
+
+    program: Program
+    leaves: tuple[Leaf, ...]
+
+
+def marked(program: Program, chip: Chip) -> Marked:
+    """Return the program with a mark before each load that some loop repeats."""
+    leaves: list[Leaf] = []
+    body = tuple(_marked(program.body, _Place(), chip, leaves))
+    return Marked(Program(body, program.slots, program.name), tuple(leaves))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the tree: the loops and the sides of branches around."""
+
+    loops: tuple[Loop, ...] = ()
+    sides: tuple[tuple[Branch, bool], ...] = ()
+
+
+def _marked(body: Sequence[Node], place: _Place, chip: Chip, leaves: list[Leaf]) -> Iterator[Node]:
+    for node in body:
+        if isinstance(node, Loop):
+            inside = _Place((*place.loops, node), place.sides)
+            made = tuple(_marked(node.body, inside, chip, leaves))
+            if len(made) == 2 and _is_fixed_mark(made[0], node.index):
+                yield made[0]  # the same in every trip
+                made = made[1:]
+            yield Loop(node.index, node.trips, made)
+        elif isinstance(node, Branch):
+            then, otherwise = (
+                _Place(place.loops, (*place.sides, (node, taken))) for taken in (True, False)
+            )
+            sides = (
+                tuple(_marked(node.then, then, chip, leaves)),
+                tuple(_marked(node.otherwise, otherwise, chip, leaves)),
+            )
+            yield Branch(node.condition, *sides)
+        elif isinstance(node, Issue) and (leaf := _leaf(node, place, chip)):
+            leaves.append(leaf)
+            if leaf.carriers and not leaf.traffic.writes:
+                yield _mark(leaf)
+            yield node
+        else:
+            yield node
+
+
+def _mark(leaf: Leaf) -> Node:
+    """Return the branches that find the innermost repeating loop that has turned."""
+    node: Node = _touch(leaf, 0)
+    for number, carrier in enumerate(leaf.carriers, 1):
+        turned = Condition.of(leaf.nest[carrier].position, ">", 0)
+        node = Branch(turned, (_touch(leaf, number),), (node,))
+    return node
+
+
+def _is_fixed_mark(node: Node, index: Var) -> bool:
+    """Whether a node is a mark that does not depend on an index."""
+    if isinstance(node, Issue):
+        return isinstance(node.template, Touch)
+    if not isinstance(node, Branch) or index in node.condition.left.variables():
+        return False
+    return all(_is_fixed_mark(inner, index) for inner in (*node.then, *node.otherwise))
+
+
+def _touch(leaf: Leaf, level: int) -> Issue:
+    return Issue(Touch(level), (), leaf.issue.location)
+
+
+def _leaf(issue: Issue, place: _Place, chip: Chip) -> Leaf | None:
+    if all(operand.mem is not Mem.GM for operand in issue.template.operands()):
+        return None
+    template = issue.template.resolved(_FRESH)
+    traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
+    places = [operand.mem for operand in issue.template.operands()]
+    followed = set(issue.addresses[places.index(Mem.GM)].variables())
+    if issue.walk is not None:
+        nest = tuple(
+            Level(p, t, p.constant is not None or not followed.isdisjoint(p.variables()))
+            for p, t in issue.walk
+        )
+    else:
+        nest = tuple(
+            Level(
+                Expr.of(loop.index),
+                loop.trips.constant or 1,
+                not followed.isdisjoint({loop.index, *_assigned(loop.body)}),
+            )
+            for loop in place.loops
+        )
+    weight = math.prod(_likelihood(b.condition, nest, taken) for b, taken in place.sides)
+    return Leaf(issue, traffic, nest, place.loops, dict(place.sides), weight)
+
+
+def _assigned(body: Sequence[Node]) -> Iterator[Var]:
+    for node in body:
+        if isinstance(node, (Assign, LoadScalar)):
+            yield node.target
+        elif isinstance(node, Loop):
+            yield from _assigned(node.body)
+        elif isinstance(node, Branch):
+            yield from _assigned((*node.then, *node.otherwise))
+
+
+def _likelihood(condition: Condition, nest: Sequence[Level], taken: bool) -> float:
+    """Return the share of a nest's trips that pass a branch; 1 where it cannot be told."""
+    if condition.comparison not in {"==", "!="}:
+        return 1.0
+    atoms = (condition.left - condition.right).terms
+    if len(atoms) != 1:
+        return 1.0
+    atom, size = atoms[0][0], 0
+    for level in nest:
+        if level.position.terms != ((atom, 1),):
+            inner = atom.left if isinstance(atom, Operation) and atom.kind == "mod" else None
+            if inner is None or not set(inner.variables()) & set(level.position.variables()):
+                continue
+            assert isinstance(atom, Operation)
+            size = min(atom.right.constant or 0, level.trips)
+        else:
+            size = level.trips
+    if not size:
+        return 1.0
+    return 1 / size if taken == (condition.comparison == "==") else 1 - 1 / size
+
+
+# --- a launch
+
+
+@dataclass(eq=False)
+class Traffic:
+    """What every group of a launch asks of the shared memory, and what that brings in."""
+
+    groups: Sequence[CoreGroup]
+    marks: Sequence[Marked]
+    l2_bytes: int
+    _leaves: list[dict[object, Leaf]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._leaves = [{leaf.key: replace(leaf) for leaf in mark.leaves} for mark in self.marks]
+        self._share_blocks()
+        for group, leaves in zip(self.groups, self._leaves, strict=True):
+            self._find_earlier(group, list(leaves.values()))
+
+    def _share_blocks(self) -> None:
+        """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
+        askers: dict[int, set[tuple[int, int]]] = {}
+        starts: dict[Leaf, list[int | None]] = {}
+        for number, (group, leaves) in enumerate(zip(self.groups, self._leaves, strict=True)):
+            known: dict[Expr, list[int | None]] = {}
+            for leaf in leaves.values():
+                if leaf.address not in known:
+                    known[leaf.address] = [_start(leaf.address, slots) for slots in group.slots]
+                    for core, start in enumerate(known[leaf.address]):
+                        if start is not None:
+                            askers.setdefault(start, set()).add((number, core))
+                starts[leaf] = known[leaf.address]
+        for leaf, addresses in starts.items():
+            if leaf.traffic.writes:
+                leaf.blocks = Fraction(len(addresses))
+            else:
+                alone = [{(0, 0)} if a is None else askers[a] for a in addresses]
+                leaf.blocks = sum((Fraction(1, len(cores)) for cores in alone), Fraction())
+
+    def _find_earlier(self, group: CoreGroup, leaves: list[Leaf]) -> None:
+        """Find loads of what another leaf of the same core touched before."""
+        weights = [leaf.count * leaf.traffic.size_bytes for leaf in leaves]
+        total, passed, last = sum(weights), 0.0, dict[object, list[tuple[Leaf, float]]]()
+        for leaf, weight in zip(leaves, weights, strict=True):
+            start = _start(leaf.address, group.slots[0])
+            place = start, tuple(level.trips for level in leaf.nest if level.moves)
+            for earlier, at in reversed(last.get(place, [])):
+                if _follows(leaf, earlier):
+                    together = _common_trips(leaf, earlier)
+                    leaf.before = (passed - at) / total / together if total else 0.0
+                    break
+            if start is not None:
+                last.setdefault(place, []).append((leaf, passed))
+            passed += weight
+
+    @cached_property
+    def brought_bytes(self) -> float:
+        """Bytes that the launch brings into L2: what it misses and what it writes."""
+        written = sum(
+            leaf.count * leaf.traffic.size_bytes * float(leaf.blocks)
+            for leaf in self._all
+            if leaf.traffic.writes
+        )
+        loads = [leaf for leaf in self._all if not leaf.traffic.writes]
+        brought = written + sum(float(x.blocks) * x.count * x.traffic.size_bytes for x in loads)
+        for _ in range(_ROUNDS):
+            before = brought
+            brought = written + sum(
+                float(x.blocks) * x.missing_bytes(x.gone(before, self.l2_bytes)) for x in loads
+            )
+            if abs(brought - before) <= before * 1e-9:
+                break
+        return brought
+
+    @property
+    def _all(self) -> Iterator[Leaf]:
+        for leaves in self._leaves:
+            yield from leaves.values()
+
+    @cached_property
+    def written_back(self) -> int:
+        """64ths of what is written that goes to device memory: what L2 has no room for."""
+        brought = self.brought_bytes
+        return int(STEPS * max(0.0, 1 - self.l2_bytes / brought) + 0.5) if brought else 0
+
+    def shares(self, number: int) -> dict[Issue, Share]:
+        """Return the part of each leaf of a group, by the leaf."""
+        cores = len(self.groups[number].cores)
+        found: dict[Issue, Share] = {}
+        for leaf in self.marks[number].leaves:
+            own = self._leaves[number][leaf.key]
+            gone = own.gone(self.brought_bytes, self.l2_bytes)
+            parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
+            found[leaf.issue] = Share(cores, own.blocks, parts)
+        return found
+
+    def demand(self, number: int) -> float:
+        """Return the bytes that a group asks of device memory."""
+        missing = 0.0
+        for leaf in self._leaves[number].values():
+            size = float(leaf.blocks)
+            if leaf.traffic.writes:
+                missing += size * leaf.count * leaf.traffic.size_bytes * self.written_back / STEPS
+            else:
+                missing += size * leaf.missing_bytes(leaf.gone(self.brought_bytes, self.l2_bytes))
+        return missing
+
+
+def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:
+    """Return where an access begins before any loop has turned; None where that has no answer."""
+    values = dict.fromkeys(address.variables(), 0) | dict(slots)
+    try:
+        return address.at(values)
+    except ZeroDivisionError:
+        return None
+
+
+def _follows(leaf: Leaf, earlier: Leaf) -> bool:
+    """Whether both happen, in order: not the sides of a branch, and not one walk."""
+    if leaf.issue.walk is not None and leaf.issue.walk == earlier.issue.walk:
+        return False
+    return all(leaf.sides.get(branch, side) == side for branch, side in earlier.sides.items())
+
+
+def _common_trips(leaf: Leaf, earlier: Leaf) -> int:
+    """Return the turns of the loops around both."""
+    trips = 1
+    for one, other in zip(leaf.loops, earlier.loops, strict=False):
+        if one is not other or leaf.issue.walk is not None:
+            break
+        trips *= one.trips.constant or 1
+    return trips

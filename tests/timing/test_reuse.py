@@ -1,0 +1,163 @@
+"""What L2 still holds, read off loops, against arithmetic by hand and a walk over addresses."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from cubecore.isa.expr import Condition, Expr, Var
+from cubecore.isa.moves import CopyUbufToGm
+from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
+from cubecore.timing.reuse import STEPS, Touch, marked
+from timing.clock import HERE, ROUND, fetch, traffic_of
+
+MIB = 1 << 20
+I, J, K, BASE, COUNT = (Var(name, i) for i, name in enumerate(("i", "j", "k", "base", "count")))
+
+
+def load(address, blocks=16, walk=None) -> Issue:
+    return Issue(fetch(blocks), (Expr(0), Expr.of(address)), HERE, (), walk)
+
+
+def loop(var, trips, *body) -> Loop:
+    return Loop(var, Expr(trips), body)
+
+
+def gone(program, l2=MIB, **keys) -> list[tuple[int, ...]]:
+    """Return what is gone by level, for each load in program order."""
+    traffic = traffic_of(program, on=replace(ROUND, l2_bytes=l2), **keys)
+    shares = traffic.shares(0)
+    return [shares[issue].gone for issue in program.issues if issue in shares]
+
+
+def sixty_fourths(since: float, l2: int = MIB) -> int:
+    return STEPS - int(STEPS * math.exp(-since / l2) + 0.5)
+
+
+def test_what_is_read_once_is_read_from_device_memory():
+    assert gone(Program((load(0), loop(I, 7, load(Expr.of(I) * 512 + 4096))))) == [(64,), (64,)]
+
+
+def test_what_is_read_again_at_once_is_still_there():
+    assert gone(Program((load(0), load(0)))) == [(64,), (0,)]
+
+
+def test_between_two_reads_in_a_row_lie_the_bytes_in_between():
+    """Half a MiB of the block itself is 1 of 64; 16 times 64 KiB and the block are the rest."""
+    big = loop(I, 16, load(Expr.of(I) * 65536 + MIB, 2048))
+    assert gone(Program((load(0), big, load(0)))) == [(64,), (64,), (sixty_fourths(MIB + 512),)]
+
+
+def test_the_sides_of_a_branch_do_not_follow_each_other():
+    either = Branch(Condition.of(Expr.of(BASE), "==", 0), (load(0),), (load(0),))
+    assert gone(Program((either,), (BASE,)), slots=[{BASE: 0}]) == [(64,), (64,)]
+
+
+@pytest.mark.parametrize("blocks", [1, 16, 256, 2048])
+def test_a_loop_that_reads_everything_again(blocks):
+    """4 rounds over 8 blocks: what a round brings in is what has passed since the last touch."""
+    size = blocks * 32
+    body = loop(I, 4, loop(J, 8, load(Expr.of(J) * size, blocks)))
+    left = 1.0
+    for _ in range(200):  # a round brings in what the round before lost
+        total = 8 * size + 3 * 8 * size * left
+        left = 1 - math.exp(-total / 4 / MIB)
+    want = STEPS - int(STEPS * (1 - left) + 0.5)
+    assert gone(Program((body,))) == [(64, want)]
+
+
+def test_the_innermost_loop_that_has_turned_decides():
+    """i and k repeat, j moves: one turn of k is 1/(4 * 8 * 2) of all, one of i a quarter."""
+    body = loop(I, 4, loop(J, 8, loop(K, 2, load(Expr.of(J) * 65536, 2048))))
+    ((cold, outer, inner),) = gone(Program((body,)))
+    assert cold == 64
+    assert 0 < inner < outer < 64
+
+
+def walked(program: Program) -> list[int]:
+    """Return the level that is marked before each load, in order."""
+    levels = []
+    handlers = [
+        (lambda *_, level=issue.template.level: levels.append(level))
+        if isinstance(issue.template, Touch)
+        else (lambda *_: None)
+        for issue in program.issues
+    ]
+    program._run(handlers, [0] * len(program.slots), None)
+    return levels
+
+
+def test_marks_say_where_a_block_was_last_asked_for():
+    """Against a walk that remembers in which trips each address was asked for."""
+    body = loop(I, 3, loop(J, 4, loop(K, 2, load(Expr.of(J) * 512))))
+    levels = walked(marked(Program((body,)), ROUND).program)
+    last: dict[int, tuple[int, int, int]] = {}
+    want = []
+    for i in range(3):
+        for j in range(4):
+            for k in range(2):
+                before = last.get(j)
+                # 0 never; 1 in another turn of i; 2 in another turn of k
+                want.append(0 if before is None else 1 if before[0] != i else 2)
+                last[j] = (i, j, k)
+    assert levels == want
+
+
+def test_a_load_that_runs_ahead_says_what_it_walks():
+    """The loops around it are not the ones that its address follows."""
+    own, again = Expr.of(COUNT), Expr.of(K)
+    issue = load(own * 512, walk=((own, 5), (again, 3)))
+    carry = Branch(Condition.of(again, "==", 0), (Assign(COUNT, own + 1),))
+    start = Assign(COUNT, Expr(0)), Assign(K, Expr(0))
+    body = *start, loop(I, 15, issue, Assign(K, (again + 1) % 3), carry)
+    assert walked(marked(Program(body), ROUND).program) == [0, 1, 1] * 5
+
+
+def test_an_address_that_a_scalar_moves_is_not_read_again():
+    step = Assign(COUNT, Expr.of(COUNT) + 512)
+    body = Assign(COUNT, Expr(0)), loop(I, 15, load(COUNT), step)
+    assert gone(Program(body)) == [(64,)]
+
+
+def test_copies_of_a_walking_load_are_one_walk():
+    """The first chunk is loaded before the loop; both leaves together load each chunk once."""
+    walk = ((Expr.of(COUNT), 8),)
+    ahead, inside = (load(Expr.of(COUNT) * 512, walk=walk) for _ in range(2))
+    program = Program((ahead, loop(I, 7, inside)))
+    traffic = traffic_of(program)
+    assert traffic.brought_bytes == pytest.approx(8 * 512)
+
+
+def test_a_branch_on_the_walk_takes_its_part_of_it():
+    last = Branch(Condition.of(Expr.of(I), "==", 7), (load(I, 2048),), (load(I, 16),))
+    traffic = traffic_of(Program((loop(I, 8, last),)))
+    assert traffic.brought_bytes == pytest.approx(7 * 512 + 65536)
+
+
+def test_every_fourth_trip_is_a_quarter():
+    some = Branch(Condition.of(Expr.of(I) % 4, "==", 0), (load(Expr.of(I) * 512, 16),))
+    assert traffic_of(Program((loop(I, 32, some),))).brought_bytes == pytest.approx(8 * 512)
+
+
+def test_cores_that_read_one_block_bring_it_in_once():
+    program = Program((load(BASE),), (BASE,))
+    for bases, blocks in (((0, 0, 0), 1), ((0, 512, 512), 2), ((0, 512, 1024), 3)):
+        slots = [{BASE: base} for base in bases]
+        traffic = traffic_of(program, cores=3, slots=slots)
+        (share,) = traffic.shares(0).values()
+        assert (share.cores, share.blocks) == (3, blocks)
+        assert traffic.brought_bytes == pytest.approx(512 * blocks)
+
+
+def test_what_is_written_stays_until_there_is_no_room():
+    def written(total):
+        store = Issue(CopyUbufToGm(n_burst=1, len_burst=32), (Expr.of(I) * 1024, Expr(0)), HERE)
+        return traffic_of(Program((loop(I, total // 1024, store),))).written_back
+
+    assert written(MIB) == 0
+    assert written(4 * MIB) == 48  # three quarters have to go
+
+
+def test_what_was_written_can_be_read_from_l2():
+    store = Issue(CopyUbufToGm(n_burst=1, len_burst=16), (Expr(0), Expr(0)), HERE)
+    assert gone(Program((store, load(0)))) == [(64,), (0,)]

@@ -1,0 +1,352 @@
+"""Skipping what recurs gives the full walk's answer, to the cycle."""
+
+import random
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cubecore.errors import DeadlockError
+from cubecore.isa.expr import Condition, Expr, Var
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
+from cubecore.isa.spec import instruction_named
+from cubecore.isa.system import ScalarWork
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.solver import solve
+from cubecore.timing.schedule import time_launch
+from cubecore.timing.timeline import Timeline
+from cubecore.timing.way import Reach, _constant_for
+from kernels.cases import draw_problem, draw_tiling
+from timing.clock import (
+    A2,
+    HALF,
+    HERE,
+    ROUND,
+    WORD,
+    barrier,
+    fetch,
+    issue,
+    load,
+    mad,
+    raises,
+    waits,
+)
+
+COUNTED, RING, OTHER = (Var(name, 90 + i) for i, name in enumerate(("n", "ring", "other")))
+BASE = Var("base", 99)
+
+
+def alike(launch: Launch, chip, **keys) -> Timeline:
+    """Time a launch both ways; they must agree in everything but what was walked."""
+    quick = time_launch(launch, chip, **keys)
+    full = time_launch(launch, chip, full=True, **keys)
+    assert full.simulated_fraction == 1
+    assert replace(quick, simulated_fraction=1.0) == full
+    return quick
+
+
+def launch_of(*body, cores: int = 1) -> Launch:
+    program = Program(tuple(body), (BASE,))
+    made = tuple(CoreProgram(i, program, {BASE: ("t", i << 20)}) for i in range(cores))
+    return Launch((TensorSpec("t", cores << 20),), made)
+
+
+def loop(number: int, trips: int, *body) -> Loop:
+    return Loop(Var(f"i{number}", number), Expr(trips), body)
+
+
+def at(var: Var) -> Expr:
+    return Expr.of(var)
+
+
+def gm(template, offset=0) -> Issue:
+    return Issue(template, (Expr(0), at(BASE) + offset), HERE)
+
+
+# --- matmuls
+
+SHAPES = [
+    (512, 512, 4096, {}),
+    (2048, 2048, 2048, {"cores": 20}),
+    (3000, 2000, 5000, {"cores": 7}),
+    (1, 4096, 8192, {}),
+    (16, 20000, 768, {"bias": "float32"}),
+    (4096, 4096, 500, {"a": "int8", "cores": 3}),
+    (700, 900, 20000, {"trans_a": True, "trans_b": True, "cores": 2}),
+    (2500, 2500, 2500, {"launch": "mix", "cores": 6}),
+    (640, 70000, 640, {"cores": 2}),
+]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "keys"), SHAPES, ids=str)
+def test_products_take_the_same_time_both_ways(m, n, k, keys):
+    problem = Problem(chip=A2.name, **{"cores": 4, **keys}, m=m, n=n, k=k)
+    tiling = solve(problem, A2, 1).best.tiling
+    alike(matmul_launch(problem, tiling, A2), A2)
+
+
+def changed(rng: np.random.Generator):
+    """Return A2 with other costs: who waits for whom changes."""
+
+    def one(*of):
+        return of[rng.integers(len(of))]
+
+    return replace(
+        A2,
+        gm_to_l1_bytes_per_cycle=one(8.0, 60.0, 125.0),
+        hbm_bytes_per_second=one(3e10, 2e11, 1.49e12),
+        hbm_slack_cycles=one(1, 1000, 20000),
+        gm_latency_overlap=one(0.0, 0.5, 1.0),
+        pipe_queue_depth=one(4, 9, 32),
+        scalar_step_cycles=dict.fromkeys(("MDL", "NORM"), one(0, 57, 450, 1500)),
+        l0c_to_gm_bytes_per_cycle=one(5.0, 80.0),
+        l2_bytes=one(1 << 18, 1 << 27),
+    )
+
+
+def compare_random(seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    problem = draw_problem(rng, 600)
+    tiling, chip = draw_tiling(rng, problem), changed(rng)
+    return alike(matmul_launch(problem, tiling, chip), chip).simulated_fraction
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_tilings_on_random_chips(seed):
+    compare_random(seed)
+
+
+@pytest.mark.sweep
+def test_many_random_tilings():
+    seed = random.SystemRandom().randrange(10**9)
+    for offset in range(600):
+        print("seed", seed + offset)
+        compare_random(seed + offset)
+
+
+def test_a_large_product_is_hardly_walked():
+    problem = Problem(chip=A2.name, cores=20, m=65535, n=65535, k=65535)
+    tiling = solve(problem, A2, 1).best.tiling
+    timeline = time_launch(matmul_launch(problem, tiling, A2), A2)
+    assert timeline.issued > 10**9
+    assert timeline.simulated_fraction < 1e-3
+    cube = 65535**3 / 4096 / 20
+    assert cube < timeline.cycles < 20 * cube
+
+
+def test_what_is_recorded_is_walked_first():
+    problem = Problem(chip=A2.name, cores=4, m=512, n=512, k=8192)
+    launch = matmul_launch(problem, solve(problem, A2, 1).best.tiling, A2)
+    timeline = alike(launch, A2, record=300)
+    assert len(timeline.groups[0].segments) == 300
+    assert timeline.simulated_fraction < 1
+
+
+# --- trees of all kinds
+
+PRODUCT = mad(160), load(8)
+TRANSFER = CopyMatrixCcToGm(
+    src_type=WORD, n_size=16, m_size=16, dst_stride=16, src_stride=16, nz2nd_en=True
+)
+
+
+CHASED = replace(mad(160), unit_flag=3)
+CHASING = replace(TRANSFER, unit_flag=3)
+
+
+def flat(lists) -> tuple:
+    return tuple(chain.from_iterable(lists))
+
+
+def leaves(index: Expr):
+    """Strategies for short bodies: what they raise they await."""
+    vadd = instruction_named("vadd")(dtype=HALF, repeat=3)
+    plain = st.sampled_from([*PRODUCT, vadd, ScalarWork(step="BASIC"), barrier("M"), barrier()])
+    flagged = st.tuples(
+        st.sampled_from([("MTE1", "M"), ("MTE2", "MTE1"), ("M", "FIX"), ("M", "MTE1"), ("V", "S")]),
+        st.integers(0, 1),
+    ).map(lambda f: [issue(raises(*f[0], f[1])), issue(waits(*f[0], f[1]))])
+    memory = st.sampled_from(
+        [
+            gm(fetch(64)),
+            gm(fetch(16), index * 512),
+            gm(fetch(2048), index * 65536 + at(COUNTED) * 512),
+            Issue(TRANSFER, (at(BASE) + index * 1024, Expr(0)), HERE),
+            Issue(CHASING, (at(BASE) + index * 1024, at(RING) * 1024), HERE),
+            Issue(CHASED, (at(RING) * 1024, Expr(0), Expr(0)), HERE),
+        ]
+    )
+    scalars = st.sampled_from(
+        [
+            [Assign(COUNTED, at(COUNTED) + 1)],
+            [Assign(COUNTED, at(COUNTED) - 3)],
+            [Assign(RING, (at(RING) + 1) % 3)],
+            [Assign(OTHER, index % 4 + at(RING))],
+            [Assign(COUNTED, Expr(0))],
+            [Assign(OTHER, at(COUNTED) * 2)],
+        ]
+    )
+    conditions = st.sampled_from(
+        [
+            Condition.of(at(COUNTED), ">=", 7),
+            Condition.of(at(COUNTED), "==", 11),
+            Condition.of(at(COUNTED) + index, "<", 9),
+            Condition.of(index, "==", 0),
+            Condition.of(index % 3, "==", 1),
+            Condition.of(index % 40, "!=", 39),
+            Condition.of((at(COUNTED) + 2) % 5, "<=", 1),
+            Condition.of(at(RING), ">", 0),
+            Condition.of(at(OTHER), "==", 2),
+            Condition.of(at(COUNTED).minimum(4), "==", 4),
+            Condition.of(index // 8, "==", 2),
+        ]
+    )
+    simple = st.one_of(plain.map(lambda t: [issue(t)]), flagged, memory.map(lambda i: [i]), scalars)
+    branch = st.tuples(conditions, st.lists(simple, max_size=3), st.lists(simple, max_size=2))
+    return st.one_of(simple, branch.map(lambda b: [Branch(b[0], flat(b[1]), flat(b[2]))]))
+
+
+@st.composite
+def trees(draw, depth: int = 3, number: int = 0):
+    """Return nodes: leaves, and a loop of the same."""
+    index = at(Var(f"i{number}", number))
+    body = [*flat(draw(st.lists(leaves(index), min_size=1, max_size=6)))]
+    if depth > 1 and draw(st.booleans()):
+        body += draw(trees(depth - 1, number + 1))
+    trips = draw(st.sampled_from([2, 7, 30, 150] if depth == 3 else [1, 3, 9, 25]))
+    return [loop(number, trips, *body)]
+
+
+START = tuple(Assign(var, Expr(0)) for var in (COUNTED, RING, OTHER))
+CHIPS = [
+    replace(ROUND, scalar_step_cycles={"BASIC": 20}, vector_head_cycles=5, vector_repeat_cycles=2),
+    replace(
+        ROUND,
+        scalar_step_cycles={"BASIC": 3},
+        vector_head_cycles=5,
+        vector_repeat_cycles=2,
+        pipe_queue_depth=5,
+        hbm_slack_cycles=5000,
+        gm_latency_overlap=0.5,
+    ),
+]
+
+
+def compare_tree(nodes, chip, cores=2) -> None:
+    launch = launch_of(*START, *nodes, cores=cores)
+    try:
+        time_launch(launch, chip, full=True)
+    except DeadlockError as error:
+        wanted = str(error)
+    else:
+        alike(launch, chip)
+        return
+    with pytest.raises(DeadlockError) as caught:
+        time_launch(launch, chip)
+    assert str(caught.value) == wanted
+
+
+@settings(max_examples=250, deadline=None, database=None)
+@given(trees(), st.sampled_from(CHIPS))
+def test_random_trees(nodes, chip):
+    compare_tree(nodes, chip)
+
+
+@pytest.mark.sweep
+@settings(max_examples=10_000, deadline=None, database=None)
+@given(trees(), st.sampled_from(CHIPS))
+def test_many_random_trees(nodes, chip):
+    compare_tree(nodes, chip)
+
+
+STEP = issue(load()), issue(raises("MTE1", "M")), issue(waits("MTE1", "M")), issue(mad(160))
+
+
+def test_a_plain_loop_is_walked_a_few_times():
+    timeline = alike(launch_of(loop(0, 10_000, *STEP)), ROUND)
+    assert timeline.issued == 40_000
+    assert timeline.simulated_fraction < 0.01
+
+
+def test_loops_in_loops_are_skipped_at_every_level():
+    timeline = alike(launch_of(loop(0, 300, loop(1, 300, *STEP), issue(mad()))), ROUND)
+    assert timeline.simulated_fraction < 0.01
+
+
+def test_a_counter_that_decides_ends_the_period():
+    """The seventieth trip does something else: it is walked, the others recur."""
+    count = Assign(COUNTED, at(COUNTED) + 1)
+    other = Branch(Condition.of(at(COUNTED), "==", 70), (issue(mad(1600)),))
+    with_it = alike(launch_of(*START, loop(0, 1000, *STEP, count, other)), ROUND)
+    without = alike(launch_of(*START, loop(0, 1000, *STEP, count)), ROUND)
+    assert with_it.issued == without.issued + 1
+    assert with_it.cycles > without.cycles
+    assert with_it.simulated_fraction < 0.1
+
+
+def test_a_program_that_never_recurs_is_walked():
+    """Each trip's inner loop is longer than the one before."""
+    inner = Loop(Var("j", 1), at(Var("i0", 0)) + 1, STEP)
+    timeline = alike(launch_of(loop(0, 40, inner, issue(barrier()))), ROUND)
+    assert timeline.issued == 40 + 4 * sum(range(1, 41))
+
+
+def test_a_flag_that_nobody_awaits_piles_up():
+    timeline = alike(launch_of(loop(0, 500, *STEP, issue(raises("M", "V")))), ROUND)
+    assert timeline.simulated_fraction == 1
+
+
+# --- the way through a program
+
+
+@pytest.mark.parametrize("comparison", ["<", "<=", "==", "!=", ">=", ">"])
+def test_a_condition_is_constant_as_long_as_it_says_exhaustively(comparison):
+    """Against trying every value of every period."""
+    for low in range(-6, 7):
+        for high in range(low, 7):
+            for down, up in ((0, 0), (0, 1), (0, 3), (-1, 0), (-2, 2)):
+                reach = Reach(low, high, down, up)
+                taken, periods = _constant_for(comparison, reach, 9)
+                assert 0 <= periods <= 9
+
+                def outcomes(number, low=low, high=high, down=down, up=up):
+                    values = range(low + number * down, high + number * up + 1)
+                    return {eval(f"{d}{comparison}0") for d in values}
+
+                if len(outcomes(0)) > 1:
+                    assert periods == 0
+                    continue
+                longest = next((t for t in range(1, 10) if len(outcomes(t)) > 1), 10) - 1
+                if comparison in {"==", "!="} and low == high == 0:
+                    assert periods == 0
+                else:
+                    assert periods == longest
+                    assert outcomes(periods) == {taken}
+
+
+def test_remainders_that_do_not_wrap_exhaustively():
+    for divisor in (1, 2, 5):
+        for low in range(-6, 7):
+            for high in range(low, low + 5):
+                for down, up in ((0, 0), (0, 1), (-1, 0), (-2, 3)):
+                    found = Reach(low, high, down, up, 50).within(divisor)
+                    whole = {value // divisor for value in range(low, high + 1)}
+                    if len(whole) > 1:
+                        assert found is None
+                        continue
+                    assert found is not None
+                    assert (found.low, found.high) == (low % divisor, high % divisor)
+                    spans = [
+                        range(low + t * down, high + t * up + 1) for t in range(found.most + 1)
+                    ]
+                    assert all({v // divisor for v in span} == whole for span in spans[:20])
+                    if found.most < 50:
+                        t = found.most + 1
+                        after = range(low + t * down, high + t * up + 1)
+                        assert {v // divisor for v in after} != whole
