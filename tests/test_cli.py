@@ -444,7 +444,7 @@ def test_a_full_disk_under_stdout_is_one_line():
 def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
     extents = ("--m", "60000", "--n", "60000", "--k", "60000")
     process = subprocess.Popen(
-        [sys.executable, "-m", "cubecore", "time", *extents],
+        [sys.executable, "-m", "cubecore", "time", "--full", *extents],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
