@@ -1,7 +1,7 @@
 """A sign of life for long work: on a terminal only, and on standard error."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -38,3 +38,25 @@ def _show(what: str, done: Event) -> None:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(what, total=None)
         done.wait()
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show `what` with a bar, the count and the time left; yield what takes the count so far.
+
+    In a pipe nothing is written.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+        *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda count: progress.update(task, completed=count)

@@ -1,0 +1,87 @@
+"""The queries of a file: one JSON object a line, the keys of a problem."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from cubecore.errors import RequestError, refuse
+
+MAX_LINE_BYTES = 1 << 16
+"""Longer lines are no problems."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One line that is not blank: its number, and the object on it or what is wrong with it."""
+
+    line: int
+    asked: Any
+    error: RequestError | None
+
+
+def open_queries(path: str) -> BufferedReader:
+    """Open a file of queries.
+
+    Raises:
+        RequestError: the file cannot be read.
+    """
+    where = f"--queries {path}"
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
+        file.read(0)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise refuse(where, "be a file that can be read", reason) from None
+    return file
+
+
+def count_lines(file: BufferedReader) -> int:
+    """Return how many lines of a file are not blank, and go back to its start."""
+    count = sum(1 for _ in _lines(file))
+    file.seek(0)
+    return count
+
+
+def read_queries(file: BufferedReader, defaults: Mapping[str, Any]) -> Iterator[Query]:
+    """Yield the queries of a file; keys that a line leaves out are those of `defaults`."""
+    for number, line in _lines(file):
+        try:
+            yield Query(number, {**defaults, **_object(line, number)}, None)
+        except RequestError as error:
+            yield Query(number, None, error)
+
+
+def _lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank with their numbers; a long one is cut after its limit."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        rest = line
+        while rest and not rest.endswith(b"\n"):  # the rest of a line that is too long
+            rest = file.readline(MAX_LINE_BYTES + 1)
+        if line.strip():
+            yield number, line
+
+
+def _object(line: bytes, number: int) -> dict[str, Any]:
+    where = f"line {number}"
+    if len(line) > MAX_LINE_BYTES:
+        raise refuse(where, f"be at most {MAX_LINE_BYTES} B long", "a longer line")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the object; refuse a key that stands twice."""
+        names = [name for name, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise refuse(where, "give a key once", repr(twice))
+        return dict(pairs)
+
+    try:
+        made = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise refuse(where, "be JSON", str(error).splitlines()[0]) from None
+    if not isinstance(made, dict):
+        raise refuse(where, "be a JSON object", type(made).__name__)
+    return made
