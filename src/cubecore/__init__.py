@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cubecore.workflows.explain import explain
     from cubecore.workflows.plan import plan
     from cubecore.workflows.run import run
+    from cubecore.workflows.store import Store
+    from cubecore.workflows.sweep import plan_many
     from cubecore.workflows.time import time
 
 __version__ = "0.1.0"
@@ -40,7 +42,9 @@ _HOMES = {
     "compare": "cubecore.workflows.compare",
     "explain": "cubecore.workflows.explain",
     "plan": "cubecore.workflows.plan",
+    "plan_many": "cubecore.workflows.sweep",
     "run": "cubecore.workflows.run",
+    "Store": "cubecore.workflows.store",
     "time": "cubecore.workflows.time",
 }
 
@@ -53,6 +57,7 @@ __all__ = [
     "NoLegalTilingError",
     "Problem",
     "RequestError",
+    "Store",
     "TCubeTiling",
     "check",
     "chip",
@@ -60,6 +65,7 @@ __all__ = [
     "explain",
     "load_tiling",
     "plan",
+    "plan_many",
     "run",
     "time",
 ]

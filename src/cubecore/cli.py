@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore import __version__
+from cubecore.cli_sweeps import Sweep
+from cubecore.cli_sweeps import store as store_commands
 from cubecore.console import (
     DONE,
     FOUND,
@@ -33,19 +35,39 @@ def main() -> None:
     """Plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core."""
 
 
+main.add_command(store_commands)
+
+
 @main.command()
 @problem_options
 @click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
-@click.option("--out", help=_TILING_FORMS)
+@click.option("--out", help=f"{_TILING_FORMS}; with --queries, the answers as JSONL")
+@click.option("--queries", help="JSONL file: plan every line of it, on all cores; - for stdin")
+@click.option("--store", help="with --queries, an SQLite file that keeps and reuses answers")
+@click.option("--processes", type=Integer(), help="with --queries; as many as cores unless given")
 @common_options
-def plan(alternatives: int, out: str | None, **options: Any) -> int:
-    """Find a legal, fast TCubeTiling for a product."""
+def plan(
+    alternatives: int,
+    out: str | None,
+    queries: str | None,
+    store: str | None,
+    processes: int | None,
+    **options: Any,
+) -> int:
+    """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
+    from cubecore.errors import refuse
     from cubecore.reports.text import plan_text
     from cubecore.tiling.export import tiling_data
     from cubecore.workflows.files import require_writable, write_whole
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, as_json = split_options(options)
+    if queries is not None:
+        asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
+        return asked.run(as_json)
+    for name, value in (("--store", store), ("--processes", processes)):
+        if value is not None:
+            raise refuse(name, "come with --queries", "none")
     if out is not None:
         require_writable(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)

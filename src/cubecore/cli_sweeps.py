@@ -1,14 +1,13 @@
 """The command line of sweeps: plan --queries, and the store. Loads nothing heavy when imported."""
 
-import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import click
 
 from cubecore.console import (
-    BAD_REQUEST,
     DONE,
     FOUND,
     Integer,
@@ -20,60 +19,153 @@ from cubecore.console import (
 
 
 @dataclass(frozen=True, slots=True)
-class SweepTargets:
-    """Where the queries of a sweep come from and where its answers go."""
+class Sweep:
+    """Where the queries of a sweep come from, where its answers go, and what holds for all."""
 
     queries: str
     out: str | None
     store: str | None
     processes: int | None
+    alternatives: int
+    settings: dict[str, str]
+    keys: dict[str, Any]
+    """Of a problem: what the lines leave out."""
 
+    def run(self, as_json: bool) -> int:
+        """Plan every query; return the exit code."""
+        from cubecore.reports.progress import counting
+        from cubecore.reports.sweeps import Tally
+        from cubecore.workflows.files import require_writable
+        from cubecore.workflows.queries import count_lines, open_queries, read_queries
+        from cubecore.workflows.resume import GrowingFile, signature
+        from cubecore.workflows.store import Store
+        from cubecore.workflows.sweep import make_options, sweep, useful_processes
 
-def run_sweep(
-    targets: SweepTargets,
-    keys: dict[str, Any],
-    settings: dict[str, str],
-    alternatives: int,
-    as_json: bool,
-) -> int:
-    """Plan every query of a file; `keys` are what its lines leave out."""
-    from cubecore.reports.progress import counting
-    from cubecore.reports.sweeps import Tally
-    from cubecore.workflows.files import require_writable
-    from cubecore.workflows.queries import count_lines, open_queries, read_queries
-    from cubecore.workflows.resume import GrowingFile, signature
-    from cubecore.workflows.store import Store
-    from cubecore.workflows.sweep import available_cores, make_options, sweep, useful_processes
-
-    with ExitStack() as stack:
-        options = make_options(settings, alternatives, keys.get("chip"))
-        file = stack.enter_context(open_queries(targets.queries))
-        store = out = None
-        if targets.store is not None:
-            store = stack.enter_context(Store.open(targets.store, write=True, subject="--store"))
-        if targets.out is not None:
-            require_writable(targets.out, "--out")
-            growing = GrowingFile(targets.out, signature(file, options, keys))
-            out = stack.enter_context(growing)
-        total = count_lines(file)
-        tally = Tally(total, 0 if out is None else out.done)
-        queries = read_queries(file, keys)
-        for _ in range(tally.resumed):
-            next(queries, None)
-        processes = targets.processes or min(available_cores(), useful_processes(total))
-        advance = stack.enter_context(counting("planning", total))
-        for answer in sweep(queries, options, processes, store):
-            tally.add(answer)
-            advance(tally.done)
-            if answer.error is not None:
-                for violation in answer.error.violations:
-                    say(f"{targets.queries}:{answer.line}: {violation}", to_error=True)
+        with ExitStack() as stack:
+            options = make_options(self.settings, self.alternatives, self.keys.get("chip"))
+            file = stack.enter_context(open_queries(self.queries))
+            store = out = None
+            if self.store is not None:
+                opened = Store.open(self.store, write=True, subject="--store")
+                store = stack.enter_context(opened)
+            if self.out is not None:
+                require_writable(self.out, "--out")
+                asked = signature(file, options, self.keys)
+                out = stack.enter_context(GrowingFile(self.out, asked))
+            tally = Tally(count_lines(file))
             if out is not None:
-                out.write([answer.text])
-            elif store is None:
-                say(answer.text)
-        if out is not None:
-            out.finish()
-    if out is not None or store is not None:
-        show(tally, as_json, lambda made: made.text)
-    return DONE if tally.failed == 0 else FOUND
+                tally.resumed, tally.planned_before = out.done, out.planned
+            queries = islice(read_queries(file, self.keys), tally.resumed, None)
+            processes = self.processes or useful_processes(tally.queries - tally.resumed)
+            advance = stack.enter_context(counting("planning", tally.queries))
+            answers = closing(sweep(queries, options, processes, store))
+            for answer in stack.enter_context(answers):
+                tally.add(answer)
+                advance(tally.done)
+                if out is not None:
+                    out.write([answer.text])
+                elif store is None:
+                    say(answer.text)
+            if out is not None:
+                out.finish()
+        for line in tally.complaint_lines(self.queries):
+            say(line, to_error=True)
+        if out is not None or store is not None:
+            show(tally, as_json, lambda made: made.text)
+        return DONE if tally.every_one_planned else FOUND
+
+
+@click.group()
+def store() -> None:
+    """Look into a store of plans, which plan --store fills."""
+
+
+def _filters(command: Any) -> Any:
+    """Add what chooses among stored plans."""
+    for name, kind, text in (
+        ("a", str, "type of A"),
+        ("k", Integer(), "columns of A, rows of B"),
+        ("n", Integer(), "columns of B and C"),
+        ("m", Integer(), "rows of A and C"),
+        ("chip", str, "full SoC name"),
+        ("model", str, "version of the model; all unless given"),
+    ):
+        command = click.option(f"--{name}", type=kind, default=None, help=text)(command)
+    return command
+
+
+def _chosen(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return (what `Store.plans` is to be asked for, whether JSON is wanted)."""
+    from cubecore.dtypes import element_type
+
+    keys, settings, as_json = split_options(options)
+    if "a" in keys:
+        keys["a"] = element_type(keys["a"], "--a").name
+    return {"settings": settings or None, **keys}, as_json
+
+
+@store.command("show")
+@click.argument("path")
+@_filters
+@click.option("--limit", type=Integer(), default=20, help="how many plans to show; 0 for none")
+@common_options
+def show_store(path: str, limit: int, **options: Any) -> int:
+    """List the models that answered, and plans."""
+    from cubecore.reports.sweeps import StoreView
+    from cubecore.workflows.store import Store
+
+    chosen, as_json = _chosen(options)
+    with Store.open(path) as opened:
+        if chosen.get("model") is not None:
+            opened.require_model(chosen["model"])
+        plans = tuple(islice(opened.plans(**chosen), max(limit, 0)))
+        show(StoreView(opened.models(), plans), as_json, lambda view: view.text)
+    return DONE
+
+
+@store.command("compare")
+@click.argument("path")
+@click.argument("old", required=False)
+@click.argument("new", required=False)
+@click.option("--chip", default=None, help="full SoC name; all unless given")
+@common_options
+def compare_store(path: str, old: str | None, new: str | None, **options: Any) -> int:
+    """Compare the plans of two models: the last two unless named."""
+    from cubecore.reports.sweeps import comparison_text
+    from cubecore.workflows.store import Store
+    from cubecore.workflows.stored import compare_models
+
+    chosen, as_json = _chosen(options)
+    with Store.open(path) as opened:
+        show(compare_models(opened, old, new, **chosen), as_json, comparison_text)
+    return DONE
+
+
+@store.command("export")
+@click.argument("path")
+@_filters
+@click.option("--out", help="CSV file; standard output unless given")
+@common_options
+def export_store(path: str, out: str | None, **options: Any) -> int:
+    """Write plans as CSV, a line each."""
+    from io import StringIO
+
+    from cubecore.reports.sweeps import Exported
+    from cubecore.workflows.files import require_writable, write_whole
+    from cubecore.workflows.store import Store
+    from cubecore.workflows.stored import write_csv
+
+    chosen, as_json = _chosen(options)
+    if out is not None:
+        require_writable(out, "--out")
+    with Store.open(path) as opened:
+        if chosen.get("model") is not None:
+            opened.require_model(chosen["model"])
+        text = StringIO()
+        count = write_csv(opened, opened.plans(**chosen), text)
+    if out is None:
+        say(text.getvalue(), newline=False)
+    else:
+        write_whole(out, text.getvalue().encode(), "--out")
+        show(Exported(count, out), as_json, lambda made: made.text)
+    return DONE

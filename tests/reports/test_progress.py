@@ -5,6 +5,8 @@ import pty
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 from time import sleep
 from cubecore.reports import progress
@@ -12,11 +14,19 @@ progress.PATIENCE_S = {patience}
 with progress.working("thinking"):
     sleep(0.4)
 """
+COUNT = """
+from time import sleep
+from cubecore.reports import progress
+with progress.counting("planning", 40) as advance:
+    for done in range(0, 41, 20):
+        advance(done)
+        sleep(0.15)
+"""
 
 
-def run_on_a_terminal(patience):
+def run_on_a_terminal(script):
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", SCRIPT.format(patience=patience)]
+    command = [sys.executable, "-c", script]
     environment = {**os.environ, "TERM": "xterm"}
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
@@ -35,14 +45,21 @@ def run_on_a_terminal(patience):
 
 
 def test_a_terminal_sees_what_is_going_on():
-    assert b"thinking" in run_on_a_terminal(0)
+    assert b"thinking" in run_on_a_terminal(SCRIPT.format(patience=0))
 
 
 def test_short_work_shows_nothing():
-    assert run_on_a_terminal(30) == b""
+    assert run_on_a_terminal(SCRIPT.format(patience=30)) == b""
 
 
-def test_a_pipe_sees_nothing():
-    command = [sys.executable, "-c", SCRIPT.format(patience=0)]
+def test_a_terminal_sees_how_many_are_done():
+    seen = run_on_a_terminal(COUNT)
+    assert b"planning" in seen
+    assert b"20/40" in seen
+
+
+@pytest.mark.parametrize("script", [SCRIPT.format(patience=0), COUNT])
+def test_a_pipe_sees_nothing(script):
+    command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")

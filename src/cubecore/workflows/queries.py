@@ -1,9 +1,10 @@
 """The queries of a file: one JSON object a line, the keys of a problem."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,14 @@ class Query:
 
 
 def open_queries(path: str) -> BufferedReader:
-    """Open a file of queries.
+    """Open a file of queries, or standard input as ``-``, which is read whole.
 
     Raises:
         RequestError: the file cannot be read.
     """
     where = f"--queries {path}"
+    if path == "-":
+        return BufferedReader(BytesIO(sys.stdin.buffer.read()))
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
         file.read(0)
@@ -49,7 +52,7 @@ def read_queries(file: BufferedReader, defaults: Mapping[str, Any]) -> Iterator[
     """Yield the queries of a file; keys that a line leaves out are those of `defaults`."""
     for number, line in _lines(file):
         try:
-            yield Query(number, {**defaults, **_object(line, number)}, None)
+            yield Query(number, {**defaults, **_object(line)}, None)
         except RequestError as error:
             yield Query(number, None, error)
 
@@ -66,8 +69,8 @@ def _lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _object(line: bytes, number: int) -> dict[str, Any]:
-    where = f"line {number}"
+def _object(line: bytes) -> dict[str, Any]:
+    where = "the line"
     if len(line) > MAX_LINE_BYTES:
         raise refuse(where, f"be at most {MAX_LINE_BYTES} B long", "a longer line")
 

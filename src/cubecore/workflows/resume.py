@@ -46,6 +46,7 @@ class GrowingFile:
             self._lock = self._of.open("a+b")
             self._claim()
             self.done = self._continue(asked)
+            self.planned = self._planned()
             self._file = self._part.open("ab")
         except OSError as error:
             reason = error.strerror or str(error)
@@ -70,13 +71,18 @@ class GrowingFile:
             self._lock.flush()
             return 0
         done = whole = 0
-        if self._part.exists():
-            with self._part.open("r+b") as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        done, whole = done + 1, whole + len(line)
-                file.truncate(whole)
+        with self._part.open("a+b") as file:
+            file.seek(0)
+            for line in file:
+                if line.endswith(b"\n"):
+                    done, whole = done + 1, whole + len(line)
+            file.truncate(whole)
         return done
+
+    def _planned(self) -> int:
+        """Return how many of the answers that are there are plans."""
+        with self._part.open(encoding="utf-8") as file:
+            return sum("error" not in json.loads(line) for line in file)
 
     def write(self, lines: list[str]) -> None:
         """Add lines.

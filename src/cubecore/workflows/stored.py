@@ -82,8 +82,12 @@ class ModelComparison:
         }
 
 
-def compare_models(store: Store, old: str | None = None, new: str | None = None) -> ModelComparison:
+def compare_models(
+    store: Store, old: str | None = None, new: str | None = None, **chosen: Any
+) -> ModelComparison:
     """Compare two models of a store: by default the two that were the last to begin.
+
+    `chosen` leaves out plans as for `Store.plans`.
 
     Raises:
         RequestError: a model that the store does not have, or fewer than two.
@@ -93,9 +97,9 @@ def compare_models(store: Store, old: str | None = None, new: str | None = None)
         raise refuse("store", "hold answers of two models to compare", len(models))
     before = store.require_model(models[-2] if old is None else old)
     after = store.require_model(models[-1] if new is None else new)
-    answers = {made.key: made for made in store.plans(before)}
+    answers = {made.key: made for made in store.plans(before, **chosen)}
     both, only_new = [], 0
-    for made in store.plans(after):
+    for made in store.plans(after, **chosen):
         earlier = answers.pop(made.key, None)
         if earlier is None:
             only_new += 1

@@ -2,8 +2,8 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -45,7 +45,7 @@ def plan_many(
     alternatives: int = 5,
     processes: int | None = None,
     store: str | None = None,
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """Yield the plan of every problem, in their order, as they are made.
 
     A problem that makes no sense, or has no legal tiling, is an answer of its own and does not stop
@@ -68,7 +68,7 @@ def plan_many(
 
 
 def make_options(
-    settings: Mapping[str, str] | None, alternatives: int, soc: str = DEFAULT_CHIP
+    settings: Mapping[str, str] | None, alternatives: int, soc: str | None = None
 ) -> Options:
     """Return the options of a sweep.
 
@@ -77,7 +77,7 @@ def make_options(
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
-    chip(soc).what_if(settings or {})
+    chip(soc or DEFAULT_CHIP).what_if(settings or {})
     return Options(dict(settings or {}), alternatives)
 
 
@@ -86,11 +86,13 @@ def useful_processes(count: int) -> int:
     return max(1, min(available_cores(), (count + CHUNK - 1) // CHUNK))
 
 
-def _closing(answers: Iterator[Answer], store: Store | None) -> Iterator[Answer]:
+def _closing(
+    answers: Generator[Answer, None, None], store: Store | None
+) -> Generator[Answer, None, None]:
     with ExitStack() as stack:
         if store is not None:
             stack.enter_context(store)
-        yield from answers
+        yield from stack.enter_context(closing(answers))
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ class _Chunk:
 
 def sweep(
     queries: Iterable[Query], options: Options, processes: int, store: Store | None
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """Yield the answers to queries in their order; new ones are in the store by then.
 
     Raises:
