@@ -14,7 +14,7 @@ from cubecore.isa.program import Issue, Program
 from cubecore.isa.spec import Instruction, Mem, spelled
 from cubecore.isa.sync import Sync
 from cubecore.isa.vector.mask import SetVectorMask
-from isa import fixpipe_rows, vector_rows
+from isa import fixpipe_rows, scalar_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -46,7 +46,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_vector_mask": {"mask_high": 0, "mask_low": 1},
     "set_mask_norm": {},
     "set_mask_count": {},
-} | (fixpipe_rows.EXAMPLES | vector_rows.EXAMPLES)
+} | (fixpipe_rows.EXAMPLES | scalar_rows.EXAMPLES | vector_rows.EXAMPLES)
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
@@ -103,6 +103,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
     **fixpipe_rows.RANGES,
+    **scalar_rows.RANGES,
     **vector_rows.RANGES,
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
@@ -120,6 +121,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
     **fixpipe_rows.WORDS,
+    **scalar_rows.WORDS,
     **vector_rows.WORDS,
 }
 BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm"), "datablock")
@@ -172,6 +174,7 @@ ORACLES: dict[str, str] = {
     "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
     "set_mask_count": "isa/test_vector.py::test_masks",
     **fixpipe_rows.ORACLES,
+    **scalar_rows.ORACLES,
     **vector_rows.ORACLES,
 }
 """The test that compares each instruction's effect with an independent one."""

@@ -1,16 +1,30 @@
 """Every instruction, declared once; importing this package declares them all."""
 
-from cubecore.isa import cube, fixpipe, moves, scales, sync, system, vector
+from cubecore.isa import (
+    caches,
+    cube,
+    fixpipe,
+    moves,
+    scalar,
+    scales,
+    sync,
+    system,
+    variables,
+    vector,
+)
 from cubecore.isa.spec import instruction_named, instructions
 
 __all__ = [
+    "caches",
     "cube",
     "fixpipe",
     "instruction_named",
     "instructions",
     "moves",
+    "scalar",
     "scales",
     "sync",
     "system",
+    "variables",
     "vector",
 ]

@@ -1,6 +1,7 @@
 """The registers of a core that instructions read besides memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 FULL_MASK = 2**64 - 1
 CTRL_FLOAT_IEEE_BIT = 48
@@ -21,6 +22,20 @@ ATOMICS = ("add", "max", "min")
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part of a core is in its launch; the default is a launch of this part alone.
+
+    `block` of `blocks` is its core; `part` of `parts` is it among its core's AIVs. An AIC is the
+    one of its kind.
+    """
+
+    block: int = 0
+    blocks: int = 1
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Registers:
     """Mask, CTRL, and what set and compare instructions leave for others.
 
@@ -31,7 +46,7 @@ class Registers:
     fills with, None before they are set; `atomic` is what stores to global memory do ("" for a
     plain store) and `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND;
     `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
-    they are set; the last two are HF32.
+    they are set; the next two are HF32. `place` never changes; `ffts_base` is kept for who asks.
     """
 
     mask_high: int = FULL_MASK
@@ -53,6 +68,19 @@ class Registers:
     scales_at: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
+    place: Place = Place()
+    ffts_base: int = 0
+
+    def initialised(self) -> Self:
+        """Return them with plain stores, the mask in normal mode and all lanes on."""
+        return replace(
+            self,
+            mask_high=FULL_MASK,
+            mask_low=FULL_MASK,
+            ctrl=self.ctrl & ~(1 << CTRL_MASK_COUNTS_BIT),
+            atomic="",
+            atomic_type="",
+        )
 
     @property
     def hf32(self) -> str:

@@ -169,3 +169,24 @@ class SetAtomic(Instruction):
         """Keep the operation and the type."""
         atomic = "" if self.operation == "none" else self.operation
         return replace(registers, atomic=atomic, atomic_type=self.dtype.name)
+
+
+@instruction(
+    "get_atomic",
+    Pipe.S,
+    names={"c_api": "asc_get_store_atomic_config"},
+    source="asc-devkit, asc_get_store_atomic_config and asc_store_atomic_config (2201)",
+    uncertain=("the codes of max (1) and min (2): the page has that of add alone",),
+)
+class GetAtomic(Instruction):
+    """Read what set_atomic left: the element type's code (0: plain stores), the operation's.
+
+    1 float32, 2 float16, 3 int16, 4 int32, 5 int8, 6 bfloat16.
+    """
+
+    def result(self, registers: Registers) -> tuple[int, ...]:
+        """The type's code, the operation's."""
+        if not registers.atomic:
+            return (0, 0)
+        coded = [*_ATOMIC_TYPES.values()].index(registers.atomic_type) + 1
+        return (coded, ATOMICS.index(registers.atomic))

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from cubecore.chips.model import Chip
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program import Location
+from cubecore.isa.registers import Registers
 from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine import reference
 from cubecore.machine.core import Core, Recorded
@@ -113,7 +114,8 @@ def run(
         sanitizer = Sanitizer(gm, log, [task.id for task in tasks])
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)
-        core = Core(task.id, chip, gm, log, execute, signal, wait, watch)
+        registers = Registers(place=flags.topology.place(task.id))
+        core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core))
     # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.

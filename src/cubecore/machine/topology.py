@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cubecore.isa.registers import Place
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class CoreId:
@@ -40,3 +42,17 @@ class Topology:
         if mode == 2:
             return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
         return self.peers(core, mode)
+
+    def place(self, core: CoreId) -> Place:
+        """Return what a core knows of its launch; without an AIC every AIV is a block of its own.
+
+        asc-devkit, GetBlockNum and GetSubBlockNum.
+        """
+        if not any(c.is_aic for c in self.cores):
+            return Place(sorted(self.cores).index(core), len(self.cores))
+        blocks = sorted({c.core for c in self.cores})
+        block = blocks.index(core.core)
+        if core.is_aic:
+            return Place(block, len(blocks))
+        parts = [c for c in self.cores if c.core == core.core and not c.is_aic]
+        return Place(block, len(blocks), sorted(parts).index(core), len(parts))

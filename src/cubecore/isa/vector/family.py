@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from cubecore.dtypes import ElementType
-from cubecore.isa.spec import Pipe, instruction, types
+from cubecore.isa import family
+from cubecore.isa.spec import Pipe, types
 from cubecore.isa.vector.repeated import Repeated
 
 HALF_AND_FLOAT = ("float16", "float32")
@@ -44,27 +45,24 @@ class Member:
 
 def declare(base: type[Any], member: Member, module: str, *, source: str = "") -> Any:
     """Declare the instruction that `member` makes of `base`; `source` adds to its page's."""
-    body: dict[str, Any] = {
-        "__doc__": "\n\n".join((f"{member.doc}.", getdoc(base) or "", getdoc(Repeated) or "")),
-        "__module__": module,
-        **member.fixed,
-    }
+    body: dict[str, Any] = {"__module__": module, **member.fixed}
     if member.does is not None:
         body["function"] = staticmethod(member.does)
     fields = dict(member.fields)
     if member.types:
         fields["dtype"] = (ElementType, types("element type", *member.types))
-    body["__annotations__"] = {name: kind for name, (kind, _) in fields.items()}
-    body |= {name: declared for name, (_, declared) in fields.items()}
     first = member.c_api or next(iter(member.variants), "")
     page = f"asc-devkit, {first} (2201); seed 003" if first else "asc-devkit; seed 003"
-    declared = instruction(
+    return family.member(
+        base,
         member.name,
         Pipe.V,
+        doc=member.doc,
+        more=getdoc(Repeated) or "",
+        body=body,
+        fields=fields,
         names=member.names,
         source=f"{page}; {source}" if source else page,
         uncertain=member.uncertain,
         variants=member.variants,
     )
-    class_name = "".join(part.capitalize() for part in member.name.split("_"))
-    return declared(type(class_name, (base,), body))

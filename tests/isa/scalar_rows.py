@@ -1,0 +1,56 @@
+"""The catalogue's rows of scalar work, system variables and cache control."""
+
+from typing import Any
+
+_COUNTS = ("clz", "ffs", "ffz", "popc", "zero_bits_cnt", "sflbits")
+_PLACES = ("get_block_idx", "get_block_num", "get_sub_block_id", "get_sub_block_num", "get_core_id")
+_WORD = (-(2**63), 2**64 - 1)
+_SIGNED = (-(2**63), 2**63 - 1)
+_ADDRESS = (0, 2**64 - 1)
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    **{name: {"value": 1} for name in _COUNTS},
+    "set_nthbit": {"bits": 0, "idx": 2},
+    "clear_nthbit": {"bits": 7, "idx": 2},
+    **{name: {} for name in _PLACES},
+    "get_ctrl": {},
+    "get_ffts_base_addr": {},
+    "set_ffts_base_addr": {"config": 0},
+    "get_phy_buf_addr": {"offset": 0},
+    "get_atomic": {},
+    "init": {},
+    "dcci": {},
+    "dc_preload": {"address": 0, "offset": 0},
+    "preload": {"address": 0, "prefetch_len": 32},
+    "get_icache_preload_status": {},
+}
+RANGES: dict[str, dict[str, tuple[int, int]]] = {
+    **{name: {"value": _WORD} for name in _COUNTS},
+    "set_nthbit": {"bits": _WORD, "idx": _SIGNED},
+    "clear_nthbit": {"bits": _WORD, "idx": _SIGNED},
+    "set_ffts_base_addr": {"config": (0, 2**48 - 1)},
+    "get_phy_buf_addr": {"offset": _ADDRESS},
+    "dcci": {"address": _ADDRESS},
+    "dc_preload": {"address": _ADDRESS, "offset": _SIGNED},
+    "preload": {"address": _ADDRESS, "prefetch_len": _SIGNED},
+}
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("dcci", "lines"): ("single", "entire"),
+    ("dcci", "where"): ("all", "ub", "out", "atomic"),
+}
+ORACLES: dict[str, str] = {
+    **dict.fromkeys(_COUNTS, "isa/test_scalar.py::test_counts"),
+    "set_nthbit": "isa/test_scalar.py::test_one_bit",
+    "clear_nthbit": "isa/test_scalar.py::test_one_bit",
+    **dict.fromkeys(_PLACES, "isa/test_variables.py::test_a_launch_of_one_aic_and_two_aivs_each"),
+    "get_ctrl": "isa/test_variables.py::test_ctrl_is_read_back",
+    "get_ffts_base_addr": "isa/test_variables.py::test_the_base_address_is_read_back",
+    "set_ffts_base_addr": "isa/test_variables.py::test_the_base_address_is_read_back",
+    "get_phy_buf_addr": "isa/test_variables.py::test_addresses_are_offsets",
+    "get_atomic": "isa/test_variables.py::test_the_atomic_store_is_read_back",
+    "init": "isa/test_variables.py::test_init_takes_back_stores_and_masks",
+    **dict.fromkeys(
+        ("dcci", "dc_preload", "preload"), "isa/test_variables.py::test_caches_change_nothing"
+    ),
+    "get_icache_preload_status": "isa/test_variables.py::test_the_instruction_cache_is_idle",
+}
