@@ -16,7 +16,7 @@ from cubecore.isa.moves import (
     LoadCbufToCa,
     LoadCbufToCb,
 )
-from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.spec import Mem, instruction_named, instructions
 from cubecore.isa.vector.mask import SetVectorMask
 from harness import A2, AIC, AIV, run_core
 
@@ -104,6 +104,18 @@ MEMORIES = {
     "L0C": (64, AIC, l0c_to_gm, "copy_matrix_cc_to_gm.src"),
     "BiasTable": (64, AIC, l1_to_bt, "copy_cbuf_to_bt.dst"),
 }
+
+
+def test_the_fixpipe_buffer_has_its_alignment_and_what_uses_it_asks_for_more():
+    """128 B for scales (asc-devkit, DataCopy to the Fixpipe buffer); an instruction goes first."""
+    assert Mem.FB.align_bytes == 64
+    used = [
+        operand
+        for declared in instructions().values()
+        for operand in declared.declared
+        if operand.mem is Mem.FB
+    ]
+    assert {operand.alignment for operand in used} == {128}
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
