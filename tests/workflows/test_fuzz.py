@@ -24,6 +24,14 @@ WORDS = st.sampled_from(
         "GM",
         "VECIN",
         "NORM",
+        "IBSHARE",
+        "DEQF16",
+        "VREQ8",
+        "QF322B8_PRE",
+        "int4",
+        "float4_e2m1fn",
+        "all",
+        "none",
         "MDL",
         "mix",
         "cube",
@@ -57,6 +65,17 @@ OPTIONS = st.sampled_from(
         "launch",
         "cores",
         "format-a",
+        "format-b",
+        "format-c",
+        "quant",
+        "scale",
+        "offset",
+        "scale-a",
+        "scale-file",
+        "checks",
+        "engine",
+        "store",
+        "queries",
         "pos-c",
         "batch",
         "template",
@@ -70,7 +89,9 @@ OPTIONS = st.sampled_from(
         "a-file",
     ]
 )
-FLAGS = st.sampled_from(["trans-a", "trans-b", "split-k", "hf32", "relu", "unit-flag", "json"])
+FLAGS = st.sampled_from(
+    ["trans-a", "trans-b", "split-k", "hf32", "relu", "unit-flag", "json", "repair"]
+)
 
 
 @st.composite
