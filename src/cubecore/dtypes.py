@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import did_you_mean, refuse
-from cubecore.units import DATA_BLOCK_BYTES
+from cubecore.units import DATA_BLOCK_BYTES, floor_div
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +41,8 @@ class ElementType:
         return 2 if self.name == "float32" else 1
 
     def bytes_of(self, elements: Any) -> Any:
-        """Return the bytes of `elements` packed elements (an integer or an integer array)."""
-        return elements * self.bits // 8
+        """Return the bytes of `elements` packed elements (a number or an array of them)."""
+        return floor_div(elements * self.bits, 8)
 
     def extent_bytes(self, first: int, last: int) -> tuple[int, int]:
         """Return the bytes [start, end) that hold the packed elements `first` to `last`."""

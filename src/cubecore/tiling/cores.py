@@ -1,6 +1,6 @@
 """Which core computes which block of C (D12)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from cubecore.chips import Chip
 from cubecore.tiling.problem import Problem
@@ -28,7 +28,7 @@ class CoreBlock:
 
     def to_json(self) -> dict[str, int]:
         """Return the ten numbers."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def batch_groups(problem: Problem, chip: Chip, used_cores: int) -> int:

@@ -194,17 +194,43 @@ def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
     Raises:
         RequestError: the catalogue has no Cube rate for the input types on `chip`.
     """
-    c = cost(tiling, problem, chip)
-    busy = {**c.pipes, "HBM": c.hbm, "start-up": c.start}
-    cycles = math.ceil(c.total)
-    return Prediction(
-        us=chip.microseconds(cycles),
-        cycles=cycles,
-        limited_by=max(busy, key=lambda name: float(busy[name])),
-        pipes={name: math.ceil(value) for name, value in c.pipes.items()},
-        bytes={name: math.ceil(value) for name, value in c.bytes.items()},
-        not_modelled=chip.unknown_costs,
-    )
+    (made,) = _predictions(cost(tiling, problem, chip), 1, chip)
+    return made
+
+
+def predict_all(tilings: Any, count: int, problem: Problem, chip: Chip) -> list[Prediction]:
+    """Return the predictions for `count` tilings in a struct of arrays.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    return _predictions(cost(tilings, problem, chip), count, chip)
+
+
+def _predictions(c: Cost, count: int, chip: Chip) -> list[Prediction]:
+    def rows(values: Any) -> list[float]:
+        """Return a value for each tiling."""
+        return [float(x) for x in np.broadcast_to(values, count)]
+
+    total, start, hbm = rows(c.total), rows(c.start), rows(c.hbm)
+    pipes = {name: rows(values) for name, values in c.pipes.items()}
+    carried = {name: rows(values) for name, values in c.bytes.items()}
+    made = []
+    for row in range(count):
+        busy = {name: values[row] for name, values in pipes.items()}
+        by_all = {**busy, "HBM": hbm[row], "start-up": start[row]}
+        cycles = math.ceil(total[row])
+        made.append(
+            Prediction(
+                us=chip.microseconds(cycles),
+                cycles=cycles,
+                limited_by=max(by_all, key=lambda name: by_all[name]),
+                pipes={name: math.ceil(value) for name, value in busy.items()},
+                bytes={name: math.ceil(values[row]) for name, values in carried.items()},
+                not_modelled=chip.unknown_costs,
+            )
+        )
+    return made
 
 
 def lower_bound(problem: Problem, chip: Chip) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.candidates import Columns, Stay, base_blocks, concatenate, core_splits, stays
-from cubecore.tiling.cost import Prediction, cost, lower_bound, predict
+from cubecore.tiling.cost import Prediction, cost, lower_bound, predict_all
 from cubecore.tiling.estimate import best_splits, promising_blocks
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
@@ -120,7 +120,7 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
     fine = _judge(case, blocks, excluded, thorough=True, wanted=wanted)
     group = _groups(blocks, ("singleCoreM", "singleCoreN", "baseM", "baseN"))[fine.block]
     picked = _first_of_each(fine, group, count + 1)
-    ranked = [_ranked(fine.tilings, row, case) for row in picked]
+    ranked = _ranked(fine.tilings.take(picked), len(picked), case)
     bound = lower_bound(problem, chip)
     return Solution(
         best=ranked[0],
@@ -256,12 +256,15 @@ def _first_of_each(judged: Judged, group: NDArray[Any], count: int) -> NDArray[A
     return order[first[:count]]
 
 
-def _ranked(columns: Columns, row: int, case: Case) -> Ranked:
-    values = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
-    for name, column in columns.fields.items():
-        values[name] = int(column[row] if isinstance(column, np.ndarray) else column)
-    tiling = TCubeTiling(**values)
-    return Ranked(tiling, predict(tiling, case.problem, case.chip))
+def _ranked(columns: Columns, count: int, case: Case) -> list[Ranked]:
+    """Return the tilings in the rows of `columns` with their predictions."""
+    fixed = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
+    rows = {name: np.broadcast_to(x, count).tolist() for name, x in columns.fields.items()}
+    predicted = predict_all(columns, count, case.problem, case.chip)
+    return [
+        Ranked(TCubeTiling(**fixed | {name: x[row] for name, x in rows.items()}), predicted[row])
+        for row in range(count)
+    ]
 
 
 def _no_tiling(case: Case, excluded: Counter[str], wanted: Wanted) -> NoLegalTilingError:

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,12 @@ class TCubeTiling:
     mxTypePara: int
 
     def __post_init__(self) -> None:
+        values = [getattr(self, name) for name in FIELDS]
+        if (
+            all(type(x) is int for x in values)
+            and INT32_MIN <= min(values) <= max(values) <= INT32_MAX
+        ):
+            return
         violations = [v for name in FIELDS for v in _value_violations(name, getattr(self, name))]
         if violations:
             raise RequestError(violations)
@@ -103,7 +109,7 @@ class TCubeTiling:
 
     def to_json(self) -> dict[str, int]:
         """Return the 50 fields in the struct's order."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in FIELDS}
 
     @classmethod
     def from_bytes(cls, blob: bytes, subject: str = "tiling blob") -> "TCubeTiling":
