@@ -4,23 +4,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cubecore.isa.cube import Mad
 from cubecore.machine.products import IrregularError, Leftover, Tile
 from cubecore.units import FRACTAL_ROWS, align_up
 
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """Where `mad` wrote a tile: `m` by `n` lanes of `size` bytes, columns of fractals one by one.
-
-    `tile` may have fewer rows, where those beyond are nothing that a store should want.
-    """
+    """Where `mad` wrote a tile, whose columns of fractals lie one behind another."""
 
     address: int
-    m: int
-    n: int
-    size: int
     tile: Tile
+
+    @property
+    def m(self) -> int:
+        """Rows."""
+        return self.tile.m
+
+    @property
+    def n(self) -> int:
+        """Columns."""
+        return self.tile.n
+
+    @property
+    def size(self) -> int:
+        """Bytes of a lane."""
+        return self.tile.kind.size_bytes
 
     @property
     def column_rows(self) -> int:
@@ -57,9 +65,9 @@ class Accumulators:
         self._intact: dict[int, Place] = {}
         self._all: list[Place] = []
 
-    def start(self, template: Mad, address: int, tile: Tile) -> None:
+    def start(self, address: int, tile: Tile) -> None:
         """Enter a new tile; what it meets is no longer whole."""
-        place = Place(address, template.m, template.n, template.c_type.size_bytes, tile)
+        place = Place(address, tile)
         self._intact = {at: p for at, p in self._intact.items() if not p.meets(place)}
         self._intact[address] = place
         self._all = [place, *(p for p in self._all if not place.hides(p))]
@@ -76,9 +84,9 @@ class Accumulators:
 
         Lanes of no tile are of no leftover: they were never written.
         """
-        if n <= place.tile.n:
+        if n <= place.n:
             return ()
-        if n > align_up(place.n, FRACTAL_ROWS) or place.tile.n != place.n:
+        if n > align_up(place.n, FRACTAL_ROWS):
             raise IrregularError("columns of fractals that are not the tile's")
         i = np.arange(m, dtype=np.intp)[:, None]
         j = np.arange(place.n, n, dtype=np.intp)
@@ -96,8 +104,6 @@ class Accumulators:
                 continue
             free &= ~taken
             at_row, at_column = np.nonzero(taken)
-            if (row[taken] >= other.tile.m).any() or other.tile.n != other.n:
-                raise IrregularError("lanes beyond a tile")
             leftover = (at_row, at_column + place.n, row[taken], column[taken])
             found.append(Leftover(other.tile, *leftover))
         return tuple(found)

@@ -85,11 +85,15 @@ def _perform(proven: Sequence[fast.Prover]) -> None:
         for place, number in enumerate(core.core for core in prover.group.cores)
         for store in prover.stores
     ]
-    for store, _, _ in work:
-        for tile in store.tiles():
-            for a, b in tile.terms:
-                shadows.of(a)
-                shadows.of(b)
+    factors = {
+        id(factor): factor
+        for prover in proven
+        for store in prover.stores
+        for tile in store.tiles()
+        for pair in tile.terms
+        for factor in pair
+    }
+    conversions = [part for factor in factors.values() for part in shadows.prepare(factor)]
 
     def compute(item: tuple[Store, int, int]) -> Callable[[], None]:
         store, place, _ = item
@@ -103,5 +107,7 @@ def _perform(proven: Sequence[fast.Prover]) -> None:
         threadpool_limits(limits=1, user_api="blas"),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
+        for _ in pool.map(lambda convert: convert(), conversions):
+            pass
         for finish in pool.map(compute, sorted(work, key=lambda item: item[2])):
             finish()

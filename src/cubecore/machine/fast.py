@@ -8,10 +8,8 @@ fit (an unproven order of fractals, uninitialised lanes, any finding, instructio
 is left to the reference engine, so the two never differ in what they report.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.check import memory_bytes, template_violations
@@ -53,6 +51,7 @@ class Prover:
         self._registers = Registers()
         self._bias: dict[int, tuple[Block, CopyCbufToBt]] = {}
         self._scales: dict[int, Block] = {}
+        self._magnitudes: dict[int, int] = {}
         self._makers: dict[type[Instruction], Callable[..., Act]] = {
             CopyGmToCbuf: self._fill,
             CopyGmToCbufMultiNd2Nz: self._fill,
@@ -233,22 +232,32 @@ class Prover:
                 left, right = (replace(x, hf32=template.hf32) for x in (left, right))
             if template.accumulates:
                 place = self._accumulators.at(c)
-                if (place.m, place.n, place.tile.m) != (template.m, template.n, left.r):
+                if (place.m, place.n) != (template.m, template.n):
                     raise IrregularError("an accumulation onto another tile")
                 place.tile = place.tile.plus(left, right)
             else:
-                tile = self._start(template, left.r, bias)
-                self._accumulators.start(template, c, tile.plus(left, right))
+                tile = self._start(template, bias)
+                self._accumulators.start(c, tile.plus(left, right))
 
         return multiply
 
-    def _start(self, template: Mad, rows: int, bias: int) -> Tile:
+    def _start(self, template: Mad, bias: int) -> Tile:
         if not template.starts_from_bias:
-            return Tile(rows, template.n, template.c_type)
+            return Tile(template.m, template.n, template.c_type)
         row = self._bias.get(bias)
         if row is None or row[0].k < template.n or row[1].dst_type is not template.c_type:
             raise IrregularError("a bias that was never loaded, or of another type")
-        return Tile(rows, template.n, template.c_type, row[0])
+        return Tile(template.m, template.n, template.c_type, row[0], largest=self._largest(row[0]))
+
+    def _largest(self, row: Block) -> int:
+        """Return the largest magnitude in the tensor that an integer bias is from; 0 for floats."""
+        if row.kind.kind != "int":
+            return 0
+        address = row.tensor.address
+        if address not in self._magnitudes:
+            values = elements(row.tensor, row.kind)
+            self._magnitudes[address] = max(-int(values.min()), int(values.max()))
+        return self._magnitudes[address]
 
     # --- the store
 
@@ -266,7 +275,7 @@ class Prover:
 
         def store(dst: int, src: int) -> None:
             place = self._accumulators.at(src)
-            if t.m_size > place.tile.m or t.src_type is not place.tile.kind:
+            if t.m_size > place.m or t.src_type is not place.tile.kind:
                 raise IrregularError("a store that is not of a known tile")
             if t.src_stride != place.column_rows and t.n_size > FRACTAL_ROWS:
                 raise IrregularError("a store with another stride than the tile's")
@@ -332,23 +341,4 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
     tiles = {id(tile): tile for store in stores for tile in store.tiles()}.values()
     for block in {id(x): x for tile in tiles for pair in tile.terms for x in pair}.values():
         require_matrix(block)
-    _require_no_saturation(tiles)
     return provers
-
-
-def _require_no_saturation(tiles: Iterable[Tile]) -> None:
-    """Give up if a partial sum of integers may be clamped, which the order then decides."""
-    starts: dict[int, int] = {}
-    for tile in tiles:
-        if tile.kind.kind != "int":
-            continue
-        start = 0
-        if tile.bias is not None:
-            tensor = tile.bias.tensor
-            if tensor.address not in starts:
-                row = elements(tensor, tile.bias.kind)
-                starts[tensor.address] = int(np.abs(row.astype(np.int64)).max())
-            start = starts[tensor.address]
-        products = sum(a.k << (a.kind.bits + b.kind.bits - 2) for a, b in tile.terms)
-        if start + products >= 2**31:
-            raise IrregularError("a sum that may leave int32 on the way")

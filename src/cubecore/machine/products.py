@@ -97,13 +97,12 @@ class Block:
         return step if fits else None
 
     def part(self, first: int, count: int) -> "Block":
-        """Return `count` of r from `first` on; where r runs along NZ rows, within whole pieces."""
+        """Return `count` of r from `first` on: in NZ within one piece, or whole ones."""
         offset = first * self.pitch
         if not self.k_inner:
             pieces, lane = divmod(first, self.kind.c0)
             offset = pieces * self.step + lane
-        step = self.step if self.k_inner or count > self.kind.c0 else self.kind.c0
-        return self._sized(self.offset + offset, count, self.k, step)
+        return self._sized(self.offset + offset, count, self.k, self.step)
 
     def _sized(self, offset: int, r: int, k: int, step: int) -> "Block":
         # not dataclasses.replace: this is the inner loop of a proof
@@ -123,25 +122,30 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile of L0C: where it starts from, and the products that were added to it."""
+    """A tile of L0C: where it starts from, and the products that were added to it, in order.
+
+    Where a product has fewer rows than the tile, A has rows of zeros behind them.
+    `largest` bounds what an integer sum can be on the way, its start included. A product that may
+    pass the range of int32 stays one of its own, since `mad` clamps what it leaves.
+    """
 
     m: int
     n: int
     kind: ElementType
     bias: Block | None = None
     terms: tuple[tuple[Block, Block], ...] = ()
+    largest: int = 0
 
     def plus(self, a: Block, b: Block) -> "Tile":
         """Return the tile with one more product; a continuation of the last one joins it."""
-        terms = self.terms
-        if terms:
+        terms, pair = self.terms, (a, b)
+        largest = self.largest + product_bound(a, b)
+        if terms and fits_int32(largest):
             last_a, last_b = terms[-1]
             longer_a, longer_b = last_a.joined(a, "k"), last_b.joined(b, "k")
             if longer_a is not None and longer_b is not None:
-                return Tile(
-                    self.m, self.n, self.kind, self.bias, (*terms[:-1], (longer_a, longer_b))
-                )
-        return Tile(self.m, self.n, self.kind, self.bias, (*terms, (a, b)))
+                terms, pair = terms[:-1], (longer_a, longer_b)
+        return Tile(self.m, self.n, self.kind, self.bias, (*terms, pair), largest)
 
     def columns(self, first: int) -> "Tile":
         """Return the (at most 16) columns from `first`, a multiple of 16, on."""
@@ -150,7 +154,19 @@ class Tile:
         bias = self.bias
         if bias is not None:
             bias = replace(bias, offset=bias.offset + first, k=count)
-        return Tile(self.m, count, self.kind, bias, terms)
+        return Tile(self.m, count, self.kind, bias, terms, self.largest)
+
+
+def product_bound(a: Block, b: Block) -> int:
+    """Return the largest magnitude of an integer product; 0 for floats."""
+    if a.kind.kind != "int":
+        return 0
+    return a.k << (a.kind.bits + b.kind.bits - 2)
+
+
+def fits_int32(magnitude: int) -> bool:
+    """Whether int32 holds it with either sign."""
+    return magnitude < 1 << 31
 
 
 @dataclass(frozen=True, eq=False, slots=True)

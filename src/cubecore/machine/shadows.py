@@ -1,20 +1,23 @@
 """Global tensors as float32 matrices, each converted once, and the values of blocks of them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from cubecore.dtypes import BFLOAT16, FLOAT32, ElementType
+from cubecore.dtypes import FLOAT32, ElementType
 from cubecore.machine import nibbles
 from cubecore.machine.memory import GlobalTensor
 from cubecore.machine.products import Block, IrregularError
 from cubecore.numerics import round_hf32
 
 Array = NDArray[Any]
+
+_PART = 1 << 20
+"""Elements that one thread converts at a time, about."""
 
 
 def require_matrix(block: Block) -> None:
@@ -32,30 +35,48 @@ def require_matrix(block: Block) -> None:
             raise IrregularError("pieces of no NZ matrix")
 
 
-@dataclass(eq=False, slots=True)
 class Shadows:
     """Tensors as float32; all that `mad` multiplies on this architecture converts exactly.
 
     One in NZ becomes a row-major matrix; several matrices of a batch lie side by side in it.
     """
 
-    _made: dict[tuple[int, ElementType, int, str], Array] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, ElementType, int, str], Array] = {}
 
-    def of(self, block: Block) -> Array:
-        """Return the elements of the block's tensor, flat; in NZ as [rows, columns]."""
-        key = (block.tensor.address, block.kind, block.step if block.is_nz else 0, block.hf32)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = _converted(block)
-        return found
+    def prepare(self, block: Block) -> list[Callable[[], None]]:
+        """Enter the block's tensor; return what must be done before its values are asked for."""
+        if _key(block) in self._made:
+            return []
+        flat = elements(block.tensor, block.kind)
+        if block.kind is FLOAT32 and block.hf32 == "off" and not block.is_nz:
+            self._made[_key(block)] = flat
+            return []
+        source: Array = flat
+        made: Array = np.empty(flat.size, np.float32)
+        target = made
+        if block.is_nz:
+            source = flat.reshape(-1, block.step // block.kind.c0, block.kind.c0)
+            count, rows, c0 = source.shape
+            made = made.reshape(rows, count * c0)
+            target = made.reshape(rows, count, c0).transpose(1, 0, 2)
+        self._made[_key(block)] = made
+        parts = max(1, flat.size // _PART)
+        return [
+            partial(_convert, *part, block.hf32)
+            for part in zip(
+                np.array_split(source, parts), np.array_split(target, parts), strict=True
+            )
+        ]
 
     def values(self, block: Block, core: int) -> Array:
         """Return the [r, k] that one core reads, as a view."""
-        whole, start, pitch = self.of(block), block.start(core), block.pitch
+        whole, start, pitch = self._made[_key(block)], block.start(core), block.pitch
         if block.is_nz:
             piece, rest = divmod(start, block.step)
+            row, lane = divmod(rest, block.kind.c0)
             pitch = whole.shape[1]
-            start = rest // block.kind.c0 * pitch + piece * block.kind.c0
+            start = row * pitch + piece * block.kind.c0 + lane
         size = whole.itemsize
         strides = (pitch * size, size) if block.k_inner else (size, pitch * size)
         flat = whole.reshape(-1)[start:]
@@ -76,31 +97,9 @@ def elements(tensor: GlobalTensor, kind: ElementType) -> Array:
     return data[: data.size // kind.size_bytes * kind.size_bytes].view(kind.numpy)
 
 
-def _converted(block: Block) -> Array:
-    flat = elements(block.tensor, block.kind)
-    convert = _WIDENINGS.get(block.kind, _as_float32)
-    if not block.is_nz:
-        wide = convert(flat)
-    else:
-        c0 = block.kind.c0
-        pieces = flat.reshape(-1, block.step // c0, c0)
-        wide = np.empty((pieces.shape[1], pieces.shape[0] * c0), np.float32)
-        target = wide.reshape(pieces.shape[1], pieces.shape[0], c0)
-        for piece in range(pieces.shape[0]):
-            target[:, piece] = convert(pieces[piece])
-    return wide if block.hf32 == "off" else round_hf32(wide, block.hf32)
+def _key(block: Block) -> tuple[int, ElementType, int, str]:
+    return block.tensor.address, block.kind, block.step if block.is_nz else 0, block.hf32
 
 
-def _as_float32(values: Array) -> Array:
-    return values.astype(np.float32)
-
-
-def _bfloat16_as_float32(values: Array) -> Array:
-    bits = values.view(np.uint16).astype(np.uint32)
-    return np.left_shift(bits, 16, out=bits).view(np.float32)
-
-
-_WIDENINGS: dict[ElementType, Callable[[Array], Array]] = {
-    FLOAT32: lambda values: values,
-    BFLOAT16: _bfloat16_as_float32,
-}
+def _convert(source: Array, target: Array, hf32: str) -> None:
+    target[...] = source if hf32 == "off" else round_hf32(source, hf32)

@@ -1,7 +1,8 @@
 """What the fast engine computes: stores of tiles of C to global tensors."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from cubecore.machine.products import (
     IrregularError,
     Leftover,
     Tile,
+    fits_int32,
+    product_bound,
 )
 from cubecore.machine.shadows import Shadows, row_values
+from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS
 
@@ -104,8 +108,11 @@ class Store:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it takes all of the tile and nothing else."""
-        return (self.m, self.n) == (self.tile.m, self.tile.n)
+        """Whether it takes all of one product and nothing else."""
+        tile = self.tile
+        if len(tile.terms) != 1 or tile.bias is not None:
+            return False
+        return (self.m, self.n) == (tile.m, tile.n) and tile.terms[0][0].r == tile.m
 
     def tiles(self) -> Iterator[Tile]:
         """Yield every tile that the values come from."""
@@ -123,6 +130,15 @@ class Store:
         if self.scales is not None:
             yield self.scales
 
+    def in_runs(self, run: int) -> "Store":
+        """Return an ND store that counts runs of elements in place of elements; all fit."""
+        if run == 1:
+            return self
+        target = replace(self.target, pitch=self.target.pitch // run)
+        distances = tuple(distance // run for distance in self.distances)
+        n, offset = self.n // run, self.offset // run
+        return replace(self, n=n, offset=offset, distances=distances, target=target)
+
     def places(self, flat: Array, core: int) -> Iterator[tuple[slice, Array]]:
         """Yield columns and their places in a flat array with one entry for each element."""
         start = self.offset + self.distances[core] // self.target.kind.size_bytes
@@ -134,10 +150,8 @@ def joined(first: Store, second: Store) -> Store | None:
 
     Larger products are the same sums and run faster. Only whole tiles of one product each join.
     """
-    for store in (first, second):
-        tile = store.tile
-        if len(tile.terms) != 1 or tile.bias is not None or not store.is_whole:
-            return None
+    if not (first.is_whole and second.is_whole):
+        return None
     alike = (first.tensor, first.target, first.distances) == (
         *(second.tensor, second.target, second.distances),
     ) and (first.template, first.registers) == (second.template, second.registers)
@@ -157,7 +171,7 @@ def joined(first: Store, second: Store) -> Store | None:
         return None
     if (scales is None) != (first.scales is None):
         return None
-    tile = Tile(m, n, first.tile.kind, None, ((a_part, b_part),))
+    tile = Tile(m, n, first.tile.kind, None, ((a_part, b_part),), first.tile.largest)
     return replace(first, tile=tile, m=m, n=n, scales=scales)
 
 
@@ -211,60 +225,97 @@ def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows)
 
 def _sum(tile: Tile, core: int, shadows: Shadows) -> Array:
     """Return start + sum of products, [m, n]."""
+    bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
     integer = tile.kind.kind == "int"
-    total = (_integer_sum if integer else _float_sum)(tile, core, shadows)
-    if tile.bias is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            total += row_values(tile.bias, core)[: tile.n].astype(total.dtype)
-    return total
+    return (_integer_sum if integer else _float_sum)(tile, bias, core, shadows)
 
 
-def _float_sum(tile: Tile, core: int, shadows: Shadows) -> Array:
+def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
     """Return the sum in float32; BLAS chooses the order within each product."""
     total: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         for a, b in tile.terms:
-            product = shadows.values(a, core) @ shadows.values(b, core).T
+            product = _rows(a, tile.m, core, shadows) @ shadows.values(b, core).T
             total = product if total is None else np.add(total, product, out=total)
-    assert total is not None
+        assert total is not None
+        if bias is not None:
+            total += bias.astype(np.float32)
     return total
 
 
-def _integer_sum(tile: Tile, core: int, shadows: Shadows) -> Array:
-    """Return the exact sum: blocks of K are exact in float32, and no sum leaves int32."""
+def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
+    """Return the sum as int32, clamped after each product that may leave its range.
+
+    Parts of K are exact in float32.
+    """
     total = np.zeros((tile.m, tile.n), np.int32)
+    if bias is not None:
+        total += bias
+    largest = tile.largest - sum(product_bound(a, b) for a, b in tile.terms)
     for a, b in tile.terms:
-        left, right = shadows.values(a, core), shadows.values(b, core)
+        largest += product_bound(a, b)
+        left, right = _rows(a, tile.m, core, shadows), shadows.values(b, core)
         exact = 1 << (EXACT_FLOAT32_BITS - (a.kind.bits - 1) - (b.kind.bits - 1))
-        for k in range(0, a.k, exact):
-            piece = left[:, k : k + exact] @ right[:, k : k + exact].T
-            total += piece.astype(np.int32)
+        parts = (slice(k, k + exact) for k in range(0, a.k, exact))
+        pieces = (left[:, part] @ right[:, part].T for part in parts)
+        if fits_int32(largest):
+            for piece in pieces:
+                total += piece.astype(np.int32)
+        else:
+            wide = total.astype(np.int64)
+            for piece in pieces:
+                wide += piece.astype(np.int64)
+            total = saturate(wide, tile.kind)
     return total
 
 
-def require_order_does_not_matter(stores: Iterable[Store]) -> None:
+def _rows(a: Block, m: int, core: int, shadows: Shadows) -> Array:
+    """Return the block's [r, k] with rows of zeros up to m."""
+    values = shadows.values(a, core)
+    return values if a.r == m else np.pad(values, ((0, m - a.r), (0, 0)))
+
+
+def require_order_does_not_matter(stores: Sequence[Store]) -> None:
     """Give up if stores, of any cores, meet; atomic ones of one kind may, where all is written."""
-    kinds: dict[int, tuple[str, ElementType]] = {}
-    marks: dict[int, Array] = {}
-    whole: dict[int, bool] = {}
+    by_tensor: dict[int, list[Store]] = {}
     for store in stores:
-        tensor, kind = store.tensor, store.target.kind
-        if kinds.setdefault(tensor.address, (store.atomic, kind)) != (store.atomic, kind):
+        by_tensor.setdefault(store.tensor.address, []).append(store)
+    for group in by_tensor.values():
+        _require_alike(group)
+        if group[0].atomic:
+            if not group[0].tensor.buffer.valid.all():
+                raise IrregularError("an atomic store to what nobody wrote")
+        else:
+            _require_apart(group)
+
+
+def _require_alike(group: Sequence[Store]) -> None:
+    first = group[0]
+    for store in group:
+        if (store.atomic, store.target.kind) != (first.atomic, first.target.kind):
             raise IrregularError("stores of several kinds to one tensor")
         if store.target.meets_itself(store.m, store.n):
             raise IrregularError("a store that meets itself")
-        if store.atomic:
-            if store.n > store.tile.n:
-                raise IrregularError("an atomic store of lanes that are not the tile's")
-            if tensor.address not in whole:
-                whole[tensor.address] = bool(tensor.buffer.valid.all())
-            if not whole[tensor.address]:
-                raise IrregularError("an atomic store to what nobody wrote")
-            continue
-        count = tensor.buffer.size_bytes // kind.size_bytes
-        mark = marks.setdefault(tensor.address, np.zeros(count, bool))
+        if store.atomic and store.n > store.tile.n:
+            raise IrregularError("an atomic store of lanes that are not the tile's")
+
+
+def _require_apart(group: Sequence[Store]) -> None:
+    """Give up if two stores to one tensor, of any cores, meet.
+
+    In ND what is marked are runs of elements that every store takes whole.
+    """
+    tensor, kind = group[0].tensor, group[0].target.kind
+    count, size = tensor.buffer.size_bytes // kind.size_bytes, kind.size_bytes
+    is_nd = not any(store.target.wide for store in group)
+    run = 1
+    if is_nd:
+        extents = {x for s in group for x in (s.offset, s.n, s.target.pitch)}
+        run = gcd(*extents, *{d // size for s in group for d in s.distances})
+    mark = np.zeros(-(-count // run), bool)
+    for store in group:
         for core in range(len(store.distances)):
-            for _, place in store.places(mark, core):
+            for _, place in store.in_runs(run).places(mark, core):
                 if place.any():
                     raise IrregularError("stores that meet")
                 place[...] = True
