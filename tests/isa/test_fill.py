@@ -45,6 +45,65 @@ def test_duplicate(dtype, value, mask):
     Run(template, operands, lambda _: raw(value, dtype), mask).check(bench)
 
 
+def nearest_half(exact):
+    """The half next to an integer, ties to even, from the halves' spacing; 65504 at most."""
+    spacing = max(1, 2 ** (max(abs(exact), 1).bit_length() - 11))
+    below = exact // spacing
+    twice = 2 * (exact - below * spacing)
+    below += twice > spacing or (twice == spacing and below % 2)
+    return float(max(-65504, min(65504, below * spacing)))
+
+
+@pytest.mark.parametrize("mask", [*MASKS, Mask(count=500)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "first"),
+    [
+        *(("int16", 0), ("int16", -100), ("int16", 32700), ("int32", 2**31 - 5)),
+        *(("float16", 0), ("float16", -2050), ("float16", 65472), ("float32", 0.25)),
+        *(("float32", -(2**24)), ("int32", -3)),
+    ],
+)
+def test_index(dtype, first, mask):
+    """It counts on over repeats and over lanes that are off."""
+    bench = Bench(1, seed=63)
+    bench.noise(Mem.UB)
+    element = element_type(dtype)
+    template = instruction_named("CreateVecIndex")(
+        dtype=element,
+        first=bits_of(first, element),
+        repeat=3,
+        dst_block_stride=2,
+        dst_repeat_stride=17,
+    )
+    dst = Operand(64, dtype, 2, 17)
+    run = Run(template, {"dst": dst}, lambda _: b"", mask)
+    expected = bench.image(Mem.UB)
+    for repeat in range(mask.repeats(3, run.width)):
+        for lane in range(run.width):
+            if not mask.on(repeat, lane, run.width):
+                continue
+            exact = first + repeat * run.width + lane
+            if dtype == "float16":
+                stored = struct.pack("<e", nearest_half(exact))
+            elif dtype == "float32":
+                stored = struct.pack("<f", exact)
+            else:
+                bits = 8 * size_of(dtype)
+                stored = (exact % 2**bits).to_bytes(bits // 8, "little")
+            expected.put(dst.byte(repeat, lane), stored)
+    mask.set(bench)
+    bench.do(template, 64)
+    assert bench.messages == []
+    bench.check(Mem.UB, expected)
+
+
+def test_index_saturates_by_ctrl():
+    bench = Bench(1)
+    bench.do(instruction_named("set_ctrl")(value=1 << 53))
+    bench.do(instruction_named("vci")(dtype=element_type("int16"), first=32766), 0)
+    assert struct.unpack("<4h", bench.image(Mem.UB).get(0, 8)) == (32766, 32767, 32767, 32767)
+
+
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 @pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "uint32"])
 def test_copy(dtype, mask):

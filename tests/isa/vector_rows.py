@@ -141,6 +141,13 @@ add(
     "isa/test_fill.py::test_duplicate",
     value=0,
 )
+add(
+    {"vci": ARITHMETIC},
+    ("dst",),
+    {"dst_block_stride": (0, 65535), "dst_repeat_stride": (0, 255), "first": VALUE},
+    "isa/test_fill.py::test_index",
+    first=0,
+)
 add({"vbrcb": ("uint16", "uint32")}, TWO, _FILLED, "isa/test_fill.py::test_broadcast")
 
 _SCALED = _WIDE | {f"{o}_repeat_stride": (0, 255) for o in TWO}

@@ -27,6 +27,8 @@ _CTRL_BITS = {
     source="asc-devkit, asc_set_ctrl; spec/isa_semantics.md 2.5",
     uncertain=(
         "the initial value of every bit is 0; that of CTRL[60] is documented for 3510 alone",
+        "half results are clamped while CTRL[48] is clear, as this page has it; two pages on "
+        "precision say that they are not unless asked for",
     ),
 )
 class SetCtrl(Instruction):

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar, Self
 
 import numpy as np
@@ -102,6 +103,7 @@ class DequantiseBytes(UnaryStrides):
     gives 0.
     """
 
+    dense = MappingProxyType({"dst": 8})
     src_type: ClassVar[ElementType] = INT16
     dst = write(Mem.UB, "repeat lane", "dst_type")
     src = read(Mem.UB, "repeat lane", "src_type")

@@ -1,4 +1,4 @@
-"""Vector instructions that place values without computing: duplicate, copy, broadcast."""
+"""Vector instructions that fill: duplicate, copy, index, broadcast."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from cubecore.isa.spec import (
     types,
     write,
 )
-from cubecore.isa.vector.family import Member, declare
-from cubecore.isa.vector.repeated import Repeated
+from cubecore.isa.vector.family import ARITHMETIC, Member, declare
+from cubecore.isa.vector.repeated import Repeated, settle
 from cubecore.isa.vector.unary import SCALAR_DOC, UnaryStrides
 from cubecore.layouts import Offsets
 from cubecore.numerics.conversion import value_of
@@ -90,6 +90,38 @@ declare(
     ),
     __name__,
 )
+
+
+@instruction(
+    "vci",
+    Pipe.V,
+    names={"cpp": "CreateVecIndex"},
+    source="basic API, CreateVecIndex (2201); seed 003",
+    uncertain=(
+        "the index goes on from repeat to repeat: shown for one repeat, and for a count",
+        "a half beyond 2048 is the nearest to first + index, ties to even",
+        "int16 beyond its range wraps, or saturates under CTRL[53]",
+    ),
+)
+class Vci(Repeated):
+    """dst = first + index, in every lane; lane e of repeat r has the index r * lanes + e."""
+
+    dst = write(Mem.UB, "repeat lane")
+    dtype: ElementType = types("element type", *ARITHMETIC)
+    first: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
+    dst_block_stride: int = param(0, 65535, "32 B between dst's blocks", default=1)
+    dst_repeat_stride: int = param(0, 255, "32 B between dst's repeats", default=8)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [repeats, lanes]."""
+        return self.strided(self.dtype, self.dst_block_stride, self.dst_repeat_stride)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Count on from the first."""
+        first = value_of(self.first, self.dtype)
+        index = np.arange(self.repeats * self.width).reshape(self.repeats, self.width)
+        exact = first.astype(np.float64 if self.dtype.kind == "float" else np.int64) + index
+        return {"dst": settle(exact, self.dtype, registers)}
 
 
 @instruction(

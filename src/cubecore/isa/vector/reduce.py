@@ -6,6 +6,7 @@ Sums add neighbours, then neighbours of those, each sum rounded (and in half cla
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +39,7 @@ class Reduction(Repeated):
     """Lanes that the mask excludes do not count."""
 
     in_repeats = False
+    dense = MappingProxyType({"dst": 1})
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     src_block_stride: int = param(0, 65535, "32 B between src's blocks", default=1)
     src_repeat_stride: int = param(0, 65535, "32 B between src's repeats", default=8)

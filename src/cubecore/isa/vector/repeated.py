@@ -1,7 +1,9 @@
 """What every vector instruction that works in masked repeats has in common (seed 003)."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from cubecore.isa.spec import Array, Cost, Instruction, param, taken
 from cubecore.isa.vector.mask import REPEAT_BYTES, Lanes, lanes_of
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float, saturate, wrap
+from cubecore.units import DATA_BLOCK_BYTES
 
 _WRAPS = 256
 """Times that a count may cover the whole Unified Buffer: zero strides read blocks again."""
@@ -32,6 +35,8 @@ class Repeated(Instruction):
 
     in_repeats = True
     overlap = "general"
+    dense: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Repeat strides without gaps, of operands whose stride is not in blocks of their lanes."""
     repeat: int = param(0, 255, "repeats", default=1)
     lanes: Lanes | None = taken(
         "the mask, taken from its registers when the instruction starts",
@@ -66,6 +71,16 @@ class Repeated(Instruction):
         lane = np.arange(self.width, dtype=np.intp)
         start = np.arange(self.repeats, dtype=np.intp)[:, None] * repeat_stride
         return (start + (lane // c0) * block_stride) * c0 + lane % c0
+
+    def contiguous(self) -> Self:
+        """Return it with strides that leave no gaps between blocks and repeats, and one repeat."""
+        strides: dict[str, Any] = {"repeat": 1}
+        for operand in self.operands():
+            blocks = self.width * self.element(operand).bits // (8 * DATA_BLOCK_BYTES)
+            strides[f"{operand.name}_block_stride"] = 1
+            strides[f"{operand.name}_repeat_stride"] = self.dense.get(operand.name, blocks)
+        own = {field.name for field in fields(self)}
+        return replace(self, **{name: value for name, value in strides.items() if name in own})
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """A normal mask has an active lane among those that the type uses (seed 003).
