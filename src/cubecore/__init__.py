@@ -1,7 +1,8 @@
 """cubecore: plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core.
 
 The four questions are four functions: `plan`, `check`, `run` and `time`; `compare`, `explain` and
-`chip` help. They load what they need on first use, so that importing cubecore costs nothing.
+`chip` help; `kernel` makes a kernel of a Python function. They load what they need on first use, so
+that importing cubecore costs nothing.
 """
 
 from importlib import import_module
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cubecore.chips import chip
     from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+    from cubecore.frontends import capi
+    from cubecore.frontends.allocation import Struct
+    from cubecore.frontends.kernel import Kernel, KernelRun, kernel
+    from cubecore.frontends.places import KernelError
     from cubecore.tiling.export import load_tiling
     from cubecore.tiling.mx import MxTypePara
     from cubecore.tiling.problem import Problem
@@ -27,10 +32,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "capi": "cubecore.frontends.capi",
     "chip": "cubecore.chips",
     "CubecoreError": "cubecore.errors",
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
+    "Kernel": "cubecore.frontends.kernel",
+    "KernelError": "cubecore.frontends.places",
+    "KernelRun": "cubecore.frontends.kernel",
+    "Struct": "cubecore.frontends.allocation",
+    "kernel": "cubecore.frontends.kernel",
     "load_tiling": "cubecore.tiling.export",
     "BatchMatmulTiling": "cubecore.tiling.setters",
     "MatmulApiTiling": "cubecore.tiling.setters",
@@ -48,9 +59,14 @@ _HOMES = {
     "time": "cubecore.workflows.time",
 }
 
+_MODULES = {"capi"}
+
 __all__ = [
     "BatchMatmulTiling",
     "CubecoreError",
+    "Kernel",
+    "KernelError",
+    "KernelRun",
     "MatmulApiTiling",
     "MultiCoreMatmulTiling",
     "MxTypePara",
@@ -58,11 +74,14 @@ __all__ = [
     "Problem",
     "RequestError",
     "Store",
+    "Struct",
     "TCubeTiling",
+    "capi",
     "check",
     "chip",
     "compare",
     "explain",
+    "kernel",
     "load_tiling",
     "plan",
     "plan_many",
@@ -75,6 +94,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name from where it lives."""
     if name not in _HOMES:
         raise AttributeError(f"module cubecore has no attribute {name}")
-    value = getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value

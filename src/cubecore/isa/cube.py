@@ -59,6 +59,8 @@ class CopyCbufToBt(Instruction):
     """
 
     propagates = True
+    signature = ("dst", "src", "conv_control", "n_burst", "len_burst", "source_gap", "dst_gap")
+    size_unit = DATA_BLOCK_BYTES
     dst = write(Mem.BT, "run value", "dst_type")
     src = read(Mem.L1, "run value", "src_type")
     src_type: ElementType = types("type in L1", "float32", "int32", "float16")
@@ -155,6 +157,10 @@ class Mad(Instruction):
     the same with and without it.
     """
 
+    signature = (
+        *("c", "a", "b", "m", "k", "n"),
+        *("unit_flag", "k_direction_align", "c_matrix_source", "c_matrix_init_val"),
+    )
     c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
     a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
     b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)

@@ -54,6 +54,12 @@ _UNCERTAIN = (
 )
 
 
+_SIGNATURE = (
+    *("dst", "src", "n_size", "m_size", "dst_stride", "src_stride"),
+    *("unit_flag", "quant_pre", "relu_pre"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Fixpipe(Instruction):
     """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
@@ -204,6 +210,7 @@ class CopyMatrixCcToGm(_Fixpipe):
     add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and changes no value.
     """
 
+    signature = (*_SIGNATURE, "channel_split", "nz2nd_en")
     dst = write(Mem.GM, "matrix m n", "dst_type")
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     dst_stride: int = param(
@@ -311,6 +318,7 @@ class CopyMatrixCcToCbuf(_Fixpipe):
     are those of copy_matrix_cc_to_gm.
     """
 
+    signature = (*_SIGNATURE, "_channel_split", "_nz2nd_en")
     dst = write(Mem.L1, "m n", "dst_type", layout="NZ")
     src = read(Mem.L0C, "m n", "src_type", layout="NZ")
     quant_pre: str = choice("conversion", *fixpipe_modes("L1"), default="F322F16")

@@ -33,6 +33,7 @@ _ND2NZ_TYPES = (
 class Bursts(Instruction):
     """n_burst runs of len_burst blocks; gaps lie from one run's tail to the next one's head."""
 
+    size_unit = DATA_BLOCK_BYTES
     block: ElementType = types("the unit of the copy", "datablock", default=DATA_BLOCK)
     n_burst: int = param(1, 4095, "runs")
     len_burst: int = param(1, 65535, "length of a run, 32 B blocks")
@@ -148,6 +149,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
 class _Load2d(Instruction):
     """Move 512-byte fractals from L1 to L0: repeat of them, one after another; 0: nothing."""
 
+    signature = ("dst", "src", "start_index", "repeat", "src_stride", "dst_gap")
     block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
     repeat: int = param(0, 255, "fractals")
     start_index: int = param(0, 65535, "first fractal, counted from the source address", default=0)

@@ -47,6 +47,7 @@ _BLOCK_WORDS = DATA_BLOCK_BYTES // 8
 class CopyCbufToFbuf(Instruction):
     """Copy scales, 64 bits each, from L1 to the Fixpipe buffer. Bytes arrive unchanged."""
 
+    size_unit = FIXPIPE_ALIGN_BYTES
     dst = write(Mem.FB, "run word", "word", align_bytes=FIXPIPE_ALIGN_BYTES)
     src = read(Mem.L1, "run word", "word")
     word: ElementType = types("the unit of the copy", "uint64", default=UINT64)
@@ -118,6 +119,7 @@ class SetFpc(Instruction):
     reset_unit_flags takes all unit flags of L0C down.
     """
 
+    signature = ("_relu_pre", "scales_at", "reset_unit_flags")
     scales_at: int = param(
         0, 65535, "first scale, bytes from the buffer's start", multiple=FIXPIPE_ALIGN_BYTES
     )

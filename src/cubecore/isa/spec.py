@@ -191,6 +191,15 @@ class Instruction:
     """
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     """Further C API names, each with the parameters that it fixes."""
+    signature: ClassVar[tuple[str, ...]] = ()
+    """The C API's order of arguments where it is not operands, scalar, and parameters as declared.
+
+    Names of operands and parameters; one with an underscore before it is taken and means nothing.
+    """
+    size_unit: ClassVar[int] = 0
+    """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
+    count_form: ClassVar[Mapping[str, Any] | None] = None
+    """The parameters that the C API's form with a count of elements fixes; None: there is none."""
     steering: ClassVar[tuple[str, ...]] = ()
     """Operands whose values decide which elements the others touch."""
 

@@ -81,6 +81,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
     "pipe_barrier",
     Pipe.S,
     names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
+    variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
     source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
 )
 class PipeBarrier(Sync):
@@ -92,7 +93,12 @@ class PipeBarrier(Sync):
 @instruction(
     "ffts_cross_core_sync",
     Pipe.S,
-    names={"c_api": "asc_sync_block_arrive", "cpp": "CrossCoreSetFlag"},
+    names={"cpp": "CrossCoreSetFlag"},
+    variants={
+        "asc_sync_inter_arrive": {"mode": 0},
+        "asc_sync_subblock_arrive": {"mode": 1},
+        "asc_sync_block_arrive": {"mode": 2},
+    },
     source="asc-devkit, asc_sync_{inter,subblock,block}_arrive; spec/isa_semantics.md 5",
     uncertain=("the pipe's earlier instructions complete before the signal: inferred",),
 )
@@ -112,11 +118,13 @@ class FftsCrossCoreSync(Sync):
 @instruction(
     "wait_flag_dev",
     Pipe.S,
-    names={"c_api": "asc_sync_block_wait", "cpp": "CrossCoreWaitFlag"},
+    names={"cpp": "CrossCoreWaitFlag"},
+    variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
     source="asc-devkit, asc_sync_{inter,subblock,block}_wait; spec/isa_semantics.md 5",
 )
 class WaitFlagDev(Sync):
     """Hold the whole core until the flag's counter is above 0, and take one from it."""
 
     waits = True
+    signature = ("_pipe", "flag_id")
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")

@@ -32,6 +32,12 @@ KINDS: dict[str, Kind] = {
     "capacity": Kind(MEMCHECK, "an access reaches into bytes that the system keeps"),
     "overlap": Kind(MEMCHECK, "operands share bytes that they must not share"),
     "parameter": Kind(MEMCHECK, "a parameter, a type or a register that the instruction refuses"),
+    "stale-mask": Kind(
+        MEMCHECK, "a vector instruction under the mask that a count left behind (seed 003)"
+    ),
+    "mixed-allocation": Kind(
+        MEMCHECK, "arrays and physical addresses in one memory, which may be the same bytes"
+    ),
     "uninitialised": Kind(
         INITCHECK, "bytes are used that nobody has written", "uninitialized read"
     ),

@@ -43,6 +43,7 @@ class CompareToRegister(BinaryStrides):
     value. Of NaN every relation is false, `not equal` too.
     """
 
+    count_form = None
     in_repeats = False
     function: ClassVar[Callable[[Array, Array], Any]]
     src0 = read(Mem.UB, "repeat lane")
@@ -71,6 +72,7 @@ class CompareToRegister(BinaryStrides):
 class BitsOut(Repeated):
     """Comparisons into memory: without a mask, the bits of one repeat behind the last one's."""
 
+    count_form = None
     in_repeats = False
     dst_type: ClassVar[ElementType] = UINT8
     dtype: ElementType

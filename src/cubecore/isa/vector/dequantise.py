@@ -169,6 +169,10 @@ class DequantiseBytesByLane(DequantiseBytes):
     in_repeats = False
     steering = ("scales",)
     word_type: ClassVar[ElementType] = UINT64
+    signature = (
+        *("dst", "src", "repeat", "dst_block_stride", "src_block_stride"),
+        *("dst_repeat_stride", "src_repeat_stride"),
+    )
     scales = read(Mem.UB, "lane", "word_type")
     signs: bool | None = taken("whether the words in memory state dst's sign")
 

@@ -139,6 +139,7 @@ class Vbrcb(Instruction):
     """
 
     overlap = "none"
+    signature = ("dst", "src", "dst_block_stride", "dst_repeat_stride", "repeat")
     dst = write(Mem.UB, "repeat block lane")
     src = read(Mem.UB, "repeat block")
     dtype: ElementType = types("element type", "uint16", "uint32")

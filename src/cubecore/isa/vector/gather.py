@@ -63,6 +63,7 @@ class Gather(Repeated):
     propagates = True
     overlap = "none"
     steering = ("offset",)
+    signature = ("dst", "src", "offset", "dst_repeat_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat lane")
     src = read(Mem.UB, "repeat lane")
@@ -141,6 +142,7 @@ class Vgatherb(Instruction):
     propagates = True
     overlap = "none"
     steering = ("offset",)
+    signature = ("dst", "src", "offset", "dst_repeat_stride", "dst_block_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat block lane")
     src = read(Mem.UB, "repeat block lane")

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Self
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +145,11 @@ class Vreducev2(GatherMask):
     """
 
     steering = ("src1",)
+    signature = (
+        *("dst", "src0", "src1", "repeat", "src0_block_stride"),
+        *("pattern", "src0_repeat_stride", "src1_repeat_stride"),
+    )
+    count_form: ClassVar[Mapping[str, Any] | None] = MappingProxyType({"pattern": 0})
     repeat: int = param(0, 65535, "repeats", default=1)
     src0_block_stride: int = param(0, 255, "32 B between src0's blocks", default=1)
     pattern: int = param(0, 7, "built-in pattern; 0: the bits of src1")
@@ -184,6 +190,11 @@ class Vreduce(GatherMask):
     """
 
     steering = ("src1",)
+    signature = (
+        *("dst", "src0", "src1", "repeat"),
+        *("dst_block_stride", "src0_block_stride", "src1_block_stride"),
+        *("dst_repeat_stride", "src0_repeat_stride", "src1_repeat_stride"),
+    )
     repeat: int = param(0, 255, "repeats", default=1)
     dst_block_stride: int = param(0, 255, "no effect", default=1)
     src0_block_stride: int = param(0, 255, "32 B between src0's blocks", default=1)

@@ -83,6 +83,7 @@ class Aligned(Instruction):
 
     gap_in_gm: ClassVar[str]
     gap_in_ub: ClassVar[str]
+    size_unit = 1
     dtype: ElementType = types("element type", *_LOADED)
     n_burst: int = param(0, 4095, "runs")
     len_burst: int = param(0, 2**21 - 1, "length of a run, bytes")

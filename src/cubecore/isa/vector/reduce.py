@@ -40,6 +40,10 @@ class Reduction(Repeated):
 
     in_repeats = False
     dense = MappingProxyType({"dst": 1})
+    signature = (
+        *("dst", "src", "repeat"),
+        *("dst_repeat_stride", "src_block_stride", "src_repeat_stride"),
+    )
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     src_block_stride: int = param(0, 65535, "32 B between src's blocks", default=1)
     src_repeat_stride: int = param(0, 65535, "32 B between src's repeats", default=8)
@@ -98,6 +102,10 @@ class RepeatSum(Reduction):
     finite (NaN gives 0) unless CTRL[48]. dst is aligned to an element.
     """
 
+    signature = (
+        *("dst", "src", "repeat"),
+        *("dst_repeat_stride", "src_block_stride", "src_repeat_stride"),
+    )
     dst = write(Mem.UB, "repeat", align_bytes=2)
     src = read(Mem.UB, "repeat lane")
     dst_repeat_stride: int = param(0, 65535, "elements between dst's results", default=1)

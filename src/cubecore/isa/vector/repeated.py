@@ -37,6 +37,7 @@ class Repeated(Instruction):
     overlap = "general"
     dense: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """Repeat strides without gaps, of operands whose stride is not in blocks of their lanes."""
+    count_form: ClassVar[Mapping[str, Any] | None] = MappingProxyType({})
     repeat: int = param(0, 255, "repeats", default=1)
     lanes: Lanes | None = taken(
         "the mask, taken from its registers when the instruction starts",

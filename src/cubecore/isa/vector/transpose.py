@@ -106,6 +106,9 @@ class SetVaRegSb(Instruction):
         return replace(registers, block_addresses=tuple(kept))
 
 
+_BY_REGISTER = ("dst_va", "src_va", "repeat", "dst_stride", "src_stride")
+
+
 @dataclass(frozen=True, kw_only=True)
 class To5hd(Instruction):
     """Transpose between sixteen blocks of src and sixteen of dst, wherever they lie; no mask.
@@ -118,6 +121,7 @@ class To5hd(Instruction):
     in_repeats = True
     propagates = True
     overlap = "general"
+    signature: ClassVar[tuple[str, ...]] = _BY_REGISTER
     unit: ClassVar[ElementType]
     dst = write(Mem.UB, "repeat row column", "unit")
     src = read(Mem.UB, "repeat row column", "unit")
@@ -214,6 +218,7 @@ class ScatterVnchwconvB8(To5hd):
     The other half of dst's blocks keeps its bytes.
     """
 
+    signature = (*_BY_REGISTER, "dst_high_half", "src_high_half")
     unit = element_type("uint8")
     dst_high_half: bool = param(0, 1, "fill the upper half of dst's blocks", default=False)
     src_high_half: bool = param(0, 1, "take the upper half of src's blocks", default=False)

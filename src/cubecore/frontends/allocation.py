@@ -1,0 +1,131 @@
+"""Arrays in local memories, as the C API's compiler places them (seed 003, allocation by arrays).
+
+An array is one-dimensional, of a length known when the kernel is compiled. Arrays of one memory lie
+one behind another from address 0 on, each aligned for any instruction; nothing is ever given back.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import refuse
+from cubecore.frontends.pointer import Pointer, Reader, RuntimeInt
+from cubecore.isa.check import memory_bytes
+from cubecore.isa.spec import Mem
+from cubecore.units import align_up
+
+SPACES: dict[str, Mem] = {
+    "ubuf": Mem.UB,
+    "cbuf": Mem.L1,
+    "ca": Mem.L0A,
+    "cb": Mem.L0B,
+    "cc": Mem.L0C,
+    "biasbuf": Mem.BT,
+    "fbuf": Mem.FB,
+}
+"""The C API's address spaces, without their underscores."""
+_ARRAY_ARCHS = ("2201",)
+_ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
+"""What every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
+
+
+class Struct:
+    """Base of a user's struct of arrays: ``src = ("float", 1024)`` declares ``float src[1024]``.
+
+    An instance given to a memory (`core.ubuf(Buffers())`) gets a pointer for each array.
+    """
+
+    @classmethod
+    def arrays(cls) -> dict[str, Any]:
+        """Return what the class declares, in order."""
+        return {n: v for n, v in vars(cls).items() if not n.startswith("_")}
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """One local memory of a core: call it to declare an array or a struct in it.
+
+    `mixed` is told when arrays and physical addresses are used in one memory.
+    """
+
+    mem: Mem
+    chip: Chip
+    reader: Reader
+    mixed: Callable[["Space"], None]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_used", 0)
+        object.__setattr__(self, "_ways", set())
+
+    def __call__(self, what: str | ElementType | Struct | type, *length: Any) -> Any:
+        """Declare ``type name[length]``, or a struct of such arrays.
+
+        Raises:
+            RequestError: what the compiler does not take (seed 003), or too much.
+        """
+        if self.chip.arch not in _ARRAY_ARCHS:
+            raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
+        self._way("array")
+        if isinstance(what, type) and issubclass(what, Struct):
+            raise refuse(
+                what.__name__,
+                "be constructed explicitly",
+                "the struct itself",
+                f"write {what.__name__}()",
+            )
+        if isinstance(what, Struct):
+            return self._struct(what, length)
+        kind = element_type(what) if isinstance(what, str) else what
+        assert isinstance(kind, ElementType)
+        return self._array(kind, length)
+
+    def at(self, dtype: str | ElementType, address: int) -> Pointer:
+        """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr)."""
+        self._way("address")
+        kind = element_type(dtype) if isinstance(dtype, str) else dtype
+        return Pointer(self.mem, kind, int(address), self.reader)
+
+    def _way(self, way: str) -> None:
+        ways: set[str] = self._ways  # type: ignore[attr-defined]
+        if way not in ways:
+            ways.add(way)
+            if len(ways) > 1:
+                self.mixed(self)
+
+    def _struct(self, struct: Struct, length: tuple[Any, ...]) -> Struct:
+        name = type(struct).__name__
+        if length:
+            spelled = "".join(f"[{n}]" for n in length)
+            raise refuse("an array", "not hold structs that hold arrays", f"{name}{spelled}")
+        for field, declared in type(struct).arrays().items():
+            if isinstance(declared, (Struct, type)):
+                got = getattr(declared, "__name__", type(declared).__name__)
+                raise refuse(f"{name}.{field}", "be an array of numbers", got)
+            kind, *extents = declared
+            setattr(struct, field, self._array(element_type(kind), tuple(extents)))
+        return struct
+
+    def _array(self, kind: ElementType, length: tuple[Any, ...]) -> Pointer:
+        count = _length(kind, length)
+        start = align_up(self._used, _ALIGN_BYTES.get(self.mem, 128))  # type: ignore[attr-defined]
+        end = start + -(-count * kind.bits // 8)
+        _, usable = memory_bytes(self.chip, self.mem)
+        if end > usable:
+            raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
+        object.__setattr__(self, "_used", end)
+        return Pointer(self.mem, kind, start, self.reader)
+
+
+def _length(kind: ElementType, length: tuple[Any, ...]) -> int:
+    if len(length) != 1 or isinstance(length[0], (tuple, list)):
+        spelled = "".join(f"[{n}]" for n in length) or "none"
+        raise refuse(f"an array of {kind}", "have one length", spelled)
+    (count,) = length
+    if isinstance(count, RuntimeInt):
+        got = f"{int(count)} from {count.origin}"
+        raise refuse("an array's length", "be known when the kernel is compiled", got)
+    if isinstance(count, bool) or not hasattr(count, "__index__") or int(count) < 1:
+        raise refuse("an array's length", "be a whole number above 0", repr(count))
+    return int(count)

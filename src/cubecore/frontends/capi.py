@@ -1,0 +1,69 @@
+"""The C API's words: pipes, events, types, and structs of parameters.
+
+``from cubecore import capi`` brings them.
+"""
+
+from types import SimpleNamespace
+
+PIPE_S, PIPE_V, PIPE_M = "S", "V", "M"
+PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = "MTE1", "MTE2", "MTE3"
+PIPE_FIX, PIPE_ALL = "FIX", "ALL"
+EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 = range(8)
+half, float_t, bfloat16_t = "float16", "float32", "bfloat16"
+int8_t, int16_t, int32_t, int64_t = "int8", "int16", "int32", "int64"
+uint8_t, uint16_t, uint32_t, uint64_t = "uint8", "uint16", "uint32", "uint64"
+
+
+class asc_unary_config(SimpleNamespace):  # noqa: N801 - the vendor's name
+    """Strides of an instruction with one source (seed 003); what is not set keeps its default."""
+
+    dst_block_stride: int
+    src_block_stride: int
+    dst_repeat_stride: int
+    src_repeat_stride: int
+    repeat: int
+
+
+class asc_binary_config(SimpleNamespace):  # noqa: N801 - the vendor's name
+    """Strides of an instruction with two sources (seed 003); what is not set keeps its default."""
+
+    dst_block_stride: int
+    src0_block_stride: int
+    src1_block_stride: int
+    dst_repeat_stride: int
+    src0_repeat_stride: int
+    src1_repeat_stride: int
+    repeat: int
+
+
+__all__ = [
+    "EVENT_ID0",
+    "EVENT_ID1",
+    "EVENT_ID2",
+    "EVENT_ID3",
+    "EVENT_ID4",
+    "EVENT_ID5",
+    "EVENT_ID6",
+    "EVENT_ID7",
+    "PIPE_ALL",
+    "PIPE_FIX",
+    "PIPE_M",
+    "PIPE_MTE1",
+    "PIPE_MTE2",
+    "PIPE_MTE3",
+    "PIPE_S",
+    "PIPE_V",
+    "asc_binary_config",
+    "asc_unary_config",
+    "bfloat16_t",
+    "float_t",
+    "half",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+]

@@ -1,0 +1,220 @@
+"""The core as a kernel sees it: the C API's names as methods, arrays, pointers, indices."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cubecore.errors import CubecoreError, refuse
+from cubecore.frontends.allocation import SPACES, Space
+from cubecore.frontends.places import KernelError, location
+from cubecore.frontends.pointer import Pointer, RuntimeInt
+from cubecore.frontends.signature import Bound, bind
+from cubecore.isa.expr import Expr, Var
+from cubecore.isa.program import LoadScalar, Location
+from cubecore.isa.spec import Instruction
+from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.kernels.trace import Trace
+from cubecore.machine.core import Core
+from cubecore.machine.findings import Finding
+
+
+class Issues:
+    """Counts what a launch issues, and ends a kernel that loops without end."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.count = most, 0
+
+    def one(self, where: Location) -> None:
+        """Count one.
+
+        Raises:
+            KernelError: the limit is passed.
+        """
+        self.count += 1
+        if self.count > self.most:
+            limit = f"issue at most {self.most:,} instructions"
+            remedy = "a loop may not end; `limit` raises the limit"
+            raise KernelError.at(where, refuse("the kernel", limit, "more", remedy))
+
+
+class CoreHandle:
+    """One core (an AIC, or an AIV) of a launch.
+
+    Every name of the C API that an instruction has is a method, in each of its forms. `ubuf`,
+    `cbuf`, `ca`, `cb`, `cc`, `biasbuf` and `fbuf` declare arrays (`core.ubuf("half", 1024)`) and
+    give pointers to physical addresses (`core.ubuf.at("half", address)`).
+    """
+
+    ubuf: Space
+    cbuf: Space
+    ca: Space
+    cb: Space
+    cc: Space
+    biasbuf: Space
+    fbuf: Space
+
+    def __init__(self, core: Core, issues: Issues, trace: Trace | None) -> None:
+        self._core, self._issues, self._trace = core, issues, trace
+        self._stale: tuple[str, int, Location] | None = None
+        self._bound: dict[tuple[Any, ...], Bound] = {}
+        for name, mem in SPACES.items():
+            setattr(self, name, Space(mem, core.chip, self, self._mixed))
+
+    # --- who I am
+
+    @property
+    def is_aic(self) -> bool:
+        """Whether this is the Cube part of an AI Core (ASC_IS_AIC)."""
+        return self._core.id.is_aic
+
+    @property
+    def is_aiv(self) -> bool:
+        """Whether this is a Vector part of an AI Core (ASC_IS_AIV)."""
+        return not self._core.id.is_aic
+
+    @property
+    def block_idx(self) -> int:
+        """As asc_get_block_idx: this part's index among those of its kind in the launch."""
+        place = self._core.registers.place
+        return RuntimeInt(place.block * place.parts + place.part, "block_idx")
+
+    @property
+    def block_num(self) -> int:
+        """As asc_get_block_num: the blocks of the launch."""
+        return RuntimeInt(self._core.registers.place.blocks, "block_num")
+
+    # --- what needs more than one instruction
+
+    def asc_sync_mte2(self, event_id: int) -> None:
+        """Let everything later start after MTE2's earlier instructions."""
+        self._behind("MTE2", event_id, location(sys._getframe(1)))  # noqa: SLF001
+
+    def asc_sync_mte3(self, event_id: int) -> None:
+        """Let everything later start after MTE3's earlier instructions."""
+        self._behind("MTE3", event_id, location(sys._getframe(1)))  # noqa: SLF001
+
+    def _behind(self, pipe: str, event: int, where: Location) -> None:
+        self._record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+        self._record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+
+    # --- instructions
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if not name.startswith("asc_"):
+            raise AttributeError(name)
+        method = self._caller(name)
+        setattr(self, name, method)
+        return method
+
+    def _caller(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            where = location(sys._getframe(1))  # noqa: SLF001 - the caller's line, nothing else
+            bound = self._bind(name, arguments, keywords, where)
+            if bound.masked and self._stale is not None:
+                self._log_stale(bound.steps[0][0], where)
+            pointers = _pointers(arguments)
+            for template, places in bound.steps:
+                addresses = tuple(0 if p is None else pointers[p].address for p in places)
+                self._record(template, addresses, where)
+            if bound.counted:
+                count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
+                self._stale = name, count, where
+            elif isinstance(bound.steps[0][0], SetVectorMask):
+                self._stale = None
+            return self._answer(bound.steps[0][0])
+
+        call.__name__ = name
+        return call
+
+    def _bind(
+        self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], where: Location
+    ) -> Bound:
+        key = None if keywords else (name, *map(_shape, arguments))
+        found = None
+        try:
+            found = self._bound.get(key) if key is not None else None
+        except TypeError:  # a struct of parameters
+            key = None
+        if found is None:
+            try:
+                found = bind(name, arguments, keywords)
+            except CubecoreError as error:
+                raise KernelError.at(where, error) from None
+            if key is not None and found.reusable:
+                self._bound[key] = found
+        return found
+
+    def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        self._issues.one(where)
+        if self._trace is not None:
+            self._trace.append(template, addresses, where)
+        self._core.record(template, addresses, where)
+
+    def _answer(self, template: Instruction) -> Any:
+        """Return what the scalar unit reads, for an instruction that gives it something."""
+        if type(template).result is Instruction.result:
+            return None
+        values = tuple(RuntimeInt(v, template.name) for v in self._core.scalars(template))
+        return values[0] if len(values) == 1 else values
+
+    # --- values
+
+    def load(self, pointer: Pointer) -> Any:
+        """Return the element that a pointer points to: the scalar unit reads it."""
+        where = location(sys._getframe(1))  # noqa: SLF001
+        self._issues.one(where)
+        return self._decoded(pointer, where)
+
+    def _decoded(self, pointer: Pointer, where: Location) -> Any:
+        target, kind = Var("value", 0), pointer.dtype
+        if kind.bits < 8:
+            raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
+        load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
+        raw = self._core.load_scalar(load, pointer.address)
+        if kind.kind == "float":
+            bits = np.array(raw, f"u{kind.size_bytes}")
+            return float(bits.view(kind.numpy))
+        return RuntimeInt(raw, f"{pointer.mem.label} at {where}")
+
+    # --- findings
+
+    def _log_stale(self, template: Instruction, where: Location) -> None:
+        assert self._stale is not None
+        call, count, left = self._stale
+        message = (
+            f"{template.name} must run under a mask that was set for it, got the count {count} "
+            f"that {call} left at {left}; call asc_set_vector_mask first"
+        )
+        core = str(self._core.id)
+        self._core.log.add(Finding("stale-mask", message, template.name, where, core))
+
+    def _mixed(self, space: Space) -> None:
+        where = location(sys._getframe(1))  # noqa: SLF001
+        message = (
+            f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "
+            "arrays lie from address 0 on, so that both may be the same bytes"
+        )
+        core = str(self._core.id)
+        self._core.log.add(Finding("mixed-allocation", message, "array", where, core))
+
+
+def _shape(argument: Any) -> Any:
+    """Return what of an argument decides the instruction: of a pointer its type and memory."""
+    if isinstance(argument, Pointer):
+        return argument.mem, argument.dtype
+    if isinstance(argument, (list, tuple)):
+        return tuple(map(_shape, argument))
+    return type(argument), argument
+
+
+def _pointers(arguments: tuple[Any, ...]) -> list[Pointer]:
+    found: list[Pointer] = []
+    for argument in arguments:
+        if isinstance(argument, Pointer):
+            found.append(argument)
+        elif isinstance(argument, (list, tuple)):
+            found.extend(p for p in argument if isinstance(p, Pointer))
+    return found

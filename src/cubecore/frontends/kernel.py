@@ -1,0 +1,331 @@
+"""Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from inspect import Parameter, signature
+from time import perf_counter
+from typing import Any, overload
+
+from cubecore.chips import chip as chip_named
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import CubecoreError, DeadlockError, refuse
+from cubecore.frontends.handle import CoreHandle, Issues
+from cubecore.frontends.places import KernelError, place_of, raised_at
+from cubecore.frontends.pointer import Pointer
+from cubecore.frontends.tensors import HostTensor, host_tensor, write_back
+from cubecore.isa.program import Location
+from cubecore.isa.registers import Place
+from cubecore.isa.spec import Mem
+from cubecore.kernels.trace import Trace
+from cubecore.machine.core import Core
+from cubecore.machine.findings import INITCHECK, Finding, checks_of
+from cubecore.machine.memory import GlobalMemory, GlobalTensor
+from cubecore.machine.scheduler import Task, run
+from cubecore.machine.topology import CoreId
+
+KINDS = ("vector", "cube", "mix")
+DEFAULT_CHIP = "Ascend910B3"
+MOST_ISSUES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a kernel is launched: on which chip, with which checks, how long at most.
+
+    `trace` keeps what each core issues.
+    """
+
+    chip: str = DEFAULT_CHIP
+    checks: str = "all"
+    limit: int = MOST_ISSUES
+    trace: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRun:
+    """What a launch left: findings, and how much it issued.
+
+    `wall_s` is from the first issue to the last byte written back. `traces` holds what each core
+    issued, if it was asked for; `tensors` are the kernel's, and where global memory had them.
+    """
+
+    kernel: str
+    blocks: int
+    chip: Chip
+    findings: tuple[Finding, ...]
+    issued: int
+    wall_s: float
+    traces: dict[CoreId, Trace] = field(repr=False)
+    tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch as JSON."""
+        return {
+            "kernel": self.kernel,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "clean": self.clean,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "wall_s": self.wall_s,
+        }
+
+
+_session: ContextVar["Session | None"] = ContextVar("session", default=None)
+
+
+@dataclass(eq=False)
+class Session:
+    """Launches that a script makes: `options` replace those of its kernels, `runs` is what it did.
+
+    None of `options` leaves the kernel's own.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    runs: list[KernelRun] = field(default_factory=list)
+
+    @contextmanager
+    def __call__(self) -> Iterator["Session"]:
+        """Collect what is launched inside."""
+        token = _session.set(self)
+        try:
+            yield self
+        finally:
+            _session.reset(token)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function over a core handle that is launched as ``kernel[blocks](tensors and numbers)``."""
+
+    function: Callable[..., None]
+    kind: str
+    outputs: tuple[str, ...]
+    types: dict[str, ElementType]
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    @property
+    def place(self) -> Location:
+        """Where the function is defined."""
+        return place_of(self.function.__code__)
+
+    def using(self, **options: Any) -> "Kernel":
+        """Return the kernel with other options: chip, checks, limit, trace."""
+        return replace(self, options=replace(self.options, **options))
+
+    def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
+        """Return the launch on `blocks` blocks: AIVs of a vector kernel, else AI Cores."""
+        return lambda *arguments, **words: launch(self, blocks, arguments, words)
+
+
+@overload
+def kernel(function: Callable[..., None], /) -> Kernel: ...
+
+
+@overload
+def kernel(
+    *,
+    kind: str = "vector",
+    outputs: str | Sequence[str] = (),
+    types: dict[str, str] | None = None,
+    **options: Any,
+) -> Callable[[Callable[..., None]], Kernel]: ...
+
+
+def kernel(
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    kind: str = "vector",
+    outputs: str | Sequence[str] = (),
+    types: dict[str, str] | None = None,
+    **options: Any,
+) -> Any:
+    """Make a kernel of a function whose first parameter is the core (`CoreHandle`).
+
+    `kind` is vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all
+    run the function, and ask `core.is_aic`). Arrays named in `outputs` start unwritten and must be
+    written whole; all others keep what they hold where the kernel stores nothing. `types` are the
+    element types that arguments must have. `options` are those of `Options`.
+
+    Raises:
+        RequestError: a kind that does not exist, an output that is no parameter.
+    """
+    if kind not in KINDS:
+        raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
+    named = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+
+    def make(body: Callable[..., None]) -> Kernel:
+        known = list(signature(body).parameters)[1:]
+        for name in (*named, *(types or {})):
+            if name not in known:
+                raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
+        kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
+        return Kernel(body, kind, named, kinds, Options(**options))
+
+    return make if function is None else make(function)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Launch:
+    """A launch that is ready: its cores, its arguments, its tensors in global memory."""
+
+    made: Kernel
+    options: Options
+    chip: Chip
+    blocks: int
+    cores: tuple[CoreId, ...]
+    arguments: dict[str, Any]
+    tensors: dict[str, tuple[HostTensor, GlobalTensor]]
+    traces: dict[CoreId, Trace]
+    issues: Issues
+
+    def body(self, core: Core) -> None:
+        """Run the function on one core."""
+        trace = self.traces.setdefault(core.id, Trace()) if self.options.trace else None
+        core.registers = replace(core.registers, place=self._place(core.id))
+        handle = CoreHandle(core, self.issues, trace)
+        own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
+        try:
+            self.made.function(handle, **own)
+        except (KernelError, DeadlockError):
+            raise
+        except Exception as error:
+            where = raised_at(error.__traceback__) or self.made.place
+            if isinstance(error, CubecoreError):
+                raise KernelError.at(where, error) from None
+            got = f"{type(error).__name__}: {error}"
+            raise KernelError.at(where, refuse("the kernel", "run to its end", got)) from error
+
+    def _place(self, core: CoreId) -> Place:
+        """Return where a core is: a vector kernel's blocks are single AIVs."""
+        each = _per_core(self.chip)
+        if self.made.kind == "vector":
+            return Place(core.core * each + core.sub - 1, self.blocks)
+        if core.is_aic:
+            return Place(core.core, self.blocks)
+        return Place(core.core, self.blocks, core.sub - 1, each)
+
+    def _argument(self, handle: CoreHandle, name: str, value: Any) -> Any:
+        if name not in self.tensors:
+            return value
+        host, place = self.tensors[name]
+        return Pointer(Mem.GM, host.dtype, place.address, handle)
+
+    def unwritten(self) -> Iterator[Finding]:
+        """Yield a finding for each output that was not written whole."""
+        for name in self.made.outputs:
+            if name not in self.tensors:
+                continue
+            valid = self.tensors[name][1].buffer.valid
+            missing = int((valid == 0).sum())
+            if missing:
+                message = (
+                    f"{name} must be written whole, got {missing} of {valid.size} B never written "
+                    "or written from uninitialised memory"
+                )
+                where = self.made.place
+                yield Finding("uninitialised", message, "end of kernel", where, "all cores")
+
+
+def _ready(
+    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> tuple[_Launch, GlobalMemory]:
+    session = _session.get()
+    options = made.options if session is None else replace(made.options, **session.options)
+    chip = chip_named(options.chip)
+    given = _bound(made, arguments, words)
+    gm = GlobalMemory()
+    tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    for name, value in given.items():
+        host = host_tensor(name, value, made.types.get(name))
+        if host is not None:
+            unwritten = name in made.outputs
+            place = gm.allocate(name, host.raw.size) if unwritten else gm.place(name, host.raw)
+            tensors[name] = host, place
+    cores = tuple(_cores(made, blocks, chip))
+    issues = Issues(options.limit)
+    return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues), gm
+
+
+def launch(
+    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> KernelRun:
+    """Run a kernel; the arrays are written when all cores have ended, or not at all.
+
+    Raises:
+        RequestError: blocks that the chip does not have, arguments that are no tensors.
+        KernelError: the kernel cannot go on; the place in its source comes first.
+        DeadlockError: cores that wait for each other.
+    """
+    ready, gm = _ready(made, blocks, arguments, words)
+    checks = checks_of(ready.options.checks.split(","))
+    begin = perf_counter()
+    outcome = run(ready.chip, gm, [Task(core, ready.body) for core in ready.cores], checks=checks)
+    for host, place in ready.tensors.values():
+        write_back(host, place.buffer.data)
+    done = KernelRun(
+        kernel=made.name,
+        blocks=blocks,
+        chip=ready.chip,
+        findings=(*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ())),
+        issued=outcome.issued,
+        wall_s=perf_counter() - begin,
+        traces=ready.traces,
+        tensors=tuple(ready.tensors.values()),
+    )
+    session = _session.get()
+    if session is not None:
+        session.runs.append(done)
+    return done
+
+
+def _per_core(chip: Chip) -> int:
+    """Return the AIVs of an AI Core."""
+    return max(chip.mix_aiv_per_aic, 1)
+
+
+def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
+    """Yield the cores of a launch, in order.
+
+    Raises:
+        RequestError: more blocks than the chip has cores.
+    """
+    vector = made.kind == "vector"
+    most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
+        need = f"be in [1, {most}], the {what} of {chip.name}"
+        raise refuse(f"{made.name}[blocks]", need, blocks)
+    each = _per_core(chip)
+    for block in range(blocks):
+        if vector:
+            yield CoreId(block // each, 1 + block % each)
+        else:
+            yield from (CoreId(block, sub) for sub in range(each + 1 if made.kind == "mix" else 1))
+
+
+def _bound(made: Kernel, arguments: tuple[Any, ...], words: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments by name."""
+    whole = signature(made.function)
+    behind_core = list(whole.parameters.values())[1:]
+    plain = [p for p in behind_core if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    try:
+        found = whole.replace(parameters=plain).bind(*arguments, **words)
+    except TypeError as error:
+        names = ", ".join(p.name for p in plain)
+        raise refuse(made.name, f"be launched with {names}", str(error)) from None
+    found.apply_defaults()
+    return dict(found.arguments)

@@ -1,0 +1,64 @@
+"""Where in the user's source something happens."""
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+
+from cubecore.errors import CubecoreError, Violation
+from cubecore.isa.program import Location
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+class KernelError(CubecoreError):
+    """A kernel that cannot go on; each sentence begins with the place in the user's source."""
+
+    @classmethod
+    def at(cls, where: Location, error: CubecoreError) -> "KernelError":
+        """Return the error with its place in front."""
+        return cls(
+            Violation(f"{where}: {v.subject}", v.requirement, v.value, v.remedy)
+            for v in error.violations
+        )
+
+
+@lru_cache(maxsize=65536)
+def _location(code: CodeType, line: int) -> Location:
+    path = Path(code.co_filename)
+    try:
+        shown = path.resolve().relative_to(Path.cwd())
+    except (OSError, ValueError):
+        shown = Path(path.name)
+    return Location(str(shown), line, code.co_name)
+
+
+def place_of(code: CodeType) -> Location:
+    """Return where a function begins."""
+    return _location(code, code.co_firstlineno)
+
+
+def location(frame: FrameType) -> Location:
+    """Return the place of a frame, or of the nearest caller outside this package."""
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
+        outer = outer.f_back
+    found = frame if outer is None else outer
+    return _location(found.f_code, found.f_lineno)
+
+
+def here() -> Location:
+    """Return the nearest place outside this package that led here."""
+    return location(sys._getframe(1))  # noqa: SLF001 - inspect.stack reads source files
+
+
+def raised_at(trace: TracebackType | None) -> Location | None:
+    """Return the innermost place outside this package, and outside libraries, of a traceback."""
+    found = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        name = code.co_filename
+        if not name.startswith((_PACKAGE, "<")) and "site-packages" not in name:
+            found = _location(code, trace.tb_lineno)
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,296 @@
+"""Calls in the C API's words: from arguments to instructions, by the declarations alone.
+
+A call's forms are: operands and parameters in the documented order; operands and a count of
+elements; operands and a size in bytes; operands and a struct of parameters; and each with ``_sync``
+behind its name, which waits for all pipes afterwards. A newly declared instruction is callable at
+once.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from cubecore.dtypes import ElementType
+from cubecore.errors import did_you_mean, refuse
+from cubecore.frontends.pointer import Pointer
+from cubecore.isa.spec import Instruction, spelled, spellings
+from cubecore.isa.sync import PipeBarrier
+from cubecore.isa.vector.forms import counted
+from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.isa.vector.repeated import Repeated
+
+_SYNC = "_sync"
+_SCALARS = ("value", "distance")
+"""Parameters that stand behind the operands and before the others."""
+
+Step = tuple[Instruction, tuple[int | None, ...]]
+"""An instruction, and for each of its addresses which argument gives it; None: address 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a call issues.
+
+    `masked` says that an instruction takes the mask that is set, `counted` that a count replaces
+    it; `reusable` that other pointers of the same types give the same instructions.
+    """
+
+    steps: tuple[Step, ...]
+    masked: bool
+    counted: bool
+    reusable: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One instruction under one of its names."""
+
+    call: str
+    kind: type[Instruction]
+    fixed: Mapping[str, Any]
+
+    @cached_property
+    def operands(self) -> tuple[str, ...]:
+        """The operands that a call gives, in order."""
+        declared = {o.name for o in self.kind.declared}
+        if self.kind.signature:
+            return tuple(n for n in self.kind.signature if n in declared)
+        return tuple(o.name for o in self.kind.declared)
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters that a call gives behind the operands, in order."""
+        given = [n for n in self._fields if n not in self.fixed]
+        if self.kind.signature:
+            rest = self.kind.signature[len(self.operands) :]
+            return tuple(n for n in rest if n not in self.fixed)
+        scalars = [n for n in given if n in _SCALARS]
+        return tuple(scalars + [n for n in given if n not in _SCALARS])
+
+    @cached_property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(
+            f.name
+            for f in fields(self.kind)  # type: ignore[arg-type]
+            if "taken" not in f.metadata and "types" not in f.metadata
+        )
+
+    @cached_property
+    def _types(self) -> tuple[str, ...]:
+        """The element types that no default gives."""
+        return tuple(
+            f.name
+            for f in fields(self.kind)  # type: ignore[arg-type]
+            if "types" in f.metadata and f.default is MISSING and f.name not in self.fixed
+        )
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that have no default."""
+        return tuple(
+            f.name
+            for f in fields(self.kind)  # type: ignore[arg-type]
+            if f.default is MISSING and "types" not in f.metadata and f.name not in self.fixed
+        )
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """The parameters that every form has."""
+        return tuple(n for n in self.parameters if n in _SCALARS)
+
+    @property
+    def masked(self) -> bool:
+        """Whether the instruction takes the vector mask."""
+        return any(f.name == "lanes" for f in fields(self.kind))  # type: ignore[arg-type]
+
+    def typed(self, pointers: Sequence[Pointer]) -> dict[str, ElementType]:
+        """Return the element types that the pointers give.
+
+        Raises:
+            RequestError: two pointers that must be of one type and are not.
+        """
+        found: dict[str, tuple[ElementType, str]] = {}
+        declared = {o.name: o for o in self.kind.declared}
+        for name, pointer in zip(self.operands, pointers, strict=True):
+            element = declared[name].element
+            if element not in self._types:
+                continue
+            first = found.setdefault(element, (pointer.dtype, name))
+            if first[0] is not pointer.dtype:
+                need = f"point to {first[0]}, as {first[1]} does"
+                raise refuse(f"{self.call}.{name}", need, pointer.dtype.name)
+        for name in self._types:
+            if name not in found and pointers:
+                found[name] = pointers[0].dtype, ""
+        return {name: kind for name, (kind, _) in found.items()}
+
+    def template(self, pointers: Sequence[Pointer], values: Mapping[str, Any]) -> Instruction:
+        """Return the instruction; what its parameters break is found when it runs."""
+        values = dict(values)
+        if "value" in values and pointers:
+            values["value"] = scalar_bits(values["value"], pointers[-1].dtype, self.call)
+        template = self.kind(**{**self.typed(pointers), **values, **self.fixed})
+        for operand in template.operands():
+            if operand.name in self.operands and operand.element not in self._types:
+                self._require_type(template, operand.name, pointers)
+        return template
+
+    def _require_type(self, template: Instruction, name: str, pointers: Sequence[Pointer]) -> None:
+        """Refuse a pointer to another type than the instruction's; blocks and records take any."""
+        operand = next(o for o in template.operands() if o.name == name)
+        kind, pointer = template.element(operand), pointers[self.operands.index(name)]
+        if kind.library != "raw" and kind.name != "uint64" and pointer.dtype is not kind:
+            raise refuse(f"{self.call}.{name}", f"point to {kind}", pointer.dtype.name)
+
+
+def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
+    """Return a scalar operand as instructions take it: integers as they are, floats as bits.
+
+    Raises:
+        RequestError: a fraction for an integer type.
+    """
+    if kind.kind != "float":
+        if int(value) != value:
+            raise refuse(f"{call}.value", f"be an integer for {kind}", value)
+        return int(value)
+    with np.errstate(over="ignore"):
+        made = np.asarray(value).astype(kind.numpy)
+    return int(made.view(f"u{kind.size_bytes}"))
+
+
+@lru_cache(maxsize=4096)
+def forms(call: str) -> tuple[Form, ...]:
+    """Return the instructions that a call of the C API may mean."""
+    return tuple(Form(call, kind, fixed) for kind, fixed in spelled(call))
+
+
+def known(call: str) -> bool:
+    """Whether the C API's `call` is an instruction, or one with a wait for all pipes behind it."""
+    return bool(forms(call) or forms(call.removesuffix(_SYNC)))
+
+
+def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+    """Return what a call issues; arguments are pointers, numbers, words, or a struct at the end.
+
+    A list among the arguments stands for its elements.
+
+    Raises:
+        RequestError: a name that is no instruction; arguments that fit none of its forms.
+    """
+    name = call if forms(call) else call.removesuffix(_SYNC)
+    candidates = forms(name)
+    if not candidates:
+        near = did_you_mean(call, spellings())
+        raise refuse(call, "be a name of the C API that an instruction has", "none", near)
+    flat = _flat(arguments)
+    pointers = [a for a in flat if isinstance(a, Pointer)]
+    fitting = [form for form in candidates if len(form.operands) == len(pointers)] or candidates
+    bound = _bind(fitting[0], flat, keywords)
+    if name != call:
+        bound = replace(bound, steps=(*bound.steps, (PipeBarrier(), ())))
+    return replace(bound, reusable=len(pointers) == len(fitting[0].operands))
+
+
+def _flat(arguments: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for argument in arguments:
+        found.extend(argument if isinstance(argument, (list, tuple)) else [argument])
+    return found
+
+
+def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+    pointers, rest = _operands(form, arguments)
+    struct: dict[str, Any] = {}
+    if rest and not isinstance(rest[-1], (int, float, str, np.generic, Pointer)):
+        struct = _struct(form, rest.pop())
+    words, kind = {**struct, **keywords}, form.kind
+    short = len(rest) == len(form.scalars) + 1 and not words
+    fixed: Mapping[str, Any] | None = None
+    count = 0
+    if kind.size_unit and (short or "size" in words):
+        size = words.pop("size") if "size" in words else rest.pop()
+        words |= {"n_burst": 1, "len_burst": int(size) // kind.size_unit}
+    elif kind.count_form is not None and (short or "count" in words):
+        given = words.pop("count") if "count" in words else rest.pop()
+        fixed, count = kind.count_form, _integer(form, "count", given)
+    template = form.template(pointers, {**_values(form, pointers, rest, words), **(fixed or {})})
+    places = {name: place for place, name in enumerate(form.operands)}
+    step = template, tuple(places.get(o.name) for o in template.operands())
+    if fixed is None:
+        return Bound((step,), form.masked, counted=False)
+    steps = tuple((t, step[1] if type(t) is kind else ()) for t in _counted(template, count))
+    return Bound(steps, masked=False, counted=True)
+
+
+def _counted(template: Instruction, count: int) -> tuple[Instruction, ...]:
+    if isinstance(template, Repeated):
+        return counted(template, count)
+    mask = SetVectorMask(mask_high=0, mask_low=count)
+    return SetMaskCount(), mask, template, SetMaskNorm()
+
+
+def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list[Any]]:
+    """Return the pointers, and the arguments behind them."""
+    count = len(form.operands)
+    declared = {o.name: o for o in form.kind.declared}
+    for name, given in zip(form.operands, arguments, strict=False):
+        mem = declared[name].mem
+        if not isinstance(given, Pointer):
+            raise refuse(f"{form.call}.{name}", f"be a pointer into {mem.label}", repr(given))
+        if given.mem is not mem:
+            raise refuse(f"{form.call}.{name}", f"point into {mem.label}", given)
+    if len(arguments) < count:
+        names = ", ".join(form.operands)
+        raise refuse(form.call, f"be given its operands {names}", f"{len(arguments)} of them")
+    return list(arguments[:count]), list(arguments[count:])
+
+
+def _struct(form: Form, given: Any) -> dict[str, Any]:
+    """Return the fields of a struct of parameters: an object's attributes, or a mapping."""
+    found = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
+    if found is None:
+        raise refuse(form.call, "be given numbers or a struct of them", repr(given))
+    return dict(found)
+
+
+def _values(
+    form: Form, pointers: Sequence[Pointer], rest: Sequence[Any], words: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters by name, each an integer, a word or a scalar operand."""
+    if len(rest) > len(form.parameters):
+        names = ", ".join((*form.operands, *form.parameters))
+        count = len(form.operands) + len(rest)
+        raise refuse(form.call, f"take {names}", f"{count} arguments")
+    given = dict(zip(form.parameters, rest, strict=False))
+    known_names = {f.name for f in fields(form.kind)} - set(form.fixed)  # type: ignore[arg-type]
+    for name, value in words.items():
+        if name not in known_names:
+            near = did_you_mean(name, known_names)
+            raise refuse(f"{form.call}.{name}", "be a parameter that there is", repr(value), near)
+        given[name] = value
+    missing = [n for n in form.required if n not in given]
+    if missing:
+        raise refuse(form.call, f"be given {', '.join(missing)}", "nothing")
+    return {
+        name: value if name == "value" and pointers else _integer(form, name, value)
+        for name, value in given.items()
+        if not name.startswith("_")
+    }
+
+
+def _integer(form: Form, name: str, value: Any) -> Any:
+    """Return a parameter: an integer, a flag, or a word; a pipe may be called ``PIPE_V``."""
+    if isinstance(value, str):
+        return value.removeprefix("PIPE_")
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Pointer):
+        return value.address
+    try:
+        return int(operator.index(value))
+    except TypeError:
+        raise refuse(f"{form.call}.{name}", "be an integer", repr(value)) from None

@@ -1,0 +1,101 @@
+"""A kernel's tensors on the host: NumPy, ml_dtypes, DLPack and torch arrays, as bytes."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import CubecoreError, RequestError, refuse
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HostTensor:
+    """A tensor that a kernel is launched with; `raw` is a view of the user's bytes in C order."""
+
+    name: str
+    raw: Bytes
+    dtype: ElementType
+    shape: tuple[int, ...]
+
+
+def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> HostTensor | None:
+    """Return the tensor that an argument is, or None for a number that is passed by value.
+
+    Raises:
+        RequestError: an array that is no tensor of the chip: its type, its order, its place.
+    """
+    if given is None or isinstance(given, (bool, int, float, str, np.generic)):
+        return None
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(given, torch.Tensor):
+        kind, array = _torch(name, given, torch)
+    else:
+        array = _numpy(name, given)
+        kind = _element(name, array.dtype)
+    if wanted is not None and kind is not wanted:
+        raise refuse(name, f"be of {wanted}", kind.name)
+    if not array.flags.c_contiguous:
+        raise _scattered(name, array.strides, array.shape, "np.ascontiguousarray of it")
+    return HostTensor(name, array.reshape(-1).view(np.uint8), kind, array.shape)
+
+
+def _numpy(name: str, given: Any) -> NDArray[Any]:
+    """Return a NumPy view of the user's memory."""
+    if isinstance(given, np.ndarray):
+        return given
+    if not hasattr(given, "__dlpack__"):
+        need = "be a NumPy, DLPack or torch array, or a number"
+        raise refuse(name, need, type(given).__name__)
+    try:
+        found: NDArray[Any] = np.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise refuse(name, "be an array that NumPy can view", str(error)) from None
+    return found
+
+
+def _torch(name: str, given: Any, torch: Any) -> tuple[ElementType, NDArray[Any]]:
+    """Return the type and the bytes' view of a torch tensor; NumPy does not know bfloat16."""
+    if given.device.type != "cpu":
+        raise refuse(name, "be on the CPU", f"a tensor on {given.device}")
+    kind, plain = _element(name, given.dtype), given.detach()
+    if not plain.is_contiguous():
+        strides = tuple(n * plain.element_size() for n in plain.stride())
+        raise _scattered(name, strides, tuple(plain.shape), "its contiguous()")
+    same_width = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
+    return kind, plain.view(same_width[kind.bits]).numpy()
+
+
+def _scattered(
+    name: str, strides: tuple[int, ...], shape: tuple[int, ...], remedy: str
+) -> RequestError:
+    got = f"strides of {strides} B for shape {shape}"
+    return refuse(name, "be contiguous, its last axis innermost", got, f"pass {remedy}")
+
+
+def _element(name: str, dtype: Any) -> ElementType:
+    text = str(dtype).removeprefix("torch.")
+    try:
+        kind = element_type(text)
+    except CubecoreError:
+        raise refuse(name, "be of a type that the chip has", text) from None
+    if kind.bits < 8:
+        need = "be of 8 bits or more"
+        raise refuse(name, need, text, "pack two to a byte in a uint8 array, and cast the pointer")
+    return kind
+
+
+def write_back(tensor: HostTensor, data: Bytes) -> None:
+    """Give the user's array the bytes that the kernel left.
+
+    Raises:
+        RequestError: a read-only array whose bytes the kernel changed.
+    """
+    if tensor.raw.flags.writeable:
+        tensor.raw[:] = data
+    elif not np.array_equal(tensor.raw, data):
+        raise refuse(tensor.name, "be writable", "a read-only array that the kernel writes")

@@ -1,0 +1,593 @@
+"""Kernels in Python: launches, tensors, arrays, values, cores, and what an author gets wrong."""
+
+import os
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import KernelError, RequestError, Struct, kernel
+from cubecore.frontends.pointer import RuntimeInt
+
+HERE = os.path.relpath(__file__)
+ODD_LANES = 0x5555555555555555
+
+
+def line_of(function, text):
+    """Return the number of the first line of a function's source that holds `text`."""
+    from inspect import getsourcelines
+
+    lines, first = getsourcelines(getattr(function, "function", function))
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def said(findings):
+    return [f"{f.id}: {f.message}" for f in findings]
+
+
+def load(core, dst, src, size):
+    core.asc_copy_gm2ub(dst, src, size)
+    core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)
+    core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+
+
+def store(core, dst, src, size):
+    core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)
+    core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)
+    core.asc_copy_ub2gm(dst, src, size)
+
+
+@kernel(outputs="c")
+def add(core, a, b, c, count):
+    x, y = core.ubuf("float", 1024), core.ubuf("float", 1024)
+    first = core.block_idx * count
+    core.asc_copy_gm2ub(y, b + first, count * 4)
+    load(core, x, a + first, count * 4)
+    core.asc_add(y, x, y, count)
+    store(core, c + first, y, count * 4)
+
+
+# --- launches and tensors
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5, 40])
+def test_every_block_adds_its_part(blocks):
+    a, b = (np.arange(blocks * 64, dtype=np.float32) * n for n in (1, 2))
+    c = np.full(blocks * 64, -1, np.float32)
+    run = add[blocks](a, b, c, 64)
+    assert run.findings == ()
+    assert (c == 3 * a).all()
+    assert (run.kernel, run.blocks, run.clean) == ("add", blocks, True)
+
+
+def test_keywords_and_arrays_of_any_shape():
+    a = np.ones((4, 16), np.float32)
+    c = np.zeros((2, 32), np.float32)
+    assert add[1](a, b=a, count=64, c=c).clean
+    assert (c == 2).all()
+
+
+def test_a_launch_on_more_cores_than_the_chip_has():
+    a = np.ones(64, np.float32)
+    with pytest.raises(RequestError) as error:
+        add[41](a, a, a.copy(), 1)
+    assert str(error.value) == "add[blocks] must be in [1, 40], the AIVs of Ascend910B3, got 41"
+    with pytest.raises(RequestError, match=r"^add\[blocks\] must be in \[1, 48\], the AIVs of"):
+        add.using(chip="Ascend910_9391")[99](a, a, a.copy(), 1)
+
+
+def test_arguments_that_do_not_fit():
+    a = np.ones(64, np.float32)
+    with pytest.raises(RequestError) as error:
+        add[1](a, a)
+    assert str(error.value) == (
+        "add must be launched with a, b, c, count, got missing a required argument: 'c'"
+    )
+
+
+@kernel(types={"a": "half"})
+def typed(core, a):
+    core.asc_copy_gm2ub(core.ubuf("half", 16), a, 32)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (np.ones(16, np.float32), "a must be of float16, got float32"),
+        (
+            np.ones((4, 8), np.float16)[:, ::2],
+            "a must be contiguous, its last axis innermost, got strides of (16, 4) B for shape "
+            "(4, 4); pass np.ascontiguousarray of it",
+        ),
+        (np.ones(4, np.complex64), "a must be of a type that the chip has, got complex64"),
+        ([1, 2], "a must be a NumPy, DLPack or torch array, or a number, got list"),
+        (
+            np.ones(4, ml_dtypes.int4),
+            "a must be of 8 bits or more, got int4; pack two to a byte in a uint8 array, and cast "
+            "the pointer",
+        ),
+    ],
+)
+def test_tensors_that_are_refused(given, line):
+    with pytest.raises(RequestError) as error:
+        typed[1](given)
+    assert str(error.value) == line
+
+
+def test_an_array_that_may_not_be_written():
+    a = np.ones(64, np.float32)
+    c = np.zeros(64, np.float32)
+    c.flags.writeable = False
+    with pytest.raises(RequestError) as error:
+        add[1](a, a, c, 64)
+    assert str(error.value) == "c must be writable, got a read-only array that the kernel writes"
+    a.flags.writeable = False
+    assert add[1](a, a, np.zeros(64, np.float32), 64).clean
+
+
+def test_bfloat16_and_dlpack():
+    @kernel
+    def double(core, a):
+        x, y = core.ubuf("bfloat16", 128), core.ubuf("float", 128)
+        load(core, x, a, 256)
+        core.asc_bfloat162float(y, x, 64)
+        core.asc_sync_pipe("V")
+        core.asc_add(y, y, y, 64)
+        core.asc_sync_pipe("V")
+        core.asc_float2bfloat16_rn(x, y, 64)
+        store(core, a, x, 128)
+
+    a = np.arange(128).astype(ml_dtypes.bfloat16)
+    assert double[1](a).clean
+    assert (a[:64] == 2 * np.arange(64)).all()
+    assert (a[64:] == np.arange(64, 128)).all()
+
+    class Exported:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **keywords):
+            return self.array.__dlpack__(**keywords)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert add[1](Exported(a), a, Exported(c), 64).clean
+    assert (c == 2 * a).all()
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    a, c = torch.arange(64, dtype=torch.float32), torch.zeros(64)
+    assert add[1](a, a, c, 64).clean
+    assert torch.equal(c, 2 * a)
+    with pytest.raises(RequestError, match=r"^a must be contiguous"):
+        add[1](torch.ones(8, 8).T, a, c, 64)
+
+
+def test_an_output_that_is_not_written_whole():
+    a, c = np.ones(64, np.float32), np.zeros(64, np.float32)
+    assert said(add[1](a, a, c, 32).findings) == [
+        "uninitialised: c must be written whole, got 128 of 256 B never written or written from "
+        "uninitialised memory"
+    ]
+
+
+# --- seed 003: the mask
+
+
+def test_the_mask_example_of_the_seed():
+    """asc_set_vector_mask takes the high word first; lanes that are off keep what dst held."""
+
+    @kernel
+    def masked(core, a, c, high, low):
+        src0, src1, dst = (core.ubuf(a.dtype, 128) for _ in range(3))
+        core.asc_copy_gm2ub(src1, a, 256)
+        core.asc_copy_gm2ub(dst, c, 256)
+        load(core, src0, a, 256)
+        config = cubecore.capi.asc_binary_config()
+        config.dst_block_stride = config.src0_block_stride = config.src1_block_stride = 1
+        config.dst_repeat_stride = config.src0_repeat_stride = config.src1_repeat_stride = 8
+        core.asc_set_vector_mask(high, low)
+        core.asc_add(dst, src0, src1, config)
+        store(core, c, dst, 256)
+
+    a, c = np.arange(1, 129, dtype=np.int16), np.full(128, -7, np.int16)
+    assert masked[1](a, c, ODD_LANES, ODD_LANES).clean
+    assert (c[::2] == 2 * a[::2]).all()
+    assert (c[1::2] == -7).all()
+    a, c = np.arange(1, 65, dtype=np.int32), np.full(64, -7, np.int32)
+    assert masked[1](a, c, 0, ODD_LANES).clean
+    assert (c[::2] == 2 * a[::2]).all()
+    assert (c[1::2] == -7).all()
+
+
+def test_a_count_leaves_its_mask_behind():
+    @kernel
+    def stale(core, a):
+        x = core.ubuf("float", 128)
+        load(core, x, a, 512)
+        core.asc_add(x, x, x, 100)
+        core.asc_sync_pipe("V")
+        core.asc_add(x, x, x, 1, 1, 1, 1, 8, 8, 8)
+
+    (finding,) = stale[1](np.ones(128, np.float32)).findings
+    left, ran = line_of(stale, "x, 100)"), line_of(stale, "8, 8, 8)")
+    assert said([finding]) == [
+        "stale-mask: vadd must run under a mask that was set for it, got the count 100 that "
+        f"asc_add left at {HERE}:{left} (stale); call asc_set_vector_mask first"
+    ]
+    assert finding.location.line == ran
+
+
+# --- seed 003: arrays
+
+
+def declare(build, **options):
+    """Launch a kernel that declares something, and return its findings."""
+
+    @kernel(kind=options.pop("kind", "vector"), **options)
+    def declaring(core):
+        build(core)
+
+    return declaring[1]().findings
+
+
+class Buffers(Struct):
+    src = ("float", 1024)
+    dst = ("half", 128)
+
+
+class Nested(Struct):
+    inner = Buffers
+
+
+def test_arrays_and_structs_lie_one_behind_another():
+    seen = []
+
+    def build(core):
+        src, dst = core.ubuf("float", 1000), core.ubuf("half", 3)
+        buffers = core.ubuf(Buffers())
+        seen.extend([src.address, dst.address, buffers.src.address, buffers.dst.address])
+        assert buffers.dst.dtype.name == "float16"
+
+    assert declare(build) == ()
+    assert seen == [0, 4000, 4032, 4032 + 4096]
+
+
+def test_arrays_of_every_memory_are_aligned_for_its_instructions():
+    def build(core):
+        for name, align in (("cbuf", 32), ("ca", 512), ("cb", 512), ("cc", 1024), ("biasbuf", 128)):
+            space = getattr(core, name)
+            assert space("int8", 1).address == 0
+            assert space("int8", 1).address == align
+
+    assert declare(build, kind="cube") == ()
+
+
+@pytest.mark.parametrize(
+    ("build", "line"),
+    [
+        (
+            lambda core: core.ubuf("float", 8, 8),
+            "an array of float32 must have one length, got [8][8]",
+        ),
+        (
+            lambda core: core.ubuf("float", (8, 8)),
+            "an array of float32 must have one length, got [(8, 8)]",
+        ),
+        (lambda core: core.ubuf("float"), "an array of float32 must have one length, got none"),
+        (
+            lambda core: core.ubuf(Buffers(), 32),
+            "an array must not hold structs that hold arrays, got Buffers[32]",
+        ),
+        (
+            lambda core: core.ubuf(Buffers),
+            "Buffers must be constructed explicitly, got the struct itself; write Buffers()",
+        ),
+        (
+            lambda core: core.ubuf(Nested()),
+            "Nested.inner must be an array of numbers, got Buffers",
+        ),
+        (
+            lambda core: core.ubuf("float", core.asc_get_block_num() * 8),
+            "an array's length must be known when the kernel is compiled, got 8 from get_block_num",
+        ),
+        (
+            lambda core: core.ubuf("float", 0),
+            "an array's length must be a whole number above 0, got 0",
+        ),
+        (
+            lambda core: core.ubuf("float", 1.5),
+            "an array's length must be a whole number above 0, got 1.5",
+        ),
+        (
+            lambda core: (core.ubuf("float", 40000), core.ubuf("half", 40000)),
+            "arrays in UB must fit 196352 B, got 240000 B",
+        ),
+    ],
+)
+def test_arrays_that_the_compiler_does_not_take(build, line):
+    with pytest.raises(KernelError) as error:
+        declare(build)
+    assert str(error.value).endswith(f" (<lambda>): {line}")
+    assert str(error.value).startswith(f"{HERE}:")
+
+
+def test_arrays_are_for_910b_and_910c():
+    with pytest.raises(KernelError, match="an array in a local memory must be on a 910B or 910C"):
+        declare(lambda core: core.ubuf("float", 8), chip="Ascend310P3")
+    assert declare(lambda core: core.ubuf("float", 8), chip="Ascend910_9391") == ()
+
+
+def test_arrays_and_physical_addresses_are_the_same_bytes():
+    """Seed 003's last example: src0 and src1 start at one address."""
+
+    @kernel
+    def mixed(core, a, c):
+        src0 = core.ubuf.at("float", core.asc_get_phy_buf_addr(0))
+        src1 = core.ubuf("float", 64)
+        load(core, src0, a, 256)
+        core.asc_add(src1, src1, src0, 64)
+        store(core, c, src1, 256)
+
+    a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    (finding,) = mixed[1](a, c).findings
+    assert (c == 2 * a).all()
+    assert said([finding]) == [
+        "mixed-allocation: UB must be used by arrays or by asc_get_phy_buf_addr, got both; arrays "
+        "lie from address 0 on, so that both may be the same bytes"
+    ]
+    assert finding.location.line == line_of(mixed, 'core.ubuf("float", 64)')
+
+
+# --- values and indices
+
+
+def test_values_read_from_memory_steer_a_kernel():
+    @kernel
+    def steered(core, counts, a):
+        n = counts[core.block_idx]
+        x = core.ubuf("float", 64)
+        if n:
+            load(core, x, a + core.block_idx * 64, 256)
+            core.asc_add_scalar(x, x, float(n), n)
+            store(core, a + core.block_idx * 64, x, 256)
+
+    a, counts = np.zeros(256, np.float32), np.array([3, 0, 64, 1], np.int32)
+    assert steered[4](counts, a).clean
+    for block, n in enumerate(counts):
+        part = a[64 * block : 64 * (block + 1)]
+        assert (part[:n] == n).all()
+        assert (part[n:] == 0).all()
+
+
+def test_a_value_from_ub_needs_its_flag():
+    @kernel
+    def read(core, a, waits):
+        x = core.ubuf("float", 8)
+        core.asc_copy_gm2ub(x, a, 32)
+        if waits:
+            core.asc_sync_notify("MTE2", "S", 0)
+            core.asc_sync_wait("MTE2", "S", 0)
+        assert x[3] == 1.5
+
+    a = np.full(8, 1.5, np.float32)
+    assert read[1](a, True).clean
+    (finding,) = read[1](a, False).findings
+    assert finding.id == "race-raw"
+    assert finding.location.line == line_of(read, "assert x[3]")
+
+
+def test_what_is_computed_from_a_runtime_value_is_one_too():
+    n = RuntimeInt(12, "there")
+    for value in (n + 1, 1 + n, n * 2, n // 5, n % 5, -n, n << 1, 100 - n, n & 4):
+        assert isinstance(value, RuntimeInt)
+        assert value.origin == "there"
+    assert [n + 1, 100 - n, n // 5, n % 5, n << 1] == [13, 88, 2, 2, 24]
+    assert n / 8 == 1.5
+    assert not isinstance(n == 12, RuntimeInt)
+
+
+def test_pointers_count_elements():
+    def build(core):
+        p = core.ubuf("half", 64)
+        assert (p + 16).address == p[16:].address == 32
+        assert (p[16:] - 8).address == 16
+        q = p.cast("float")
+        assert (q + 1).address == 4
+        with pytest.raises(RequestError, match=r"must be of the form p\[n:\], got p\[2:4\]$"):
+            p[2:4]
+        with pytest.raises(RequestError, match=r"^a distance in int4 must be even, got 3"):
+            p.cast("int4") + 3
+
+    assert declare(build) == ()
+
+
+def test_registers_that_the_scalar_unit_reads():
+    out = []
+
+    @kernel
+    def largest(core, a):
+        x, y = core.ubuf("float", 64), core.ubuf("float", 64)
+        load(core, x, a, 256)
+        core.asc_repeat_reduce_max_value_index(y, x, 64)
+        core.asc_sync_notify("V", "S", 0)
+        core.asc_sync_wait("V", "S", 0)
+        bits, index = core.asc_get_reduce_max_cnt()
+        out.append((np.uint32(bits).view(np.float32), index))
+
+    a = np.arange(64, dtype=np.float32) % 37
+    assert largest[1](a).clean
+    assert out == [(36.0, 36)]
+
+
+# --- mix launches
+
+
+@kernel(kind="mix", outputs="c")
+def handed(core, a, c, told):
+    """AIV 0 of each core copies A to C, AIV 1 doubles it there."""
+    if core.is_aic:
+        return
+    n = core.block_idx // core.asc_get_sub_block_num() * 64
+    x = core.ubuf("float", 64)
+    if core.asc_get_sub_block_id() == 0:
+        core.asc_copy_gm2ub(x, a + n, 256)
+        core.asc_sync_notify("MTE2", "MTE3", 0)
+        core.asc_sync_wait("MTE2", "MTE3", 0)
+        core.asc_copy_ub2gm(c + n, x, 256)
+    if told:
+        core.asc_sync_subblock_arrive("PIPE_MTE3", 3)
+        core.asc_sync_subblock_wait("PIPE_S", 3)
+    if core.asc_get_sub_block_id() == 1:
+        load(core, x, c + n, 256)
+        core.asc_add(x, x, x, 64)
+        store(core, c + n, x, 256)
+
+
+def test_the_parts_of_an_ai_core_take_turns():
+    a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    assert handed[2](a, c, True).clean
+    assert (c == 2 * a).all()
+
+
+def test_parts_that_do_not_wait_for_each_other():
+    a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    found = handed[2](a, c, False).findings
+    assert [f.id for f in found] == ["race-raw", "race-waw"]
+    assert "got no order between core 0 AIV0 (MTE3" in found[0].message
+    assert found[0].accesses[0].memory == "c"
+
+
+def test_who_a_core_is():
+    seen = {}
+
+    def body(core):
+        seen[core._core.id] = (
+            core.is_aic,
+            core.asc_get_block_idx(),
+            core.asc_get_block_num(),
+            core.asc_get_sub_block_id(),
+            core.asc_get_sub_block_num(),
+        )
+
+    kernel(kind="mix")(body)[2]()
+    assert {str(i): v for i, v in seen.items()} == {
+        "core 0 AIC": (True, 0, 2, 0, 1),
+        "core 0 AIV0": (False, 0, 2, 0, 2),
+        "core 0 AIV1": (False, 1, 2, 1, 2),
+        "core 1 AIC": (True, 1, 2, 0, 1),
+        "core 1 AIV0": (False, 2, 2, 0, 2),
+        "core 1 AIV1": (False, 3, 2, 1, 2),
+    }
+    seen.clear()
+    kernel(body)[3]()
+    assert {str(i): v[1:3] for i, v in seen.items()} == {
+        "core 0 AIV0": (0, 3),
+        "core 0 AIV1": (1, 3),
+        "core 1 AIV0": (2, 3),
+    }
+
+
+# --- what an author gets wrong
+
+
+def test_a_loop_without_end_stops_at_the_limit():
+    @kernel
+    def endless(core):
+        while True:
+            core.asc_sync_pipe("V")
+
+    with pytest.raises(KernelError) as error:
+        endless.using(limit=1000)[1]()
+    assert str(error.value) == (
+        f"{HERE}:{line_of(endless, 'asc_sync_pipe')} (endless): the kernel must issue at most "
+        "1,000 instructions, got more; a loop may not end; `limit` raises the limit"
+    )
+
+
+def test_a_loop_that_polls_memory_stops_too():
+    @kernel
+    def polls(_core, a):
+        while a[0] == 0:
+            pass
+
+    with pytest.raises(KernelError) as error:
+        polls.using(limit=50)[1](np.zeros(8, np.int32))
+    assert str(error.value).startswith(f"{HERE}:{line_of(polls, 'a[0]')} (polls): the kernel must")
+
+
+def test_an_exception_in_a_kernel_shows_the_authors_line_first():
+    @kernel
+    def fails(core):
+        divide(core.block_idx)
+
+    def divide(n):
+        return 1 // n
+
+    with pytest.raises(KernelError) as error:
+        fails[1]()
+    assert str(error.value) == (
+        f"{HERE}:{line_of(divide, '1 // n')} (divide): the kernel must run to its end, got "
+        "ZeroDivisionError: integer division or modulo by zero"
+    )
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_a_wrong_call_shows_the_authors_line_first():
+    @kernel
+    def wrong(core):
+        core.asc_addd(1, 2)
+
+    with pytest.raises(KernelError) as error:
+        wrong[1]()
+    assert str(error.value) == (
+        f"{HERE}:{line_of(wrong, 'asc_addd')} (wrong): asc_addd must be a name of the C API that "
+        "an instruction has, got none; did you mean asc_add?"
+    )
+    assert error.value.to_json()["kind"] == "KernelError"
+
+
+def test_nothing_is_written_when_a_kernel_fails():
+    @kernel
+    def half_way(core, a):
+        x = core.ubuf("float", 64)
+        load(core, x, a, 256)
+        core.asc_add(x, x, x, 64)
+        store(core, a, x, 256)
+        raise KeyboardInterrupt
+
+    a = np.ones(64, np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        half_way[1](a)
+    assert (a == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"kind": "matrix"}, "kind must be vector, cube, mix, got 'matrix'"),
+        ({"outputs": "z"}, "z must be a parameter of body behind the core, got none"),
+        ({"types": {"a": "floot"}}, "a must be an element type ("),
+    ],
+)
+def test_a_kernel_that_is_declared_wrongly(options, line):
+    def body(core, a):
+        """Nothing."""
+
+    with pytest.raises(RequestError) as error:
+        kernel(**options)(body)
+    assert str(error.value).startswith(line)
+
+
+def test_an_option_that_there_is_not():
+    with pytest.raises(TypeError):
+        add.using(chips="Ascend910B3")
+
+
+def test_checks_can_be_switched_off():
+    a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    assert handed.using(checks="memcheck,initcheck,synccheck")[2](a, c, False).clean

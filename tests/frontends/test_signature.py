@@ -1,0 +1,311 @@
+"""The C API's calls: every documented order of arguments, every form, and what is refused."""
+
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cubecore.dtypes import element_type
+from cubecore.errors import RequestError
+from cubecore.frontends.pointer import Pointer
+from cubecore.frontends.signature import bind, forms
+from cubecore.isa.spec import Mem
+
+FORMS = tomllib.loads((Path(__file__).parent / "signatures.toml").read_text(encoding="utf-8"))[
+    "form"
+]
+ROWS = [(call, form["order"]) for form in FORMS for call in form["calls"].split()]
+
+# The page's word for a parameter, and the declaration's, where they are two.
+SYNONYMS = {
+    "left_height": "m",
+    "n_dim": "k",
+    "right_width": "n",
+    "dst_stride_dst_d": "dst_stride",
+    "unit_flag_mode": "unit_flag",
+    "enable_channel_split": "channel_split",
+    "enable_nz2nd": "nz2nd_en",
+    "enable_unit_flag": "reset_unit_flags",
+    "quant_pre": "quant_pre",
+    "src_gap_size": "src_stride",
+    "dst_gap_size": "dst_stride",
+    "enable_addr_decrement": "decrement",
+    "config": "scale",
+    "pad_value": "value",
+    "pattern_mode": "pattern",
+    "pipe": "on",
+    "tpipe": "dst",
+    "id": "event_id",
+    "mask1": "mask_high",
+    "mask0": "mask_low",
+    "src_offset": "offset",
+    "sel_mask": "src",
+}
+TWO_MEANINGS = {
+    ("asc_set_l0c2gm_config", "quant_pre"): "scales_at",
+    ("asc_sync_notify", "pipe"): "src",
+    ("asc_sync_wait", "pipe"): "src",
+    ("asc_sync_block_wait", "pipe"): "pipe",
+    ("asc_sync_inter_wait", "pipe"): "pipe",
+    ("asc_sync_subblock_wait", "pipe"): "pipe",
+    ("asc_set_ctrl", "config"): "value",
+    ("asc_duplicate", "src"): "value",
+    ("asc_shiftright", "value"): "distance",
+    ("asc_shiftright_round", "value"): "distance",
+}
+OPERANDS = {"c_matrix": "c", "a_matrix": "a", "b_matrix": "b"} | SYNONYMS
+
+
+@pytest.mark.parametrize(("call", "order"), ROWS, ids=str)
+def test_the_documented_order(call, order):
+    """Pointers are operands and numbers parameters, each at its documented place."""
+    pointers, numbers = (part.split() for part in f" {order} ".split("|"))
+    if call.startswith("asc_transto5hd"):
+        pointers, numbers = [], ["dst_va", "src_va", *numbers[2:]]
+    fitting = [f for f in forms(call) if len(f.operands) == len(pointers)]
+    assert fitting
+    form = fitting[0]
+    assert [OPERANDS.get(p, p) for p in pointers] == list(form.operands)
+    if numbers[-1:] in (["count"], ["size"]):
+        assert len(numbers) - 1 == len(form.scalars)
+        has = form.kind.count_form is not None if numbers[-1] == "count" else form.kind.size_unit
+        assert has
+        return
+    wanted = [TWO_MEANINGS.get((call, n), SYNONYMS.get(n, n)) for n in numbers]
+    assert [p.removeprefix("_") for p in form.parameters[: len(wanted)]] == wanted
+
+
+def pointer(mem=Mem.UB, dtype="float16", address=0):
+    return Pointer(mem, element_type(dtype), address, None)
+
+
+def steps(call, *arguments, **keywords):
+    """Return what is issued: (name, fields that are not defaults' names, addresses' sources)."""
+    return [
+        (template.name, template, places)
+        for template, places in bind(call, arguments, keywords).steps
+    ]
+
+
+def names(call, *arguments, **keywords):
+    return [name for name, _, _ in steps(call, *arguments, **keywords)]
+
+
+# --- forms
+
+
+def test_the_form_with_repeats_and_strides():
+    ((name, template, places),) = steps(
+        "asc_add", pointer(), pointer(), pointer(), 3, 1, 2, 4, 8, 16, 0
+    )
+    assert name == "vadd"
+    assert places == (0, 1, 2)
+    assert template.dtype is element_type("float16")
+    fields = ("repeat", "dst_block_stride", "src0_block_stride", "src1_block_stride")
+    assert [getattr(template, f) for f in fields] == [3, 1, 2, 4]
+    fields = ("dst_repeat_stride", "src0_repeat_stride", "src1_repeat_stride")
+    assert [getattr(template, f) for f in fields] == [8, 16, 0]
+
+
+def test_the_form_with_a_struct():
+    """Seed 003's example: the strides in a struct, the mask set before."""
+    strides = {"dst_block_stride": 1, "src0_block_stride": 2, "dst_repeat_stride": 9}
+    for config in (strides, SimpleNamespace(**strides)):
+        ((_, template, _),) = steps("asc_add", pointer(), pointer(), pointer(), config)
+        assert {k: getattr(template, k) for k in strides} == strides
+        assert template.repeat == 1
+
+
+def test_the_form_with_a_count_sets_the_mask_and_leaves_it():
+    issued = steps("asc_add", pointer(), pointer(), pointer(), 100)
+    assert [name for name, _, _ in issued] == [
+        "set_mask_count",
+        "set_vector_mask",
+        "vadd",
+        "set_mask_norm",
+    ]
+    mask = issued[1][1]
+    assert (mask.mask_high, mask.mask_low) == (0, 100)
+
+
+def test_the_form_with_a_size_drops_what_is_no_whole_block():
+    ((_, template, _),) = steps("asc_copy_gm2ub", pointer(), pointer(Mem.GM), 100)
+    assert (template.n_burst, template.len_burst) == (1, 3)
+
+
+def test_the_synchronous_form_waits_for_all_pipes():
+    assert names("asc_add_sync", pointer(), pointer(), pointer(), 3, 1, 1, 1, 8, 8, 8) == [
+        "vadd",
+        "pipe_barrier",
+    ]
+    assert names("asc_exp_sync", pointer(), pointer(), 64)[-1] == "pipe_barrier"
+    assert names("asc_sync") == ["pipe_barrier"]
+
+
+def test_scalar_operands_become_bits_of_the_sources_type():
+    for dtype, value, bits in (
+        ("float16", 1.5, 0x3E00),
+        ("float32", -2, 0xC0000000),
+        ("int16", -3, -3),
+        ("float16", np.float32(70000), 0x7C00),
+    ):
+        p = pointer(dtype=dtype)
+        ((_, template, _),) = steps("asc_add_scalar", p, p, value, 1, 1, 1, 8, 8)
+        assert template.value == bits
+
+
+def test_a_name_that_fixes_a_parameter():
+    p, q = pointer(), pointer(dtype="float32")
+    rounding = {
+        call: steps(call, p, q, 1, 1, 1, 4, 8)[0][1].rounding
+        for call in ("asc_float2half_rn", "asc_float2half_rz")
+    }
+    assert len(set(rounding.values())) == 2
+
+
+def test_one_name_for_several_instructions():
+    """asc_eq with two pointers compares into a register, with three into memory."""
+    p, bits = pointer(), pointer(dtype="uint8")
+    strides = (1, 1, 1, 1, 8, 8, 8)
+    assert names("asc_eq", p, p, *strides) == ["vcmp_eq"]
+    assert names("asc_eq", bits, p, p, *strides) == ["vcmpv_eq"]
+
+
+def test_mmad_in_the_apis_order_m_k_n():
+    c, a, b = pointer(Mem.L0C, "float32"), pointer(Mem.L0A), pointer(Mem.L0B)
+    ((_, mad, places),) = steps("asc_mmad", c, a, b, 16, 48, 32, 0, False, False, True)
+    assert (mad.m, mad.k, mad.n, mad.c_matrix_init_val) == (16, 48, 32, True)
+    assert places == (0, 1, 2)
+
+
+def test_a_bias_lies_at_the_start_of_its_buffer():
+    c, a, b = pointer(Mem.L0C, "float32"), pointer(Mem.L0A), pointer(Mem.L0B)
+    ((_, mad, places),) = steps("asc_mmad", c, a, b, 16, 48, 32, 0, False, True, False)
+    assert [o.name for o in mad.operands()] == ["c", "a", "b", "bias"]
+    assert places == (0, 1, 2, None)
+
+
+def test_a_list_stands_for_its_elements():
+    p = pointer(dtype="float32")
+    issued = steps("asc_mrgsort4", p, [p, p, p, p], 1, 8, 8, 8, 8, False, 15)
+    assert issued[0][2] == (0, 1, 2, 3, 4)
+    addresses = [pointer(address=32 * n) for n in range(8)]
+    ((_, template, _),) = steps("asc_set_va_reg", 0, addresses)
+    assert template.address7 == 224
+    assert not bind("asc_set_va_reg", (0, addresses), {}).reusable
+
+
+def test_pipes_with_and_without_their_prefix():
+    for prefix in ("", "PIPE_"):
+        ((_, flag, _),) = steps("asc_sync_notify", f"{prefix}MTE2", f"{prefix}V", 3)
+        assert (flag.src, flag.dst, flag.event_id) == ("MTE2", "V", 3)
+
+
+def test_signals_between_cores():
+    for call, mode in (
+        ("asc_sync_inter_arrive", 0),
+        ("asc_sync_subblock_arrive", 1),
+        ("asc_sync_block_arrive", 2),
+    ):
+        ((name, sync, _),) = steps(call, "MTE3", 5)
+        assert (name, sync.mode, sync.on, sync.flag_id) == ("ffts_cross_core_sync", mode, "MTE3", 5)
+    for call in ("asc_sync_inter_wait", "asc_sync_subblock_wait", "asc_sync_block_wait"):
+        ((name, sync, _),) = steps(call, "V", 5)
+        assert (name, sync.flag_id) == ("wait_flag_dev", 5)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "keywords", "line"),
+    [
+        (
+            "asc_ad",
+            (),
+            {},
+            "asc_ad must be a name of the C API that an instruction has, got none; "
+            "did you mean asc_and?",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer()),
+            {},
+            "asc_add must be given its operands dst, src0, src1, got 2 of them",
+        ),
+        (
+            "asc_add",
+            (pointer(), 3, pointer()),
+            {},
+            "asc_add.src0 must be a pointer into UB, got 3",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer(Mem.GM), pointer(), 8),
+            {},
+            "asc_add.src0 must point into UB, got float16* 0 in GM",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer(), pointer(dtype="float32"), 8),
+            {},
+            "asc_add.src1 must point to float16, as dst does, got float32",
+        ),
+        (
+            "asc_half2float",
+            (pointer(), pointer(), 8),
+            {},
+            "asc_half2float.dst must point to float32, got float16",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer(), pointer(), 1, 1, 1, 1, 8, 8, 8, 9),
+            {},
+            "asc_add must take dst, src0, src1, repeat, dst_block_stride, src0_block_stride, "
+            "src1_block_stride, dst_repeat_stride, src0_repeat_stride, src1_repeat_stride, got 11 "
+            "arguments",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer(), pointer()),
+            {"dst_block_strid": 2},
+            "asc_add.dst_block_strid must be a parameter that there is, got 2; did you mean "
+            "dst_block_stride?",
+        ),
+        (
+            "asc_add",
+            (pointer(), pointer(), pointer(), 1.5),
+            {},
+            "asc_add.count must be an integer, got 1.5",
+        ),
+        (
+            "asc_add_scalar",
+            (pointer(dtype="int16"), pointer(dtype="int16"), 0.5, 8),
+            {},
+            "asc_add_scalar.value must be an integer for int16, got 0.5",
+        ),
+        (
+            "asc_mmad",
+            (pointer(Mem.L0C, "float32"), pointer(Mem.L0A), pointer(Mem.L0B), 16),
+            {},
+            "asc_mmad must be given k, n, got nothing",
+        ),
+        (
+            "asc_eq_scalar",
+            (pointer(dtype="uint8"), pointer(), 1.0, 100),
+            {"count": 3},
+            "asc_eq_scalar.count must be a parameter that there is, got 3",
+        ),
+    ],
+)
+def test_what_fits_no_form_is_refused(call, arguments, keywords, line):
+    with pytest.raises(RequestError) as error:
+        bind(call, arguments, keywords)
+    assert str(error.value) == line
+
+
+def test_a_comparison_has_no_form_with_a_count():
+    p, bits = pointer(), pointer(dtype="uint8")
+    assert names("asc_eq", bits, p, p, 2) == ["vcmpv_eq"]
