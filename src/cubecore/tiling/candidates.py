@@ -151,11 +151,12 @@ def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Column
     pairs = splits.take(index).with_fields(
         baseM=np.concatenate(base_m), baseN=np.concatenate(base_n)
     )
+    twice = pairs if wanted.fields else pairs.take(2 * pairs.baseM * pairs.baseN <= limit)
     parts = [
         part
-        for db_l0c in (1, 2)
+        for db_l0c, fitting in ((1, pairs), (2, twice))
         for db_l0 in (2, 1)
-        for part in _with_base_k(case, pairs, (db_l0c, db_l0), wanted)
+        for part in _with_base_k(case, fitting, (db_l0c, db_l0), wanted)
     ]
     return concatenate(parts)
 

@@ -113,22 +113,47 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
         raise _no_tiling(case, excluded, wanted)
     blocks = blocks.take(fits)
     blocks = blocks.take(promising_blocks(case, blocks))
-    rough = _judge(case, blocks, excluded, thorough=False, wanted=wanted)
-    if len(rough.tilings) == 0:
+    found = _search(case, blocks, excluded, (count, wanted), strict=False)
+    if found is None or not legal_mask(found.tilings, problem, chip)[0].all():
+        found = _search(case, blocks, excluded, (count, wanted), strict=True)
+    if found is None:
         raise _no_tiling(case, excluded, wanted)
-    blocks = blocks.take(rough.block[_first_of_each(rough, rough.block, BLOCKS_EXPANDED)])
-    fine = _judge(case, blocks, excluded, thorough=True, wanted=wanted)
-    group = _groups(blocks, ("singleCoreM", "singleCoreN", "baseM", "baseN"))[fine.block]
-    picked = _first_of_each(fine, group, count + 1)
-    ranked = _ranked(fine.tilings.take(picked), len(picked), case)
+    ranked = _ranked(found.tilings, len(found.block), case)
     bound = lower_bound(problem, chip)
     return Solution(
         best=ranked[0],
         alternatives=tuple(ranked[1:]),
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
-        judged=len(rough.tilings) + len(fine.tilings),
+        judged=found.judged,
     )
+
+
+def _search(
+    case: Case,
+    blocks: Columns,
+    excluded: Counter[str],
+    asked: tuple[int, Wanted],
+    *,
+    strict: bool,
+) -> "Judged | None":
+    """Return the best tiling over `blocks` and the next best, `asked` for a count; None if none is.
+
+    Every rule is applied to every candidate if `strict`; else those that exclude most, and the
+    caller looks at what is found.
+    """
+    count, wanted = asked
+    rough = _judge(case, blocks, excluded, wanted, thorough=False, strict=strict)
+    if len(rough.block) == 0:
+        return None
+    blocks = blocks.take(rough.block[_first_of_each(rough, rough.block, BLOCKS_EXPANDED)])
+    fine = _judge(case, blocks, excluded, wanted, thorough=True, strict=strict)
+    if len(fine.block) == 0:
+        return None
+    group = _groups(blocks, ("singleCoreM", "singleCoreN", "baseM", "baseN"))[fine.block]
+    picked = _first_of_each(fine, group, count + 1)
+    judged = rough.judged + fine.judged
+    return Judged(fine.tilings.take(picked), fine.cycles[picked], fine.block[picked], judged)
 
 
 def planned_chip(chip: Chip) -> Chip:
@@ -184,17 +209,27 @@ def _holds(
 
 @dataclass(frozen=True)
 class Judged:
-    """Legal tilings, their cycles rounded up, and the position of each one's base block."""
+    """Tilings, their cycles rounded up, and the position of each one's base block.
+
+    `judged` counts the tilings whose cost was computed.
+    """
 
     tilings: Columns
     cycles: NDArray[Any]
     block: NDArray[Any]
+    judged: int
 
 
 def _judge(
-    case: Case, blocks: Columns, excluded: Counter[str], *, thorough: bool, wanted: Wanted
+    case: Case,
+    blocks: Columns,
+    excluded: Counter[str],
+    wanted: Wanted,
+    *,
+    thorough: bool,
+    strict: bool,
 ) -> Judged:
-    """Return the legal tilings over `blocks` and their cost."""
+    """Return the tilings over `blocks` and their cost; all of them legal if `strict`."""
     a, b = stays(case, blocks, thorough=thorough)
     shape = (len(blocks), a.step.shape[1], b.step.shape[1])
     stay_fields = _stay_fields(a, b)
@@ -206,14 +241,17 @@ def _judge(
     chosen = {n: np.broadcast_to(x, shape)[rows, i, j] for n, x in stay_fields.items()}
     tilings, block = _ordered(blocks.take(rows).with_fields(**chosen), rows, wanted)
     if len(block) == 0:
-        return Judged(tilings, np.zeros(0), block)
+        return Judged(tilings, np.zeros(0), block, 0)
     tilings = _derived(case, tilings)
-    mask, by_rule = legal_mask(tilings, case.problem, case.chip)
-    excluded.update(by_rule)
-    mask &= wanted.mask(tilings)
-    if not mask.all():
+    mask = wanted.mask(tilings)
+    if strict:
+        legal, by_rule = legal_mask(tilings, case.problem, case.chip)
+        excluded.update(by_rule)
+        mask = mask & legal
+    if not np.all(mask):
         tilings, block = tilings.take(mask), block[mask]
-    return Judged(tilings, np.ceil(cost(tilings, case.problem, case.chip).total), block)
+    cycles = np.ceil(cost(tilings, case.problem, case.chip).total)
+    return Judged(tilings, cycles, block, len(block))
 
 
 def _ordered(rows: Columns, block: NDArray[Any], wanted: Wanted) -> tuple[Columns, NDArray[Any]]:
