@@ -145,7 +145,8 @@ def _best_of_each_split(blocks: Columns, cycles: NDArray[Any]) -> NDArray[Any]:
     """Return the positions of every core split's best block, for what the estimate cannot see."""
     single_m, single_n = blocks.singleCoreM, blocks.singleCoreN
     split = single_m * (int(single_n.max()) + 1) + single_n
-    group = np.searchsorted(np.unique(split), split)
+    heads = split[np.flatnonzero(np.diff(split, prepend=-1))]  # blocks of a split come together
+    group = np.searchsorted(np.unique(heads), split)
     least = np.full(int(group.max()) + 1, np.inf)
     np.minimum.at(least, group, cycles)
     best = np.nonzero(cycles == least[group])[0]

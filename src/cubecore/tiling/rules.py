@@ -181,11 +181,11 @@ def legal_mask(columns: Any, problem: Problem, chip: Chip) -> tuple[NDArray[Any]
         measure = declared.measure(case)
         if measure is None:
             continue
-        holds = np.broadcast_to(measure.holds(), (count,))
-        kept = int(np.count_nonzero(holds))
-        if kept != count:
-            excluded[declared.id] = count - kept
-            mask &= holds
+        holds = np.asarray(measure.holds())
+        if not holds.all():
+            kept = np.broadcast_to(holds, (count,))
+            excluded[declared.id] = count - int(np.count_nonzero(kept))
+            mask &= kept
     return mask, excluded
 
 
