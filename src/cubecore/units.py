@@ -15,6 +15,12 @@ FRACTAL_ROWS = 16
 KIB = 1024
 
 
+class _NoArray:
+    """What stands for the dtype of a plain number."""
+
+    kind = ""
+
+
 def ceil_div(value: Any, divisor: Any) -> Any:
     """Return `value` / `divisor` rounded up; numbers or arrays of them, `divisor` > 0.
 
@@ -25,15 +31,12 @@ def ceil_div(value: Any, divisor: Any) -> Any:
 
 def floor_div(value: Any, divisor: Any) -> Any:
     """Return `value` // `divisor`; NumPy's own is 20 times slower on arrays of floats."""
-    if _is_float_array(value) or _is_float_array(divisor):
+    floats = getattr(value, "dtype", _NoArray).kind == "f"
+    if floats or getattr(divisor, "dtype", _NoArray).kind == "f":
         import numpy as np
 
         return np.floor(value / divisor)
     return value // divisor
-
-
-def _is_float_array(value: Any) -> bool:
-    return getattr(getattr(value, "dtype", None), "kind", "") == "f"
 
 
 def align_up(value: Any, multiple: Any) -> Any:

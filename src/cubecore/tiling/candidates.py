@@ -45,8 +45,9 @@ class Columns:
 
     def take(self, index: NDArray[Any]) -> "Columns":
         """Return the rows that `index` (positions or a mask) selects."""
+        rows = np.flatnonzero(index) if index.dtype == bool else index
         return Columns(
-            {n: x[index] if isinstance(x, np.ndarray) else x for n, x in self.fields.items()}
+            {n: x.take(rows) if isinstance(x, np.ndarray) else x for n, x in self.fields.items()}
         )
 
     def with_fields(self, **fields: Any) -> "Columns":
