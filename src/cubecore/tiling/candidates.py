@@ -125,19 +125,52 @@ def block_sizes(extent: int) -> Ints:
     return np.unique(align_up(ceil_div(extent, tiles), FRACTAL_ROWS))
 
 
-def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Columns:
+@dataclass(frozen=True)
+class Blocks:
+    """Base blocks, and the pairs of baseM and baseN that they are made of: `pair` is its row."""
+
+    columns: Columns
+    pairs: Columns
+    pair: Ints
+
+    def take(self, index: NDArray[Any]) -> "Blocks":
+        """Return the blocks that `index` (positions or a mask) selects."""
+        return Blocks(self.columns.take(index), self.pairs, self.pair[index])
+
+
+def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Blocks:
     """Return the base blocks of every split: baseM, baseN, baseK and the L0 double buffers.
 
     baseK is the largest that L0A and L0B hold with one or two buffers, balanced over its steps.
     With two, also the largest power of two times its alignment and, where K is short enough for the
     first step to matter, two, four or eight times as many steps. What is asked for comes first.
     """
+    pairs = _pairs(case, splits, wanted)
+    every = np.arange(len(pairs))
+    area = pairs.baseM * pairs.baseN
+    twice = every if wanted.fields else np.flatnonzero(2 * area <= _largest_area(case))
+    parts = [
+        part
+        for db_l0c, fitting in ((1, every), (2, twice))
+        for db_l0 in (2, 1)
+        for part in _with_base_k(case, pairs.take(fitting), fitting, (db_l0c, db_l0), wanted)
+    ]
+    columns = concatenate([columns for columns, _ in parts])
+    return Blocks(columns, pairs, np.concatenate([pair for _, pair in parts]))
+
+
+def _largest_area(case: Case) -> int:
+    """Return the most elements of C that a block may have; a smaller L0C is for its rule."""
+    return max(case.chip.l0c_bytes // case.accumulator.size_bytes, FRACTAL_ROWS**2)
+
+
+def _pairs(case: Case, splits: Columns, wanted: Wanted) -> Columns:
+    """Return baseM and baseN for every split."""
     m_sizes, n_sizes = (
         {int(x): wanted.blocks(f"base{axis}", block_sizes(int(x))) for x in np.unique(shares)}
         for axis, shares in (("M", splits.singleCoreM), ("N", splits.singleCoreN))
     )
-    limit = case.chip.l0c_bytes // case.accumulator.size_bytes
-    limit = max(limit, FRACTAL_ROWS**2)  # a smaller L0C is for its rule to refuse
+    limit = _largest_area(case)
     split, base_m, base_n = [], [], []
     for row, (m, n) in enumerate(zip(splits.singleCoreM, splits.singleCoreN, strict=True)):
         rows, columns = m_sizes[int(m)], n_sizes[int(n)]
@@ -149,23 +182,18 @@ def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Column
         base_m.append(rows[i])
         base_n.append(columns[j])
     index = np.concatenate(split)
-    pairs = splits.take(index).with_fields(
+    return splits.take(index).with_fields(
         baseM=np.concatenate(base_m), baseN=np.concatenate(base_n)
     )
-    twice = pairs if wanted.fields else pairs.take(2 * pairs.baseM * pairs.baseN <= limit)
-    parts = [
-        part
-        for db_l0c, fitting in ((1, pairs), (2, twice))
-        for db_l0 in (2, 1)
-        for part in _with_base_k(case, fitting, (db_l0c, db_l0), wanted)
-    ]
-    return concatenate(parts)
 
 
 def _with_base_k(
-    case: Case, pairs: Columns, buffers: tuple[int, int], wanted: Wanted
-) -> list[Columns]:
-    """Return the pairs with each of their baseK; `buffers` are those of L0C and of L0A and L0B."""
+    case: Case, pairs: Columns, places: Ints, buffers: tuple[int, int], wanted: Wanted
+) -> list[tuple[Columns, Ints]]:
+    """Return the pairs with each of their baseK, and their places.
+
+    `buffers` are those of L0C and of L0A and L0B.
+    """
     db_l0c, db_l0 = buffers
     step = case.base_k_multiple
     k = pairs.singleCoreK
@@ -183,12 +211,16 @@ def _with_base_k(
         lengths += [ceil_div(pieces, np.minimum(fewest * more, pieces)) for more in (2, 4, 8)]
     full = np.full(len(pairs), 1)
     shared = pairs.with_fields(dbL0A=full * db_l0, dbL0B=full * db_l0, dbL0C=full * db_l0c)
-    made: list[Columns] = []
+    made: list[tuple[Columns, Ints]] = []
     values = [wanted.clipped("baseK", length * step, step) for length in lengths]
     for index, value in enumerate(values):
         new = np.logical_and.reduce([value != earlier for earlier in values[:index]])
         with_k = shared.with_fields(baseK=value)
-        made.append(with_k if index == 0 else with_k.take(np.asarray(new)))
+        if index:
+            rows = np.flatnonzero(new)
+            made.append((with_k.take(rows), places[rows]))
+        else:
+            made.append((with_k, places))
     return made
 
 

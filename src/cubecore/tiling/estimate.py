@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.chips import costs
-from cubecore.tiling.candidates import Columns
+from cubecore.chips import Chip, costs
+from cubecore.tiling.candidates import Blocks, Columns
 from cubecore.tiling.cost import clients_per_core, lower_bound, scalar_step_cycles
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.walk import Stored
@@ -43,18 +43,18 @@ def best_splits(case: Case, splits: Columns) -> Columns:
     return splits.take(smallest(clients * (most + 1e-3 * (cube + loaded)), SPLITS_KEPT))
 
 
-def _estimate(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
+def _estimate(case: Case, blocks: Blocks) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return cycles on the fullest core for each base block, and of its edges.
 
     The edges are the first block's load and the last tile.
     """
-    t, chip, problem = blocks, case.chip, case.problem
+    t, chip, problem = blocks.columns, case.chip, case.problem
     m = np.minimum(t.singleCoreM, t.M).astype(float)
     n, k = np.minimum(t.singleCoreN, t.N).astype(float), t.singleCoreK * 1.0
     m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
     tiles = m_tiles * n_tiles
     steps = tiles * k_steps
-    mte2 = _least_loads(case, t, (m, n, k), (m_tiles, n_tiles))
+    mte2 = _least_loads(case, blocks)
     a, b = case.a.bytes_of(m * k), case.b.bytes_of(n * k)
     cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
     cube = cube + steps * (chip.mad_queued_cycles or 0)
@@ -73,36 +73,43 @@ def _estimate(case: Case, blocks: Columns) -> tuple[NDArray[Any], NDArray[Any]]:
     return clients * busy, edges + chain / tiles
 
 
-def _least_loads(
-    case: Case, t: Columns, extent: tuple[Any, Any, Any], tiles: tuple[Any, Any]
-) -> Any:
+def _least_loads(case: Case, blocks: Blocks) -> Any:
     """Return MTE2's cycles with the fewest passes over A and B that L1 could allow.
 
     One is read once, by itself or in panels of all K; the other once for each panel or part of the
-    first that L1 holds; or each is read again for every tile of the other axis.
+    first that L1 holds; or each is read again for every tile of the other axis. Only whether a
+    panel fits beside two blocks of the other operand depends on baseK.
     """
-    m, n, k = extent
-    chip = case.chip
-    size = chip.l1_user_bytes
+    t, size = blocks.pairs, case.chip.l1_user_bytes
+    m = np.minimum(t.singleCoreM, t.M).astype(float)
+    n, k = np.minimum(t.singleCoreN, t.N).astype(float), t.singleCoreK * 1.0
+    m_tiles, n_tiles = ceil_div(m, t.baseM), ceil_div(n, t.baseN)
     a, b = case.a.bytes_of(m * k), case.b.bytes_of(n * k)
     rows, columns = align_up(t.baseM, case.row_align), align_up(t.baseN, case.column_align)
     a_panel, b_panel = case.a.bytes_of(rows * k), case.b.bytes_of(columns * k)
-    a_pair, b_pair = 2 * case.a.bytes_of(rows * t.baseK), 2 * case.b.bytes_of(columns * t.baseK)
     both = a_panel + b_panel <= size
-    b_again = np.where(a <= size, 1, np.where(both, ceil_div(a, size), tiles[0]))
-    a_again = np.where(b <= size, 1, np.where(both, ceil_div(b, size), tiles[1]))
+    b_again = np.where(a <= size, 1, np.where(both, ceil_div(a, size), m_tiles))
+    a_again = np.where(b <= size, 1, np.where(both, ceil_div(b, size), n_tiles))
+    latencies = _latencies(case.chip, t, a_panel, b_panel)
+    first_a, again_a = _pass_cycles(case, "a", (t.baseM, m, m_tiles), k, latencies)
+    first_b, again_b = _pass_cycles(case, "b", (t.baseN, n, n_tiles), k, latencies)
+    most = again_a * (n_tiles - 1) + again_b * (m_tiles - 1)
+    a_stays, b_stays = again_b * (b_again - 1), again_a * (a_again - 1)
+    pair, base_k = blocks.pair, blocks.columns.baseK
+    a_fits = a_panel[pair] + 2 * case.b.bytes_of(columns[pair] * base_k) <= size
+    b_fits = b_panel[pair] + 2 * case.a.bytes_of(rows[pair] * base_k) <= size
+    more = np.minimum(
+        np.where(a_fits, a_stays[pair], most[pair]), np.where(b_fits, b_stays[pair], most[pair])
+    )
+    return (first_a + first_b)[pair] + more
+
+
+def _latencies(chip: Chip, t: Columns, a_panel: Any, b_panel: Any) -> tuple[Any, Any]:
+    """Return the latency of an operand's first pass and of a later one, which L2 may serve."""
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     touched = a_panel * ceil_div(t.M, t.singleCoreM) + b_panel * ceil_div(t.N, t.singleCoreN)
     missing = 1 - np.exp(-touched / chip.l2_bytes) if chip.l2_bytes else 1.0
-    later = near + missing * (far - near)
-    first_a, again_a = _pass_cycles(case, "a", (t.baseM, m, tiles[0]), k, (far, later))
-    first_b, again_b = _pass_cycles(case, "b", (t.baseN, n, tiles[1]), k, (far, later))
-    a_most, b_most = again_a * (tiles[1] - 1), again_b * (tiles[0] - 1)
-    more = np.minimum(
-        np.where(a_panel + b_pair <= size, again_b * (b_again - 1), a_most + b_most),
-        np.where(b_panel + a_pair <= size, again_a * (a_again - 1), a_most + b_most),
-    )
-    return first_a + first_b + more
+    return far, near + missing * (far - near)
 
 
 def _pass_cycles(
@@ -127,7 +134,7 @@ def _pass_cycles(
     return chunks * tiles * first, chunks * tiles * again
 
 
-def promising_blocks(case: Case, blocks: Columns) -> NDArray[Any]:
+def promising_blocks(case: Case, blocks: Blocks) -> NDArray[Any]:
     """Return the positions of the blocks worth a look: least estimate, overall and of each split.
 
     Where device memory is busy longer than any core, all blocks within its time are equal but for
@@ -138,7 +145,7 @@ def promising_blocks(case: Case, blocks: Columns) -> NDArray[Any]:
     floor = lower_bound(case.problem, case.chip) - start
     hidden = np.maximum(cycles, floor) + edges
     kept = [smallest(cycles, BLOCKS_KEPT), smallest(hidden, BLOCKS_KEPT // 4)]
-    return np.unique(np.concatenate([*kept, _best_of_each_split(blocks, cycles)]))
+    return np.unique(np.concatenate([*kept, _best_of_each_split(blocks.columns, cycles)]))
 
 
 def _best_of_each_split(blocks: Columns, cycles: NDArray[Any]) -> NDArray[Any]:

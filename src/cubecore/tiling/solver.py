@@ -100,22 +100,25 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
     case = Case(None, problem, chip)
     excluded: Counter[str] = Counter()
     splits = core_splits(case, problem.core_count(chip), wanted)
-    splits = splits.take(wanted.of((*SHARED_AXES, "usedCoreNum")).mask(splits))
+    if wanted.fields:
+        splits = splits.take(wanted.of((*SHARED_AXES, "usedCoreNum")).mask(splits))
     if len(splits) == 0:
         raise _no_tiling(case, excluded, wanted)
     blocks = base_blocks(case, best_splits(case, splits), wanted)
-    blocks = blocks.take(wanted.mask(blocks))
-    if len(blocks) == 0:
+    if wanted.fields:
+        blocks = blocks.take(wanted.mask(blocks.columns))
+    if len(blocks.pair) == 0:
         raise _no_tiling(case, excluded, wanted)
-    fits, by_rule = legal_mask(_derived(case, blocks.with_fields(**_LEAST_STAY)), problem, chip)
+    least = _derived(case, blocks.columns.with_fields(**_LEAST_STAY))
+    fits, by_rule = legal_mask(least, problem, chip)
     excluded.update(by_rule)
     if not fits.any():
         raise _no_tiling(case, excluded, wanted)
-    blocks = blocks.take(fits)
-    blocks = blocks.take(promising_blocks(case, blocks))
-    found = _search(case, blocks, excluded, (count, wanted), strict=False)
+    blocks = blocks.take(np.flatnonzero(fits))
+    promising = blocks.columns.take(promising_blocks(case, blocks))
+    found = _search(case, promising, excluded, (count, wanted), strict=False)
     if found is None or not legal_mask(found.tilings, problem, chip)[0].all():
-        found = _search(case, blocks, excluded, (count, wanted), strict=True)
+        found = _search(case, promising, excluded, (count, wanted), strict=True)
     if found is None:
         raise _no_tiling(case, excluded, wanted)
     ranked = _ranked(found.tilings, len(found.block), case)
