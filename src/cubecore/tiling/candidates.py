@@ -146,12 +146,15 @@ def base_blocks(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Blocks
     first step to matter, two, four or eight times as many steps. What is asked for comes first.
     """
     pairs = _pairs(case, splits, wanted)
-    every = np.arange(len(pairs))
-    area = pairs.baseM * pairs.baseN
-    twice = every if wanted.fields else np.flatnonzero(2 * area <= _largest_area(case))
+    once = twice = np.arange(len(pairs))
+    if not wanted.fields:
+        # Two blocks in L0C never take longer than one: whoever asks for nothing gets two, if
+        # they fit, and the solver takes back what saves nothing.
+        fits_twice = 2 * pairs.baseM * pairs.baseN <= _largest_area(case)
+        once, twice = np.flatnonzero(~fits_twice), np.flatnonzero(fits_twice)
     parts = [
         part
-        for db_l0c, fitting in ((1, every), (2, twice))
+        for db_l0c, fitting in ((1, once), (2, twice))
         for db_l0 in (2, 1)
         for part in _with_base_k(case, pairs.take(fitting), fitting, (db_l0c, db_l0), wanted)
     ]

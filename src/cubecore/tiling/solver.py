@@ -121,7 +121,7 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
         found = _search(case, promising, excluded, (count, wanted), strict=True)
     if found is None:
         raise _no_tiling(case, excluded, wanted)
-    ranked = _ranked(found.tilings, len(found.block), case)
+    ranked = _ranked(found.tilings, len(found.block), case, plain=not wanted.fields)
     bound = lower_bound(problem, chip)
     return Solution(
         best=ranked[0],
@@ -297,15 +297,24 @@ def _first_of_each(judged: Judged, group: NDArray[Any], count: int) -> NDArray[A
     return order[first[:count]]
 
 
-def _ranked(columns: Columns, count: int, case: Case) -> list[Ranked]:
-    """Return the tilings in the rows of `columns` with their predictions."""
+def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ranked]:
+    """Return the tilings in the rows of `columns` with their predictions.
+
+    `plain` takes back a second buffer in L0C that saves no cycle.
+    """
+    with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
+    both = concatenate([columns, with_one]) if plain else columns
+    predicted = predict_all(both, len(both), case.problem, case.chip)
     fixed = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
-    rows = {name: np.broadcast_to(x, count).tolist() for name, x in columns.fields.items()}
-    predicted = predict_all(columns, count, case.problem, case.chip)
-    return [
-        Ranked(TCubeTiling(**fixed | {name: x[row] for name, x in rows.items()}), predicted[row])
-        for row in range(count)
-    ]
+    rows = {name: np.broadcast_to(x, len(both)).tolist() for name, x in both.fields.items()}
+    made = []
+    for row in range(count):
+        chosen = row
+        if plain and predicted[row + count].cycles == predicted[row].cycles:
+            chosen = row + count
+        fields = fixed | {name: values[chosen] for name, values in rows.items()}
+        made.append(Ranked(TCubeTiling(**fields), predicted[chosen]))
+    return made
 
 
 def _no_tiling(case: Case, excluded: Counter[str], wanted: Wanted) -> NoLegalTilingError:
