@@ -14,7 +14,7 @@ from cubecore.isa.program import Issue, Program
 from cubecore.isa.spec import Instruction, Mem, spelled
 from cubecore.isa.sync import Sync
 from cubecore.isa.vector.mask import SetVectorMask
-from isa import fixpipe_rows, scalar_rows, vector_rows
+from isa import fixpipe_rows, joined_rows, scalar_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -46,7 +46,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_vector_mask": {"mask_high": 0, "mask_low": 1},
     "set_mask_norm": {},
     "set_mask_count": {},
-} | (fixpipe_rows.EXAMPLES | scalar_rows.EXAMPLES | vector_rows.EXAMPLES)
+} | (fixpipe_rows.EXAMPLES | scalar_rows.EXAMPLES | vector_rows.EXAMPLES | joined_rows.EXAMPLES)
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
@@ -62,7 +62,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "load_cbuf_to_cb_transpose": {"dst": (L0B, 512), "src": (L1, 32)},
     "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
-} | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS)
+} | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS | joined_rows.OPERANDS)
 """Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
 
 BIT = (0, 1)
@@ -105,6 +105,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     **fixpipe_rows.RANGES,
     **scalar_rows.RANGES,
     **vector_rows.RANGES,
+    **joined_rows.RANGES,
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
@@ -145,6 +146,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     **fixpipe_rows.TYPES,
     **vector_rows.TYPES,
+    **joined_rows.TYPES,
 }
 
 ARCHS = {"mad": ("2201", "3003", "3113")}
@@ -176,6 +178,7 @@ ORACLES: dict[str, str] = {
     **fixpipe_rows.ORACLES,
     **scalar_rows.ORACLES,
     **vector_rows.ORACLES,
+    **joined_rows.ORACLES,
 }
 """The test that compares each instruction's effect with an independent one."""
 
@@ -187,7 +190,20 @@ def example(name: str, **changes: Any) -> Instruction:
     return instruction_named(name)(**(EXAMPLES[name] | changes))
 
 
-def violations(template: Instruction, on=A2) -> list[str]:
+def archs_of(name: str) -> tuple[str, ...]:
+    """The architectures by the documents: where it is from, and the earlier ones."""
+    if name in joined_rows.HOME:
+        return ("m100", "1001", "2002")
+    return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()))
+
+
+def home(name: str):
+    """The chip that an instruction is tried on."""
+    return chip(joined_rows.HOME[name]) if name in joined_rows.HOME else A2
+
+
+def violations(template: Instruction, on=None) -> list[str]:
+    on = home(template.name) if on is None else on
     return [str(violation) for violation in template_violations(template, on)]
 
 
@@ -202,7 +218,7 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
     """Run a template on memories that are all written; one operand may be moved."""
     operands = OPERANDS.get(template.name, {})
     sub = int(any(mem is UB for mem, _ in operands.values()))
-    bench = Bench(sub, gm_bytes=8192)
+    bench = Bench(sub, gm_bytes=8192, on=home(template.name))
     for mem in {mem for mem, _ in operands.values()}:
         bench.poke(mem, 0, bytes(bench.buffer(mem).size_bytes))
     addresses = []
@@ -233,7 +249,7 @@ def test_it_is_documented(name):
     assert kind.__doc__.strip().split("\n")[0].endswith(".")
     assert not kind.__doc__.startswith(f"{kind.__name__}(")  # what dataclass writes by itself
     assert kind.source
-    assert kind.archs == ARCHS.get(name, ("2201",))
+    assert kind.archs == archs_of(name)
     assert all(line == line.strip() and line for line in kind.uncertain)
 
 
@@ -370,7 +386,7 @@ ARCH_CHIPS = ("Ascend950PR_9599", "Ascend310P3", "Ascend310", "Ascend910A", "Kir
 @pytest.mark.parametrize("other", ARCH_CHIPS)
 def test_it_runs_only_on_its_architectures(name, other):
     elsewhere = chip(other)
-    archs = ARCHS.get(name, ("2201",))
+    archs = archs_of(name)
     messages = violations(example(name), elsewhere)
     if elsewhere.arch in archs:
         assert not [m for m in messages if "architecture" in m]

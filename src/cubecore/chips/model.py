@@ -11,6 +11,9 @@ from typing import Any, Self, get_args, get_type_hints
 
 from cubecore.errors import did_you_mean, refuse
 
+JOINED_ARCHS = ("m100", "1001", "2002")
+"""Architectures whose AI Core has Cube and Vector together (spec/tik.md: L1 and UB of one core)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -125,6 +128,11 @@ class Chip:
     pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")
     start_cycles: int | None = cost("from kernel start to the first MTE2 of the Matmul API")
     launch_cycles: int | None = cost("launch of a kernel, outside the cores")
+
+    @property
+    def joins_vector(self) -> bool:
+        """Whether the Vector unit is part of the AI Core: one core has all the memories."""
+        return self.arch in JOINED_ARCHS
 
     @property
     def mix_aiv_per_aic(self) -> int:

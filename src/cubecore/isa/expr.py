@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Union
 
+from cubecore.isa.arithmetic import FUNCTIONS
+
 Int = Union["Expr", int]
 
 
@@ -33,6 +35,7 @@ _OPERATIONS: dict[str, tuple[str, Callable[[int, int], int]]] = {
     "mul": ("({0})*({1})", lambda a, b: a * b),
     "min": ("min({0},{1})", min),
     "max": ("max({0},{1})", max),
+    **{name: (name + "({0},{1})", function) for name, function in FUNCTIONS.items()},
 }
 
 
@@ -116,6 +119,10 @@ class Expr:
     def maximum(self, other: Int) -> "Expr":
         """Return the larger of two."""
         return _operation("max", self, Expr.of(other))
+
+    def applied(self, function: str, other: Int = 0) -> "Expr":
+        """Return what `function`, a name of `arithmetic.FUNCTIONS`, makes of this and `other`."""
+        return _operation(function, self, Expr.of(other))
 
     def variables(self) -> Iterator[Var]:
         """Yield every variable that the value depends on."""

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from cubecore.dtypes import ElementType
+from cubecore.isa.arithmetic import FUNCTIONS
 from cubecore.isa.expr import Condition, Expr, Var
 from cubecore.isa.spec import Instruction, Mem
 
@@ -137,7 +138,7 @@ class Program:
     @cached_property
     def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
         lines, constants = _source(self)
-        namespace: dict[str, Any] = {"K": constants}
+        namespace: dict[str, Any] = {"K": constants, **FUNCTIONS}
         # Generated from integer expressions only: a walk then costs what Python's own loops cost.
         exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
         run: Callable[[Sequence[Any], Sequence[int], Sink], None] = namespace["run"]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation, refuse
+from cubecore.isa.earlier import EARLIER_ARCHS
 from cubecore.isa.registers import Registers
 from cubecore.layouts import Offsets
 
@@ -359,7 +360,8 @@ def instruction(
         frozen = dataclass(frozen=True, kw_only=True)(cls)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
-        frozen.uncertain, frozen.archs, frozen.copies = uncertain, archs, copies
+        frozen.uncertain, frozen.copies = uncertain, copies
+        frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()))
         frozen.variants = MappingProxyType(dict(variants or {}))
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)

@@ -30,6 +30,10 @@ def pairs(*, aic: bool) -> frozenset[tuple[str, str]]:
     return frozenset((a, b) for a in pipes for b in pipes if a != b) - _ABSENT
 
 
+JOINED_PAIRS = frozenset((a, b) for a in _PIPES for b in _PIPES if a != b)
+"""Pairs of pipes that a flag connects where one core has all of them: inferred, any two."""
+
+
 class Sync(Instruction):
     """Base of what orders other instructions; it touches no memory."""
 

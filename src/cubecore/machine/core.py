@@ -53,10 +53,17 @@ class Core:
     def memory(self, mem: Mem) -> Buffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
         found = self.memories.get(mem)
-        if found is None and mem in (AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES):
+        if found is None and mem in self._own:
             physical, _ = memory_bytes(self.chip, mem)
             found = self.memories[mem] = Buffer(physical)
         return found
+
+    @property
+    def _own(self) -> tuple[Mem, ...]:
+        """The memories of this part of the core; where Cube and Vector share a core, all."""
+        if self.chip.joins_vector:
+            return AIC_MEMORIES + AIV_MEMORIES
+        return AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""

@@ -11,7 +11,15 @@ import numpy as np
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Pipe
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, Sync, WaitFlag, pairs
+from cubecore.isa.sync import (
+    JOINED_PAIRS,
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    Sync,
+    WaitFlag,
+    pairs,
+)
 from cubecore.machine.findings import Access, Finding, FindingLog
 from cubecore.machine.footprint import Footprint, footprint
 from cubecore.machine.memory import GlobalMemory
@@ -24,8 +32,10 @@ from cubecore.machine.touched import GlobalShadow, LocalShadow, Meeting, Touch
 class Sanitizer:
     """Watches the cores of one launch; findings go to its log."""
 
-    def __init__(self, gm: GlobalMemory, log: FindingLog, cores: Sequence[CoreId]) -> None:
-        self.gm, self.log = gm, log
+    def __init__(
+        self, gm: GlobalMemory, log: FindingLog, cores: Sequence[CoreId], *, joined: bool = False
+    ) -> None:
+        self.gm, self.log, self.joined = gm, log, joined
         self.cores = tuple(cores)
         self.signals = Signals(Topology(self.cores))
         self.memory = GlobalShadow()
@@ -59,7 +69,7 @@ class CoreWatch:
         self._own = sanitizer.cores.index(core)
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
         self._local: dict[Mem, LocalShadow] = {}
-        self._pairs = pairs(aic=core.is_aic)
+        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
     # --- what the core issues
 

@@ -111,7 +111,7 @@ def run(
     threads: dict[CoreId, greenlet] = {}
     sanitizer = None
     if checks is not None and checks & {RACECHECK, SYNCCHECK}:
-        sanitizer = Sanitizer(gm, log, [task.id for task in tasks])
+        sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)
         registers = Registers(place=flags.topology.place(task.id))

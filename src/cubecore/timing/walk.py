@@ -10,6 +10,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from cubecore.isa.arithmetic import FUNCTIONS
 from cubecore.isa.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
 from cubecore.timing.body import Body
@@ -25,6 +26,7 @@ _OPERATIONS = {
     "mul": "({})*({})",
     "min": "min({},{})",
     "max": "max({},{})",
+    **{name: name + "({},{})" for name in FUNCTIONS},
 }
 
 
@@ -36,7 +38,7 @@ def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
     lines = ["def run(h,c,s):", *(f" {name}=0" for name in text.variables)]
     lines += [*_unpacked(names, "s"), *_numbered("h", len(text.handlers))]
     lines += [*_numbered("c", len(text.numbers)), *text.lines]
-    space: dict[str, Any] = {}
+    space: dict[str, Any] = dict(FUNCTIONS)
     # Generated from integer expressions only: a walk then costs what Python's own loops cost.
     exec(_compiled("\n".join(lines)), space)  # noqa: S102
     space["run"](text.handlers, text.numbers, [slots[var] for var in program.slots])

@@ -1,0 +1,1 @@
+"""TIK, the vendor's Python kernel language: programs traced once into trees of instructions."""

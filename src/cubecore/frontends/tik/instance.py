@@ -1,0 +1,97 @@
+"""The TIK instance: every call, BuildCCE and the debugger."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cubecore.frontends.tik.cube import Cube
+from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.kernel import Kernel, Result, sub_core
+from cubecore.frontends.tik.moves import Moves
+from cubecore.frontends.tik.tensor import Tensor
+from cubecore.frontends.tik.vector import Vector
+from cubecore.isa.spec import Mem
+
+_MOST_OUTPUTS = 64
+
+
+class Tik(Moves, Vector, Cube):
+    """One kernel: built by its calls, run by `tikdb` or `launch`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.kernel: Kernel | None = None
+        self.tikdb = Debugger(self)
+
+    def BuildCCE(  # noqa: N802 - TIK's name
+        self,
+        kernel_name: str,
+        inputs: Sequence[Tensor] = (),
+        outputs: Sequence[Tensor] = (),
+        output_files_path: str | None = None,
+        enable_l2: bool = False,
+        config: Mapping[str, Any] | None = None,
+        flowtable: Sequence[Tensor] | None = None,
+        evaluates: Mapping[Any, Any] | None = None,
+        extend_params: Mapping[str, Any] | None = None,
+    ) -> "Tik":
+        """Finish the kernel; returns the instance, as programs expect."""
+        self.trace.sync.barrier()
+        given = [*inputs, *(flowtable or ())]
+        for name, tensors in (("inputs", given), ("outputs", list(outputs))):
+            if len(tensors) > _MOST_OUTPUTS:
+                raise refuse(
+                    f"BuildCCE.{name}", f"be at most {_MOST_OUTPUTS} tensors", len(tensors)
+                )
+            for tensor in tensors:
+                if not isinstance(tensor, Tensor) or tensor.mem is not Mem.GM:
+                    raise refuse(
+                        f"BuildCCE.{name}", "be tensors in scope_gm", type(tensor).__name__
+                    )
+        named = {tensor.name for tensor in (*given, *outputs)}
+        chip, memories = self.trace.chip, self.trace.memories
+        sub = sub_core(chip, memories)
+        physical = (chip.aiv_count or chip.aic_count) if sub else chip.aic_count
+        wanted = 1 if self.blocks is None else self.blocks.constant or physical
+        self.kernel = Kernel(
+            name=kernel_name,
+            chip=chip,
+            inputs=tuple(given),
+            outputs=tuple(outputs),
+            others=tuple(t for n, t in self.gm_tensors.items() if n not in named),
+            slots=dict(self.trace.slots),
+            core=self.trace.core,
+            cores=self.trace.cores,
+            blocks=min(wanted, physical),
+            sub=sub,
+            body=self.trace.body,
+            zeroed=frozenset(self.zeroed),
+            constants=dict(self.constants),
+        )
+        built.append(self)
+        return self
+
+    def launch(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Result:
+        """Run the built kernel; `outputs` are arrays for shapes that the program leaves open."""
+        if self.kernel is None:
+            raise refuse("launch", "follow BuildCCE", "an unfinished kernel")
+        return self.kernel.launch(feeds, outputs)
+
+
+built: list[Tik] = []
+"""The kernels that were built in this process, in order."""
+
+
+class Debugger:
+    """``tikdb``: runs a built kernel."""
+
+    def __init__(self, instance: Tik) -> None:
+        self._instance = instance
+        self.last: Result | None = None
+
+    def start_debug(self, feed_dict: Mapping[str, Any], interactive: bool = True) -> list[Any]:
+        """Run to the end and return the outputs in order; what was found goes to stderr."""
+        self.last = self._instance.launch(feed_dict)
+        for finding in self.last.findings:
+            sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")
+        return list(self.last.outputs.values()) or [[0]]

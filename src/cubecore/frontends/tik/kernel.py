@@ -1,0 +1,166 @@
+"""A built kernel: its launch, its execution and its time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.errors import refuse
+from cubecore.frontends.tik.tensor import Tensor
+from cubecore.isa.expr import Expr, Var
+from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program import Assign, Program
+from cubecore.isa.spec import Array, Mem
+from cubecore.machine.engines import run_launch
+from cubecore.machine.findings import CHECKS, Finding
+from cubecore.machine.memory import GlobalMemory
+from cubecore.units import align_up
+
+_SLACK = 32
+"""Moves are of whole blocks: the last one may end this much past a tensor's last byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a launch gave: every output by name, and what was found on the way."""
+
+    outputs: Mapping[str, Array]
+    findings: tuple[Finding, ...]
+    issued: int
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A tree for each core, and its tensors of global memory in the order of the arguments."""
+
+    name: str
+    chip: Chip
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    others: tuple[Tensor, ...]
+    slots: Mapping[str, Var]
+    core: Var
+    cores: Var
+    blocks: int
+    sub: int
+    body: tuple[Any, ...]
+    zeroed: frozenset[str]
+    constants: Mapping[str, Any]
+
+    def launch(
+        self, feeds: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
+    ) -> Result:
+        """Run the kernel on arrays by tensor name; `outputs` give shapes that the program does not.
+
+        Raises:
+            RequestError: a feed that is missing, unknown, or of another shape or type.
+        """
+        gm = GlobalMemory()
+        given = self._placed(feeds, outputs or {})
+        sizes: dict[str, tuple[tuple[int, ...], int]] = {}
+        bases, held = {}, {}
+        for tensor in (*self.inputs, *self.outputs, *self.others):
+            if tensor.name in bases:
+                continue
+            values = given.get(tensor.name)
+            shape = _shape(tensor) if values is None else values.shape
+            size = tensor.record.bytes_of(int(np.prod(shape)))
+            padded = align_up(size, _SLACK)
+            if values is None:
+                placed = gm.allocate(tensor.name, padded, zeroed=tensor.name in self.zeroed)
+            else:
+                raw = np.zeros(padded, np.uint8)
+                raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+                placed = gm.place(tensor.name, raw)
+            bases[tensor.name], held[tensor.name] = placed.address, placed.buffer
+            sizes[tensor.name] = tuple(shape), size
+        outcome, _ = run_launch(
+            self._launch({n: b for n, (_, b) in sizes.items()}),
+            self.chip,
+            gm,
+            bases,
+            "reference",
+            frozenset(CHECKS),
+        )
+        found = {}
+        for tensor in self.outputs:
+            shape, size = sizes[tensor.name]
+            raw = held[tensor.name].data[:size].copy()
+            found[tensor.name] = raw.view(tensor.record.numpy).reshape(shape)
+        return Result(found, outcome.findings, outcome.issued)
+
+    def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:
+        names = [tensor.name for tensor in self.inputs]
+        for name in feeds:
+            if name not in names:
+                raise refuse(
+                    f"feed {name!r}", f"name an input ({', '.join(names)})", "another name"
+                )
+        given: dict[str, Array] = {}
+        for tensor in self.inputs:
+            if tensor.name not in feeds:
+                raise refuse(f"feed {tensor.name!r}", "be given", "none")
+            values = np.asarray(feeds[tensor.name])
+            if values.dtype != tensor.record.numpy:
+                raise refuse(f"feed {tensor.name!r}", f"be of {tensor.dtype}", values.dtype)
+            declared = tensor.shape
+            static = all(isinstance(d, int) and d < 2**31 - 1 for d in declared)
+            if static and values.shape != declared:
+                raise refuse(f"feed {tensor.name!r}", f"have shape {declared}", values.shape)
+            given[tensor.name] = values
+        for name, (values, record) in self.constants.items():
+            given[name] = np.asarray(values, record.numpy)
+        return given | {name: np.asarray(values) for name, values in outputs.items()}
+
+    def _launch(self, sizes: Mapping[str, int]) -> Launch:
+        names = list(sizes)
+        specs = tuple(TensorSpec(name, size, name in self._written) for name, size in sizes.items())
+        cores = [
+            CoreProgram(number, self._program(number), self._slots(names), self.sub)
+            for number in range(self.blocks)
+        ]
+        return Launch(specs, tuple(cores))
+
+    @property
+    def _written(self) -> set[str]:
+        return {tensor.name for tensor in self.outputs}
+
+    def _slots(self, names: Sequence[str]) -> dict[Var, tuple[str, int]]:
+        return {var: (name, 0) for name, var in self.slots.items() if name in names}
+
+    def _program(self, number: int) -> Program:
+        first = (Assign(self.core, Expr(number)), Assign(self.cores, Expr(self.blocks)))
+        return Program((*first, *self.body), tuple(self.slots.values()), self.name)
+
+    def default_launch(self) -> Launch:
+        """Return the launch for the declared shapes."""
+        tensors = (*self.inputs, *self.outputs, *self.others)
+        return self._launch({t.name: t.record.bytes_of(int(np.prod(_shape(t)))) for t in tensors})
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    if not all(isinstance(extent, int) for extent in tensor.shape):
+        raise refuse(f"tensor {tensor.name}", "have its shape given at launch", "a symbolic one")
+    return tuple(int(extent) for extent in tensor.shape)
+
+
+def sub_core(chip: Chip, memories: set[Mem]) -> int:
+    """Return the part of a core that a kernel runs on: 1 for a vector core, else 0.
+
+    Raises:
+        RequestError: a kernel of both parts on a chip that has them apart.
+    """
+    if chip.joins_vector or Mem.UB not in memories:
+        return 0
+    cube = memories & {Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C}
+    if cube:
+        both = " and ".join(sorted(mem.label for mem in (*cube, Mem.UB)))
+        raise refuse(
+            f"a TIK kernel on {chip.name}",
+            "use the Cube's memories or UB, which are apart there",
+            both,
+            "set Ascend310, Ascend310P or Ascend910 as the target",
+        )
+    return 1

@@ -1,0 +1,92 @@
+"""What programs ask their platform: sizes, names, and which calls exist."""
+
+from typing import Any
+
+from cubecore.dtypes import element_type
+from cubecore.errors import refuse
+from cubecore.frontends.tik.target import Platform, target
+from cubecore.isa.spec import instructions
+
+_KEYS = ("CORE_NUM", "UB_SIZE", "L1_SIZE", "L0A_SIZE", "L0B_SIZE", "L0C_SIZE")
+_NAMES = ("SHORT_SOC_VERSION", "SOC_VERSION", "FULL_SOC_VERSION", "AICORE_TYPE")
+
+
+def set_current_compile_soc_info(soc: str, *_core_type: Any, **_options: Any) -> None:
+    """Choose the chip that later kernels are for."""
+    target(soc)
+    Platform.soc = soc
+
+
+def get_soc_spec(key: str) -> Any:
+    """Return a size or a name of the current chip."""
+    chip = target(Platform.soc)
+    known = {
+        "CORE_NUM": chip.aic_count,
+        "UB_SIZE": chip.ub_user_bytes,
+        "L1_SIZE": chip.l1_bytes,
+        "L0A_SIZE": chip.l0a_bytes,
+        "L0B_SIZE": chip.l0b_bytes,
+        "L0C_SIZE": chip.l0c_bytes,
+        "SHORT_SOC_VERSION": _short(chip.name),
+        "SOC_VERSION": chip.name,
+        "FULL_SOC_VERSION": chip.name,
+        "AICORE_TYPE": "AiCore",
+    }
+    if key not in known:
+        raise refuse("get_soc_spec", f"ask for one of {', '.join((*_KEYS, *_NAMES))}", repr(key))
+    return known[key]
+
+
+def _short(name: str) -> str:
+    for family in ("Ascend910A", "Ascend910ProA", "Ascend910PremiumA"):
+        if name == family:
+            return "Ascend910"
+    return (
+        "Ascend910B"
+        if name.startswith("Ascend910")
+        else name.rstrip("13")
+        if "310P" in name
+        else name
+    )
+
+
+def api_check_support(name: str, dtype: str = "") -> bool:
+    """Return whether a TIK call exists on the current chip, for an element type if one is given."""
+    call = name.rpartition(".")[2]
+    found = instructions().get(call)
+    if found is None:
+        found = next((c for c in instructions().values() if c.names.get("tik") == call), None)
+    arch = target(Platform.soc).arch
+    if found is None or arch not in found.archs:
+        return False
+    return not (
+        arch == "m100" and dtype == "float32" and call in {"vexp", "vln", "vec_exp", "vec_ln"}
+    )
+
+
+def get_bit_len(dtype: str) -> int:
+    """Return the bits of an element."""
+    return element_type(dtype).bits
+
+
+def platform_names() -> dict[str, Any]:
+    """Return what the platform modules hold."""
+    socs = {
+        f"ASCEND_{n.upper()}": f"Ascend{n}"
+        for n in ("310", "310P", "310B", "610", "615", "910", "910B")
+    }
+    return {
+        **{key: key for key in (*_KEYS, *_NAMES)},
+        **socs,
+        "set_current_compile_soc_info": set_current_compile_soc_info,
+        "get_soc_spec": get_soc_spec,
+        "api_check_support": api_check_support,
+        "get_bit_len": get_bit_len,
+        "te_set_version": set_current_compile_soc_info,
+        "te_set_l2_mode": lambda *_: None,
+        "VECTOR_INST_BLOCK_WIDTH": 256,
+        "VECTOR_INST_BLOCK_NUM": 8,
+        "BLOCK_REDUCE_INT8": 32,
+        "BLOCK_REDUCE": 16,
+        "C0_SIZE": 16,
+    }

@@ -1,0 +1,204 @@
+"""The small modules that TIK programs import, provided inside one process and only on request."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from cubecore.errors import refuse
+from cubecore.frontends.tik import buffers, values
+from cubecore.frontends.tik.instance import Tik
+from cubecore.frontends.tik.language import Dprofile
+from cubecore.frontends.tik.platform import platform_names
+from cubecore.frontends.tik.tensor import Tensor
+
+_SCOPES = {
+    "scope_gm": buffers.SCOPE_GM,
+    "scope_ubuf": buffers.SCOPE_UB,
+    "scope_cbuf": buffers.SCOPE_L1,
+    "scope_cbuf_out": buffers.SCOPE_L1OUT,
+    "scope_ca": buffers.SCOPE_L0A,
+    "scope_cb": buffers.SCOPE_L0B,
+    "scope_cc": buffers.SCOPE_L0C,
+}
+
+
+def _passes(*_kinds: Any, **_options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that leaves a function as it is, its result included."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _nothing(*_args: Any, **_kwargs: Any) -> None:
+    return None
+
+
+def _tik_names() -> dict[str, Any]:
+    return {
+        **_SCOPES,
+        "Tik": Tik,
+        "TikContainer": Tik,
+        "Dprofile": Dprofile,
+        "Tensor": Tensor,
+        "Scalar": values.Scalar,
+        "Expr": values.Value,
+        "all": values.all_of,
+        "any": values.any_of,
+        "negate": values.negate,
+    }
+
+
+class _Checks(ModuleType):
+    """A module of checks: decorators pass, constants are their own names, functions do nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name.isupper():
+            return name.lower()
+        return _passes if name in {"check_op_params", "check_input_type"} else _nothing
+
+
+class _Errors(ModuleType):
+    """A module of ``raise_err_*`` functions."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def fail(*args: Any, **_kwargs: Any) -> None:
+            raise RuntimeError(f"{name}: {', '.join(str(a) for a in args)}")
+
+        return fail
+
+
+class _Absent(ModuleType):
+    """A module of the vendor's tensor-expression language: importing is fine, using is not."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def refused(*_args: Any, **_kwargs: Any) -> Any:
+            need = "be TIK alone: the vendor's tensor-expression language is not part of cubecore"
+            raise refuse(f"{self.__name__}.{name}", need, "a call of it")
+
+        return refused
+
+
+def _module(kind: type[ModuleType], name: str, **names: Any) -> ModuleType:
+    made = kind(name)
+    made.__path__ = []
+    for key, value in names.items():
+        setattr(made, key, value)
+    return made
+
+
+_CHECKS = (
+    "te.utils.para_check",
+    "tbe.common.utils.para_check",
+    "te.utils.op_utils",
+    "topi.cce.util",
+)
+_ERRORS = ("te.utils.error_manager.error_manager_vector", "tbe.common.utils.errormgr")
+_DSL = ("te.lang.cce", "te.tvm", "tbe.dsl", "tbe.tvm", "te.platform.fusion_manager")
+_PACKAGES = (
+    *(
+        "te",
+        "te.utils",
+        "te.utils.error_manager",
+        "te.lang",
+        "tbe",
+        "tbe.common",
+        "topi",
+        "topi.cce",
+    ),
+    *("tbe.common.utils", "tbe.common.context", "te.domain", "te.domain.rl_bank"),
+)
+_PLATFORMS = (
+    *("te.platform", "tbe.common.platform", "te.platform.cce_conf", "te.platform.cce_params"),
+    *("tbe.common.platform.platform_info", "te.platform.cce_build", "te.platform.cce_intrin"),
+)
+ROOTS = ("te", "tbe", "topi")
+
+
+def modules() -> dict[str, ModuleType]:
+    """Return every shim by its full name; packages hold their children as attributes."""
+    made: dict[str, ModuleType] = {}
+    for name in _PACKAGES:
+        made[name] = _module(ModuleType, name)
+    for name in ("te.tik", "tbe.tik"):
+        made[name] = _tik_module(name)
+    for name in _PLATFORMS:
+        made[name] = _module(ModuleType, name, **_SCOPES, **platform_names())
+    for kind, names in ((_Checks, _CHECKS), (_Errors, _ERRORS), (_Absent, _DSL)):
+        for name in names:
+            made[name] = _module(kind, name)
+    made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
+    for name, module in made.items():
+        parent, _, child = name.rpartition(".")
+        if parent in made:
+            setattr(made[parent], child, module)
+    return made
+
+
+def _tik_module(name: str) -> ModuleType:
+    made = _module(ModuleType, name, **_tik_names())
+    scalar = _module(ModuleType, f"{name}.api.tik_scalar", Scalar=values.Scalar)
+    tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)
+    made.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]
+    expr = _module(ModuleType, f"{name}.tik_lib.tik_expr", Expr=values.Value)
+    made.tik_lib = _module(ModuleType, f"{name}.tik_lib", tik_expr=expr)  # type: ignore[attr-defined]
+    made.ir_builder_lib = _module(ModuleType, f"{name}.ir_builder_lib")  # type: ignore[attr-defined]
+    return made
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds the shims, and nothing else."""
+
+    def __init__(self, made: dict[str, ModuleType]) -> None:
+        self._made = made
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a shim comes from."""
+        if fullname not in self._made:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the shim."""
+        return self._made[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: it is complete."""
+
+
+@contextmanager
+def provided() -> Iterator[None]:
+    """Let programs import the shims until the block ends; what was there before comes back."""
+    roots = {*ROOTS}
+    kept = {n: m for n, m in sys.modules.items() if n.partition(".")[0] in roots}
+    for name in kept:
+        del sys.modules[name]
+    finder = _Finder(modules())
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [n for n in sys.modules if n.partition(".")[0] in roots]:
+            del sys.modules[name]
+        sys.modules.update(kept)

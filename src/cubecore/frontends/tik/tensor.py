@@ -1,0 +1,177 @@
+"""Tensors: typed views of buffers, indexed as TIK does."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from cubecore.dtypes import ElementType, element_type
+from cubecore.frontends.tik.buffers import Buffer
+from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.values import Value, integer
+from cubecore.isa.expr import Expr
+from cubecore.isa.spec import Mem
+
+Extent = int | Value
+
+
+class Tensor:
+    """A view: a buffer, an element type, a start in elements and a shape.
+
+    One index, or one slice, counts elements of the flattened tensor and never rows; one index or
+    slice for each dimension keeps the rank. As an operand a view is a start address.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        dtype: ElementType,
+        shape: Sequence[Extent],
+        scope: str,
+        store: Callable[["Tensor", Any], None],
+        *,
+        start: Expr | None = None,
+        strides: Sequence[Extent] | None = None,
+        element: bool = False,
+    ) -> None:
+        self.buffer, self.record, self.scope = buffer, dtype, scope
+        self.shape: tuple[Extent, ...] = tuple(shape)
+        self.start = Expr(0) if start is None else start
+        self._store, self._element = store, element
+        self._strides = tuple(_strides(self.shape) if strides is None else strides)
+
+    @property
+    def dtype(self) -> str:
+        """The element type's name."""
+        return self.record.name
+
+    @property
+    def name(self) -> str:
+        """The name that the tensor was declared with."""
+        return self.buffer.name
+
+    @property
+    def mem(self) -> Mem:
+        """The memory it lies in."""
+        return self.buffer.mem
+
+    @property
+    def size(self) -> Extent:
+        """Elements."""
+        return prod(self.shape, start=1)
+
+    @property
+    def buffer_size(self) -> Extent:
+        """Bytes."""
+        return self.size * self.record.size_bytes
+
+    @property
+    def address(self) -> Expr:
+        """Where it starts in its memory, bytes.
+
+        Raises:
+            RequestError: its scope has ended.
+        """
+        if not self.buffer.alive:
+            raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")
+        return self.buffer.base + self.start * self.record.size_bytes
+
+    def set_as(self, value: Any) -> None:
+        """Write the first element."""
+        self._store(self, value)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self[key].set_as(value)
+
+    def __getitem__(self, key: Any) -> "Tensor":
+        if self._element:
+            raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
+        if isinstance(key, tuple) and len(key) == 1:
+            key = key[0]
+        if not isinstance(key, tuple):
+            first, length = self._cut(key, self.size)
+            whole = isinstance(key, slice)
+            return self._view(first, (length,), (1,), element=not whole)
+        if len(key) != len(self.shape):
+            need = f"have one index or one for each of the {len(self.shape)} dimensions"
+            raise refuse(f"the index of {self.name}", need, len(key))
+        start, shape = Expr(0), []
+        for part, extent, stride in zip(key, self.shape, self._strides, strict=True):
+            first, length = self._cut(part, extent)
+            start = start + first * integer(stride, "a stride")
+            shape.append(length)
+        return self._view(start, shape, self._strides)
+
+    def _view(
+        self,
+        first: Expr,
+        shape: Sequence[Extent],
+        strides: Sequence[Extent],
+        *,
+        element: bool = False,
+    ) -> "Tensor":
+        return Tensor(
+            self.buffer,
+            self.record,
+            shape,
+            self.scope,
+            self._store,
+            start=self.start + first,
+            strides=strides,
+            element=element,
+        )
+
+    def _cut(self, part: Any, extent: Extent) -> tuple[Expr, Extent]:
+        """Return where an index or a slice starts and how long it is."""
+        subject = f"an index of {self.name}"
+        if isinstance(part, slice):
+            if part.step not in (None, 1):
+                raise refuse(f"a slice of {self.name}", "have step 1", part.step)
+            first = _from_end(0 if part.start is None else part.start, extent)
+            stop = _from_end(extent if part.stop is None else part.stop, extent)
+            known = isinstance(first, int) and isinstance(stop, int)
+            if known and stop <= first:
+                raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
+            return integer(first, subject), stop - first
+        place = _from_end(part, extent)
+        if isinstance(place, int) and isinstance(extent, int) and not 0 <= place < extent:
+            raise refuse(subject, f"be in [{-extent}, {extent})", part)
+        return integer(place, subject), 1
+
+    def reshape(self, *shape: Any) -> "Tensor":
+        """Return the same elements in another shape."""
+        new = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        old_count, count = self.size, prod(new, start=1)
+        if isinstance(old_count, int) and isinstance(count, int) and old_count != count:
+            raise refuse(f"{self.name}.reshape", f"keep {old_count} elements", count)
+        return self._view(Expr(0), new, _strides(new))
+
+    def flatten(self) -> "Tensor":
+        """Return the same elements in one dimension."""
+        return self.reshape((self.size,))
+
+    def reinterpret_cast_to(self, dtype: str) -> "Tensor":
+        """Return the same bytes as another type, the last dimension rescaled."""
+        new = element_type(dtype, f"{self.name}.reinterpret_cast_to")
+        old_bytes, new_bytes = self.record.size_bytes, new.size_bytes
+        *outer, last = self.shape
+        if isinstance(last, int) and last * old_bytes % new_bytes:
+            need = f"have a last dimension of whole {new}"
+            raise refuse(f"{self.name}.reinterpret_cast_to", need, f"{last} x {self.record}")
+        shape = (*outer, last * old_bytes // new_bytes)
+        start = self.start * old_bytes
+        start = start // new_bytes if new_bytes > 1 else start
+        if self.start.constant is None and old_bytes >= new_bytes:
+            start = self.start * (old_bytes // new_bytes)
+        return Tensor(self.buffer, new, shape, self.scope, self._store, start=start)
+
+
+def _strides(shape: Sequence[Extent]) -> tuple[Extent, ...]:
+    return tuple(prod(shape[i + 1 :], start=1) for i in range(len(shape)))
+
+
+def _from_end(place: Any, extent: Extent) -> Any:
+    if isinstance(place, float) and place.is_integer():
+        place = int(place)
+    if isinstance(place, int) and not isinstance(place, bool) and place < 0:
+        return place + extent
+    return place

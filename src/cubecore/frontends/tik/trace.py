@@ -1,0 +1,242 @@
+"""The tree that a trace grows: variables, bodies, branches, instructions with symbolic operands."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.errors import RequestError
+from cubecore.frontends.tik.buffers import Buffers
+from cubecore.frontends.tik.errors import located, refuse, user_location
+from cubecore.frontends.tik.sync import Synchroniser, Touch
+from cubecore.frontends.tik.tensor import Tensor
+from cubecore.isa.check import template_violations
+from cubecore.isa.expr import Condition, Expr, Var
+from cubecore.isa.overlap import reach
+from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
+from cubecore.isa.spec import Instruction, Mem, Pipe
+from cubecore.isa.sync import JOINED_PAIRS, PipeBarrier, pairs
+from cubecore.isa.vector.mask import SetVectorMask
+
+
+class Trace:
+    """One kernel being built."""
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        self.buffers = Buffers(chip)
+        self.sync = Synchroniser(self._insert, self._pairs)
+        self.memories: set[Mem] = set()
+        self.slots: dict[str, Var] = {}
+        self._variables = 0
+        self.core, self.cores = self.variable("core"), self.variable("cores")
+        self._open: list[list[Node]] = [[]]
+        self._mask: tuple[Expr, Expr] | None = None
+        self._branches: list[tuple[list[Node], int, list[tuple[Expr, tuple[Node, ...]]]]] = []
+
+    def variable(self, name: str) -> Var:
+        """Return a new variable."""
+        self._variables += 1
+        return Var(name, self._variables - 1)
+
+    def slot(self, name: str) -> Var:
+        """Return the variable that holds where a tensor of global memory starts."""
+        if name not in self.slots:
+            self.slots[name] = self.variable(name)
+        return self.slots[name]
+
+    @property
+    def body(self) -> tuple[Node, ...]:
+        """The whole tree."""
+        assert len(self._open) == 1, "a loop or branch is still open"
+        return tuple(self._open[0])
+
+    def append(self, node: Node) -> None:
+        """Add a node at the current place."""
+        self._open[-1].append(node)
+
+    def _insert(self, template: Instruction) -> None:
+        self.append(Issue(template, (), user_location()))
+
+    def _pairs(self) -> frozenset[tuple[str, str]]:
+        if self.chip.joins_vector:
+            return JOINED_PAIRS
+        return pairs(aic=Mem.UB not in self.memories)
+
+    # --- bodies
+
+    @contextmanager
+    def loop(self, name: str, trips: Expr) -> Iterator[Expr]:
+        """Repeat what is issued inside; gives the index."""
+        self.sync.barrier()
+        index = self.variable(name)
+        self._open.append([])
+        self._mask = None
+        yield Expr.of(index)
+        self.sync.barrier()
+        self._mask = None
+        body = tuple(self._open.pop())
+        if body:
+            self.append(Loop(index, trips, body))
+
+    @contextmanager
+    def branch(self, condition: Expr | None) -> Iterator[None]:
+        """Do what is issued inside if the condition holds.
+
+        None, or a condition right behind another branch's end, goes on with that branch.
+        """
+        before = self.sync.state.copy()
+        self._open.append([])
+        self._mask = None
+        yield
+        self.sync.barrier()
+        self.sync.state = before
+        self._mask = None
+        body = tuple(self._open.pop())
+        here = self._open[-1]
+        self._branches = [b for b in self._branches if b[0] is not here]
+        self._branches.append(
+            (here, len(here), [(Expr(1) if condition is None else condition, body)])
+        )
+        here.append(_chained(self._branches[-1][2]))
+
+    @contextmanager
+    def otherwise(self, condition: Expr | None, call: str) -> Iterator[None]:
+        """Go on with the branch that ended right before: else (None), or else if."""
+        here = self._open[-1]
+        found = next((b for b in self._branches if b[0] is here), None)
+        if found is None or found[1] != len(here) - 1:
+            raise refuse(call, "follow an if_scope at the same level", "none before it")
+        chain = found[2]
+        before = self.sync.state.copy()
+        self._open.append([])
+        self._mask = None
+        yield
+        self.sync.barrier()
+        self.sync.state = before
+        self._mask = None
+        chain.append((Expr(1) if condition is None else condition, tuple(self._open.pop())))
+        here[found[1]] = _chained(chain)
+        if condition is None:
+            self._branches.remove(found)
+
+    def assign(self, target: Var, value: Expr) -> None:
+        """Give a variable a value."""
+        self.append(Assign(target, value))
+
+    # --- instructions
+
+    def mask(self, high: Expr, low: Expr) -> None:
+        """Set the vector mask, if it is not what it is known to be."""
+        if self._mask == (high, low):
+            return
+        self._mask = (high, low)
+        self.issue(SetVectorMask, {"mask_high": high, "mask_low": low}, ())
+
+    def issue(
+        self,
+        kind: type[Instruction],
+        parameters: Mapping[str, Any],
+        operands: Sequence[Tensor],
+        call: str = "",
+        addresses: Sequence[Expr] | None = None,
+    ) -> None:
+        """Issue an instruction on tensors in the order of its operands.
+
+        Raises:
+            RequestError: a parameter that is out of its range, or an operand beyond its tensor, as
+                far as the trace knows.
+        """
+        template, late = _template(kind, parameters)
+        if broken := [v for v in template_violations(template, self.chip) if not _is_late(v, late)]:
+            raise RequestError(
+                [located(replace(v, subject=_named(v.subject, kind, call))) for v in broken]
+            )
+        places = tuple(t.address for t in operands) if addresses is None else tuple(addresses)
+        touches = [
+            _touch(t, o.access.writes) for t, o in zip(operands, template.operands(), strict=False)
+        ]
+        for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
+            self.memories.add(operand.mem)
+            if not late:
+                _require_inside(template, tensor, operand.name, place, call)
+        self.sync.before(template.pipe.value, touches)
+        self.append(Issue(template, places, user_location(), tuple(late.items())))
+
+    def join(self) -> None:
+        """Join all pipes, whatever is known to be under way."""
+        self._insert(PipeBarrier(on=Pipe.ALL.value))
+
+    def touch(self, pipe: str, touches: Sequence[Touch]) -> None:
+        """Order something that is no instruction after what it needs."""
+        self.sync.before(pipe, touches)
+
+
+def _chained(chain: Sequence[tuple[Expr, tuple[Node, ...]]]) -> Branch:
+    otherwise: tuple[Node, ...] = ()
+    for condition, body in reversed(chain):
+        otherwise = (Branch(Condition.of(condition, "!=", 0), body, otherwise),)
+    (made,) = otherwise
+    assert isinstance(made, Branch)
+    return made
+
+
+def _template(
+    kind: type[Instruction], parameters: Mapping[str, Any]
+) -> tuple[Instruction, dict[str, Expr]]:
+    """Return the template, and the parameters whose values only the run knows."""
+    known: dict[str, Any] = {}
+    late: dict[str, Expr] = {}
+    for name, value in parameters.items():
+        if isinstance(value, Expr) and value.constant is None:
+            late[name] = value
+        else:
+            known[name] = value.constant if isinstance(value, Expr) else value
+    for f in fields(kind):  # type: ignore[arg-type]
+        if f.name in late and f.default is MISSING:
+            known[f.name] = f.metadata.get("low", 0)
+    return kind(**known), late
+
+
+def _is_late(violation: Any, late: Mapping[str, Expr]) -> bool:
+    return violation.subject.split(".")[-1] in late
+
+
+def _named(subject: str, kind: type[Instruction], call: str) -> str:
+    name = kind.name
+    return f"{call}{subject[len(name) :]}" if call and subject.startswith(name) else subject
+
+
+def _touch(tensor: Tensor, writes: bool) -> Touch:
+    buffer = tensor.buffer
+    if buffer.mem is Mem.GM:
+        return (f"GM {buffer.name}", 0, 1), writes
+    end = buffer.start + buffer.size_bytes * buffer.instances
+    return (buffer.mem.label, buffer.start, end), writes
+
+
+def touch_of(tensor: Tensor, *, writes: bool) -> Touch:
+    """Return what an access to a tensor touches."""
+    return _touch(tensor, writes)
+
+
+def _require_inside(
+    template: Instruction, tensor: Tensor, operand: str, place: Expr, call: str
+) -> None:
+    """Refuse an operand that leaves its tensor, where the trace knows its address."""
+    if tensor.mem is Mem.GM or place.constant is None:
+        return
+    (declared,) = (o for o in template.operands() if o.name == operand)
+    subject = f"{call or template.name}.{operand}"
+    if place.constant % declared.alignment:
+        need = f"start at a multiple of {declared.alignment} B in {tensor.mem.label}"
+        raise refuse(subject, need, f"{place.constant - tensor.buffer.start} B into {tensor.name}")
+    touched = reach(template, operand)
+    if touched is None:
+        return
+    low, high = template.element(declared).extent_bytes(*touched)
+    offset = place.constant - tensor.buffer.start
+    if offset + low < 0 or offset + high > tensor.buffer.size_bytes:
+        need = f"stay inside {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
+        raise refuse(subject, need, f"bytes [{offset + low}, {offset + high})")

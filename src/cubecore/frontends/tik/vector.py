@@ -1,0 +1,173 @@
+"""TIK's vector calls, both dialects, from one table over the declared vector instructions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.dtypes import ElementType
+from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.language import Language
+from cubecore.frontends.tik.tensor import Tensor
+from cubecore.frontends.tik.values import Value, converted, integer
+from cubecore.isa.expr import Expr
+from cubecore.isa.spec import Instruction, instruction_named
+
+_WORD = 64
+_REPEAT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One TIK call: the instruction, its sources, whether a scalar follows, block strides or not.
+
+    `late` are element types that Ascend310 has not got (spec/tik.md 6).
+    """
+
+    instruction: str
+    sources: tuple[str, ...]
+    scalar: str = ""
+    blocks: bool = False
+    absent_on_310: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters' names in TIK's order."""
+        scalar = ("scalar",) if self.scalar else ()
+        operands = ("dst", *self.sources)
+        blocks = tuple(f"{o}_blk_stride" for o in operands) if self.blocks else ()
+        repeats = tuple(f"{o}_rep_stride" for o in operands)
+        return ("mask", *operands, *scalar, "repeat_times", *blocks, *repeats)
+
+
+_TWO, _ONE = ("src0", "src1"), ("src",)
+_FLOAT = ("float32",)
+_TABLE: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vadd", "vsub", "vmul", "vmax", "vmin")),
+    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vdiv", "vand", "vor")),
+    *((n, "", _TWO, "", ()) for n in ("vmla", "vmadd", "vmaddrelu")),
+    *((n, f"vec_{n[1:]}", _ONE, "", _FLOAT) for n in ("vexp", "vln")),
+    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vabs", "vrec", "vrsqrt", "vsqrt")),
+    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vrelu", "vnot", "vcopy")),
+    *((n, f"vec_{n[1:]}", _ONE, "value", ()) for n in ("vadds", "vmuls", "vaxpy")),
+    *((n, "", _ONE, "value", ()) for n in ("vmaxs", "vmins")),
+    *((n, "", _ONE, "distance", ()) for n in ("vshl", "vshr")),
+)
+CALLS: dict[str, Call] = {
+    name: Call(low, sources, scalar, name == low, absent)
+    for low, high, sources, scalar, absent in _TABLE
+    for name in (low, high)
+    if name
+}
+CALLS["vector_dup"] = Call("vector_dup", (), "value", blocks=True)
+CALLS["vec_dup"] = Call("vector_dup", (), "value")
+"""Every call of the plain template (spec/tik.md 3)."""
+_MIXED = ("vaxpy", "vmla")
+
+
+def mask_words(mask: Any, width: int, call: str) -> tuple[Expr, Expr]:
+    """Return a mask's high and low word: n lanes from the first, or [high, low] as given.
+
+    Raises:
+        RequestError: an immediate outside of 1 to `width`, or bits beyond the type's lanes.
+    """
+    subject = f"{call}.mask"
+    if isinstance(mask, (list, tuple)):
+        if len(mask) != 2:
+            raise refuse(subject, "be a count or a list of two words", f"{len(mask)} words")
+        high, low = (integer(word, subject) for word in mask)
+        if width <= _WORD and high.constant:
+            raise refuse(subject, f"have no bits above {width} lanes", high.constant)
+        return high, low
+    count = integer(mask, subject)
+    if count.constant is not None:
+        if not 1 <= count.constant <= width:
+            raise refuse(subject, f"be in [1, {width}]", count.constant)
+        bits = (1 << count.constant) - 1
+        return Expr(bits >> _WORD), Expr(bits & (1 << _WORD) - 1)
+    one = Expr(1)
+    low = one.applied("shl", count.minimum(_WORD)) - 1
+    high = one.applied("shl", (count - _WORD).maximum(0)) - 1
+    return high, low
+
+
+class Vector(Language):
+    """The calls of the plain template: mask, operands, scalar, repeats, strides."""
+
+    def vectors(
+        self, call: str, kind: type[Instruction], mask: Any, width: int, repeat: Any
+    ) -> Expr:
+        """Set the mask of a call and return its repeats.
+
+        Raises:
+            RequestError: an immediate repeat of 0 or above 255.
+        """
+        times = integer(repeat, f"{call}.repeat_times")
+        if times.constant is not None and not 1 <= times.constant <= 255:
+            raise refuse(f"{call}.repeat_times", "be in [1, 255] as an immediate", times.constant)
+        self.trace.mask(*mask_words(mask, width, call))
+        return times
+
+    def plain(self, name: str, given: dict[str, Any]) -> None:
+        """Issue a call of the table."""
+        call = CALLS[name]
+        kind = instruction_named(call.instruction)
+        operands: list[Tensor] = [given["dst"], *(given[source] for source in call.sources)]
+        for operand, tensor in zip(("dst", *call.sources), operands, strict=True):
+            if not isinstance(tensor, Tensor):
+                raise refuse(f"{name}.{operand}", "be a tensor", type(tensor).__name__)
+        dst = operands[0]
+        if self.trace.chip.arch == "m100" and dst.dtype in call.absent_on_310:
+            raise refuse(f"{name}.dst", f"not be {dst.dtype} on {self.trace.chip.name}", dst.dtype)
+        parameters = self._types(name, call, operands)
+        widest = max(tensor.record.bits for tensor in operands)
+        width = _REPEAT_BYTES * 8 // widest
+        parameters["repeat"] = self.vectors(name, kind, given["mask"], width, given["repeat_times"])
+        if call.scalar:
+            parameters[call.scalar] = _scalar(name, call, given["scalar"], operands[-1].record)
+        for operand in ("dst", *call.sources):
+            stride = integer(given[f"{operand}_rep_stride"], f"{name}.{operand}_rep_stride")
+            parameters[f"{operand}_repeat_stride"] = stride
+            if call.blocks:
+                stride = integer(given[f"{operand}_blk_stride"], f"{name}.{operand}_blk_stride")
+                parameters[f"{operand}_block_stride"] = stride
+        self.trace.issue(kind, parameters, operands, name)
+
+    def _types(self, name: str, call: Call, operands: Sequence[Tensor]) -> dict[str, Any]:
+        dst, *sources = operands
+        if call.instruction in _MIXED:
+            return {"dst_type": dst.record, "src_type": sources[0].record}
+        for source, tensor in zip(call.sources, sources, strict=True):
+            if tensor.record is not dst.record:
+                raise refuse(f"{name}.{source}", f"have dst's type {dst.dtype}", tensor.dtype)
+        return {"dtype": dst.record}
+
+
+def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
+    if call.scalar == "distance":
+        return integer(value, f"{name}.scalar")
+    is_float = isinstance(value, float) or (isinstance(value, Value) and value.is_float)
+    if is_float and dtype.kind != "float":
+        raise refuse(f"{name}.scalar", f"be an integer for {dtype}", value)
+    return converted(value, dtype)
+
+
+def _method(name: str) -> Callable[..., None]:
+    call = CALLS[name]
+
+    def method(self: Vector, *args: Any, **kwargs: Any) -> None:
+        extra = args[len(call.parameters) :]
+        given = dict(zip(call.parameters, args, strict=False)) | kwargs
+        missing = [p for p in call.parameters if p not in given]
+        if missing:
+            raise refuse(name, f"be given {', '.join(call.parameters)}", f"no {missing[0]}")
+        if any(extra) or given.get("mask_mode", "normal") != "normal":
+            raise refuse(name, "have stride_unit 0 and the normal mask mode", "another")
+        self.plain(name, given)
+
+    method.__name__ = name
+    method.__doc__ = f"{call.instruction} of {', '.join(call.parameters)}."
+    return method
+
+
+for _name in CALLS:
+    setattr(Vector, _name, _method(_name))

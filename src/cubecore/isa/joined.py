@@ -1,0 +1,111 @@
+"""What the earlier AI Cores do between the Cube's accumulators, the scalar unit and UB."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cubecore.chips.model import JOINED_ARCHS, Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import Violation
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Array, Instruction, Mem, Pipe, instruction, param, read, types, write
+from cubecore.layouts import Offsets
+from cubecore.numerics import round_float
+from cubecore.numerics.conversion import value_of
+from cubecore.units import FRACTAL_ROWS
+
+_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
+_CONVERSIONS = {
+    ("float32", "float32"),
+    ("int32", "int32"),
+    ("float32", "float16"),
+    ("int32", "float16"),
+}
+
+
+@instruction(
+    "copy_matrix_cc_to_ubuf",
+    Pipe.V,
+    source="spec/tik.md 4.1, data_move and tensor_mov from L1OUT, as public TIK programs use them",
+    archs=JOINED_ARCHS,
+    uncertain=(
+        "the queue is V's: TIK's matmul excludes Vector instructions (seed 004)",
+        "int32 becomes float16 as value * scale, rounded once in float32 and once in float16",
+        "ReLU comes before the conversion, as in fixpipe",
+    ),
+)
+class CopyMatrixCcToUbuf(Instruction):
+    """Copy runs of fractals of 256 elements from L0C to UB, as they are or converted to half.
+
+    Gaps lie from one run's tail to the next one's head, in fractals of each side's own type.
+    """
+
+    propagates = True
+    dst = write(Mem.UB, "run element", "dst_type")
+    src = read(Mem.L0C, "run element", "src_type")
+    src_type: ElementType = types("type in L0C", "float32", "int32")
+    dst_type: ElementType = types("type in UB", "float32", "int32", "float16")
+    n_burst: int = param(1, 4095, "runs")
+    len_burst: int = param(1, 65535, "length of a run, fractals")
+    src_gap: int = param(0, 65535, "gap between runs in L0C, fractals", default=0)
+    dst_gap: int = param(0, 65535, "gap between runs in UB, fractals", default=0)
+    relu: bool = param(0, 1, "replace negative values by 0", default=False)
+    scale: int = param(0, 2**32 - 1, "bits of the float32 that int32 is multiplied by", default=0)
+
+    def offsets_src(self) -> Offsets:
+        """Shape [n_burst, elements of a run]."""
+        return self._runs(self.src_gap)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        return self._runs(self.dst_gap)
+
+    def _runs(self, gap: int) -> Offsets:
+        starts = np.arange(self.n_burst, dtype=np.intp) * (self.len_burst + gap)
+        elements = np.arange(self.len_burst * _FRACTAL_ELEMENTS, dtype=np.intp)
+        return starts[:, None] * _FRACTAL_ELEMENTS + elements
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversions that there are."""
+        pair = (self.src_type.name, self.dst_type.name)
+        if pair in _CONVERSIONS:
+            return []
+        known = ", ".join(f"{a} to {b}" for a, b in sorted(_CONVERSIONS))
+        return [Violation(f"{self.name}.dst_type", f"be one of {known}", " to ".join(pair))]
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """ReLU, then the conversion."""
+        values = inputs["src"]
+        if self.relu:
+            values = np.maximum(values, np.zeros((), values.dtype))
+        if self.dst_type is self.src_type:
+            return {"dst": values}
+        if self.src_type.kind == "int":
+            factor = np.array(self.scale, np.uint32).view(np.float32)
+            values = values.astype(np.float32) * factor
+        return {"dst": round_float(values, self.dst_type, finite=not registers.float_ieee)}
+
+
+_SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
+
+
+@instruction(
+    "store_scalar",
+    Pipe.S,
+    source="spec/tik.md 2.3, set_as of a tensor's element",
+    uncertain=("the scalar unit has written before the next instruction is issued",),
+)
+class StoreScalar(Instruction):
+    """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
+
+    dst = write(Mem.UB, "element", align_bytes=1)
+    dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
+    value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [1]."""
+        return np.zeros(1, np.intp)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Take the low bits."""
+        return {"dst": value_of(self.value, self.dtype).reshape(1)}

@@ -1,0 +1,115 @@
+"""The catalogue's rows of the earlier AI Cores: their own instructions, and who else is theirs."""
+
+from typing import Any
+
+from cubecore.dtypes import element_type
+from cubecore.isa.spec import Mem
+
+WORD = element_type("float32")
+BIT = (0, 1)
+HOME = {"copy_matrix_cc_to_ubuf": "Ascend910A"}
+"""The chip that an instruction is tried on where 2201 has not got it."""
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "copy_matrix_cc_to_ubuf": {"src_type": WORD, "dst_type": WORD, "n_burst": 1, "len_burst": 1},
+    "store_scalar": {"dtype": WORD, "value": 0x3F800000},
+}
+OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
+    "copy_matrix_cc_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L0C, 64)},
+    "store_scalar": {"dst": (Mem.UB, 1)},
+}
+RANGES: dict[str, dict[str, tuple[int, int]]] = {
+    "copy_matrix_cc_to_ubuf": {"n_burst": (1, 4095), "len_burst": (1, 65535), "relu": BIT}
+    | {"src_gap": (0, 65535), "dst_gap": (0, 65535), "scale": (0, 2**32 - 1)},
+    "store_scalar": {"value": (-(2**63), 2**64 - 1)},
+}
+TYPES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_ubuf", "dst_type"): ("float32", "int32", "float16"),
+    ("store_scalar", "dtype"): (
+        *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
+        *("int64", "uint64"),
+    ),
+}
+ORACLES = {
+    "copy_matrix_cc_to_ubuf": "isa/test_joined.py::test_fractals_to_the_unified_buffer",
+    "store_scalar": "isa/test_joined.py::test_a_scalar_in_memory",
+}
+
+_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_310 = [
+    "copy_gm_to_cbuf",
+    "copy_gm_to_ubuf",
+    "copy_ubuf_to_gm",
+    "copy_ubuf_to_ubuf",
+    "load_cbuf_to_ca",
+    "load_cbuf_to_cb",
+    "mad",
+    "set_flag",
+    "wait_flag",
+    "pipe_barrier",
+    "set_vector_mask",
+    "set_mask_norm",
+    "store_scalar",
+    "vadd",
+    "vsub",
+    "vmul",
+    "vmax",
+    "vmin",
+    "vand",
+    "vor",
+    "vmla",
+    "vmadd",
+    "vmaddrelu",
+    "vabs",
+    "vexp",
+    "vln",
+    "vrec",
+    "vrsqrt",
+    "vsqrt",
+    "vrelu",
+    "vnot",
+    "vcopy",
+    "vector_dup",
+    "vadds",
+    "vmuls",
+    "vmaxs",
+    "vmins",
+    "vaxpy",
+    "vshl",
+    "vshr",
+    "vsel",
+    "set_cmpmask",
+    "get_cmpmask",
+    "set_deqscale",
+    "vconv_deq",
+    "vcadd",
+    "vcmax",
+    "vcmin",
+    "vcgadd",
+    "vcgmax",
+    "vcgmin",
+    "vcpadd",
+    "vtranspose",
+    "set_va_reg_sb",
+    "scatter_vnchwconv_b16",
+    "scatter_vnchwconv_b32",
+    "scatter_vnchwconv_b8",
+    "vconv_f162f32",
+    "vconv_f322f16",
+    "vconv_f162s32",
+    "vconv_f162s8",
+    "vconv_f162u8",
+    "vconv_s82f16",
+    "vconv_u82f16",
+]
+_310 += [f"{kind}_{r}" for kind in ("vcmp", "vcmpv") for r in _RELATIONS]
+_910 = ["vdiv", "vconv_f322s32", "vconv_s322f32", "set_atomic"]
+_310P = ["set_mask_count", "vsel_tensor", "vsel_scalar", "vreduce", "get_rsvd_cnt", "vgather"]
+_310P += ["vconv_f162s16", "vconv_s162f16", *(f"vcmpvs_{r}" for r in _RELATIONS)]
+EARLIER: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_310, ("m100", "1001", "2002")),
+    **dict.fromkeys(_910, ("1001", "2002")),
+    **dict.fromkeys(_310P, ("2002",)),
+}
+"""Architectures before 2201 (spec/tik.md, sections 4 and 6): from 310, from 910, from 310P on."""

@@ -1,0 +1,87 @@
+"""What the earlier AI Cores do between L0C, the scalar unit and UB, against plain loops."""
+
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.joined import CopyMatrixCcToUbuf, StoreScalar
+from cubecore.isa.spec import Mem
+from isa.bench import Bench
+
+OLD = chip("Ascend910A")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "relu"),
+    [
+        ("float32", "float32", False),
+        ("float32", "float16", False),
+        ("float32", "float16", True),
+        ("int32", "int32", True),
+        ("int32", "float16", False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("n_burst", "len_burst", "src_gap", "dst_gap"), [(1, 2, 0, 0), (3, 1, 2, 1)]
+)
+def test_fractals_to_the_unified_buffer(source, target, relu, n_burst, len_burst, src_gap, dst_gap):
+    bench = Bench(on=OLD)
+    rng = np.random.default_rng(3)
+    held = rng.integers(-3000, 3000, 256 * 16).astype(source)
+    bench.poke(Mem.L0C, 0, held.tobytes())
+    template = CopyMatrixCcToUbuf(
+        src_type=element_type(source),
+        dst_type=element_type(target),
+        n_burst=n_burst,
+        len_burst=len_burst,
+        src_gap=src_gap,
+        dst_gap=dst_gap,
+        relu=relu,
+        scale=int(np.float32(0.5).view(np.uint32)),
+    )
+    bench.do(template, 0, 0)
+    assert bench.messages == []
+    raw = bench.buffer(Mem.UB).data.view(target)
+    valid = bench.buffer(Mem.UB).valid.view(f"V{np.dtype(target).itemsize}")
+    written = 0
+    for run in range(n_burst):
+        for element in range(len_burst * 256):
+            value = held[run * (len_burst + src_gap) * 256 + element]
+            if relu and value < 0:
+                value = 0
+            if (source, target) == ("int32", "float16"):
+                value = value * 0.5
+            place = run * (len_burst + dst_gap) * 256 + element
+            assert raw[place] == np.dtype(target).type(value)
+            written += 1
+    assert bench.buffer(Mem.UB).valid.sum() == written * valid.itemsize
+
+
+def test_a_conversion_that_there_is_not():
+    bench = Bench(on=OLD)
+    kinds = {"src_type": element_type("float32"), "dst_type": element_type("int32")}
+    bench.do(CopyMatrixCcToUbuf(n_burst=1, len_burst=1, **kinds), 0, 0)
+    assert bench.messages == [
+        "parameter: copy_matrix_cc_to_ubuf.dst_type must be one of float32 to float16, float32 to "
+        "float32, int32 to float16, int32 to int32, got float32 to int32"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "raw"),
+    [
+        ("int8", -1, b"\xff"),
+        ("uint16", 0x1234, b"\x34\x12"),
+        ("int32", 2**32 + 5, b"\x05\0\0\0"),
+        ("float16", 0x3C00, b"\x00\x3c"),
+        ("int64", -2, b"\xfe" + b"\xff" * 7),
+    ],
+)
+def test_a_scalar_in_memory(dtype, value, raw):
+    bench = Bench(on=OLD)
+    bench.do(StoreScalar(dtype=element_type(dtype), value=value), 40)
+    assert bench.messages == []
+    buffer = bench.buffer(Mem.UB)
+    assert bytes(buffer.data[40 : 40 + len(raw)]) == raw
+    assert buffer.valid.sum() == buffer.valid[40 : 40 + len(raw)].sum() == len(raw)
