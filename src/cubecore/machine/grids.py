@@ -75,7 +75,7 @@ class Grid:
         )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def grids(template: Mad) -> tuple[Grid, Grid]:
     """Return where `mad` reads A, and B."""
     a, b = template.offsets("a"), template.offsets("b").T

@@ -69,7 +69,7 @@ class _Move:
     fractals: Offsets
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _fill(template: Fill) -> tuple[Offsets, Codes]:
     """Return the blocks of L1 that a transfer fills, and what to add to its source's code."""
     source, target = template.offsets("src"), template.offsets("dst")
@@ -83,7 +83,7 @@ def _fill(template: Fill) -> tuple[Offsets, Codes]:
     return blocks, (source[..., ::c0] * size << TAKEN_BITS) + taken
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _straight(template: FractalLoad) -> _Move:
     within, fractals = np.arange(_BLOCKS, dtype=np.intp), template.offsets("dst")
     return _Move(
@@ -94,7 +94,7 @@ def _straight(template: FractalLoad) -> _Move:
     )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _turned(template: SquareLoad) -> _Move:
     """Return a transposing load by units; the declared offsets already are transposed."""
     unit = unit_elements(template.dtype)
