@@ -13,11 +13,12 @@ from cubecore.machine import fast
 from cubecore.machine.core import Core
 from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.perform import commit, computed
 from cubecore.machine.products import IrregularError
 from cubecore.machine.races import Sanitizer
 from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.shadows import Shadows
-from cubecore.machine.stores import Store, commit, computed
+from cubecore.machine.stores import Store
 from cubecore.machine.topology import CoreId
 from cubecore.machine.treewatch import TreeWatch
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
-from cubecore.isa.check import memory_bytes, template_violations
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.launch import CoreGroup
@@ -24,13 +23,11 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.overlap import span_bytes
-from cubecore.isa.program import Issue, LoadScalar
-from cubecore.isa.registers import Registers
+from cubecore.isa.program import Issue
 from cubecore.isa.scales import CopyCbufToFbuf
-from cubecore.isa.spec import Instruction, Mem
-from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.spec import Instruction
 from cubecore.machine.accumulators import Accumulators
+from cubecore.machine.leaves import Act, Leaves, nothing, span_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.origins import Origins
 from cubecore.machine.products import Block, IrregularError, Tile
@@ -38,17 +35,15 @@ from cubecore.machine.shadows import elements, require_matrix
 from cubecore.machine.stores import Store, Target, joined, require_order_does_not_matter
 from cubecore.units import FRACTAL_ROWS
 
-Act = Callable[..., None]
 
-
-class Prover:
+class Prover(Leaves):
     """A sink for `Program.run`: follows where bytes come from, and collects the stores."""
 
     def __init__(self, chip: Chip, gm: GlobalMemory, group: CoreGroup) -> None:
-        self._chip, self._gm, self.group = chip, gm, group
+        super().__init__(chip)
+        self._gm, self.group = gm, group
         self._origins = Origins(chip, gm)
         self._accumulators = Accumulators()
-        self._registers = Registers()
         self._bias: dict[int, tuple[Block, CopyCbufToBt]] = {}
         self._scales: dict[int, Block] = {}
         self._magnitudes: dict[int, int] = {}
@@ -65,93 +60,13 @@ class Prover:
             CopyMatrixCcToGm: self._store,
         }
         self.stores: list[Store] = []
-        self.issued = 0
 
-    # --- the sink protocol
-
-    def handler(self, issue: Issue) -> Act:
-        """Return the function that follows one leaf; it is made anew when registers change."""
-        if issue.late:
-            return self._late(issue)
-        made_for: Registers | None = None
-        act: Act
-
-        def follow(*addresses: int) -> None:
-            nonlocal made_for, act
-            self.issued += 1
-            if made_for is not self._registers:
-                made_for, act = self._registers, self._act(issue)
-            act(*addresses)
-
-        return follow
-
-    def load_scalar(self, load: LoadScalar, address: int) -> int:
-        """Give up: cores may read different values."""
-        raise IrregularError(f"{load.target.name} is read from {load.mem.label} {address}")
-
-    def _late(self, issue: Issue) -> Act:
-        """Return what follows a leaf whose parameters are known late, but for moves and sums."""
-        if issue.template.declared:
-            raise IrregularError(f"{issue.template.name} with parameters known late")
-        acts: dict[tuple[int, ...], Act] = {}
-        made_for: Registers | None = None
-
-        def follow(*values: int) -> None:
-            nonlocal made_for
-            self.issued += 1
-            if made_for is not self._registers:
-                made_for = self._registers
-                acts.clear()
-            act = acts.get(values)
-            if act is None:
-                act = acts[values] = self._act(Issue(issue.bound(values), (), issue.location))
-            act()
-
-        return follow
-
-    def _act(self, issue: Issue) -> Act:
-        """Return what a leaf does while the registers are as they are now."""
-        template = issue.template.resolved(self._registers)
-        if template_violations(template, self._chip) or template.unmet(self._registers):
-            raise IrregularError(f"{template.name} is not legal")
-        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
-            raise IrregularError("cores that wait for each other")
-        if not template.declared:
-            return self._setter(template)
+    def move(self, template: Instruction, issue: Issue) -> Act:
+        """Return what an instruction does with its operands."""
         maker = self._makers.get(type(template))
         if maker is None:
             raise IrregularError(template.name)
-        return self._placed(template, maker(template, issue))
-
-    def _setter(self, template: Instruction) -> Act:
-        after = template.apply(self._registers)
-        if after == self._registers:
-            return _nothing
-
-        def set_registers() -> None:
-            self._registers = after
-
-        return set_registers
-
-    def _placed(self, template: Instruction, act: Act) -> Act:
-        """Check alignment and bounds of local operands before `act`."""
-        limits = []
-        for place, operand in enumerate(template.operands()):
-            if operand.mem is Mem.GM:
-                continue
-            start, end = _span(template, operand.name)
-            usable = memory_bytes(self._chip, operand.mem)[1]
-            limits.append((place, operand.alignment, -start, usable - end))
-
-        def run(*addresses: int) -> None:
-            places = template.places(addresses)
-            for place, alignment, least, most in limits:
-                address = places[place]
-                if address % alignment or not least <= address <= most:
-                    raise IrregularError(f"{template.name} leaves its memory")
-            act(*addresses)
-
-        return run
+        return maker(template, issue)
 
     # --- global memory
 
@@ -166,9 +81,9 @@ class Prover:
         return tensor
 
     def _fill(self, template: CopyGmToCbuf | CopyGmToCbufMultiNd2Nz, issue: Issue) -> Act:
-        distances, span = self.group.distances(issue), _span(template, "src")
+        distances, span = self.group.distances(issue), span_of(template, "src")
         if span == (0, 0):
-            return _nothing
+            return nothing
         bring = self._origins.fill(template, distances)
 
         def fill(dst: int, src: int) -> None:
@@ -219,7 +134,7 @@ class Prover:
 
     def _multiply(self, template: Mad, issue: Issue) -> Act:
         if template.empty:
-            return _nothing
+            return nothing
         if template.starts_from_tile:
             raise IrregularError("a start from another tile")
         operands = self._origins.operands(template)
@@ -247,7 +162,8 @@ class Prover:
         row = self._bias.get(bias)
         if row is None or row[0].k < template.n or row[1].dst_type is not template.c_type:
             raise IrregularError("a bias that was never loaded, or of another type")
-        return Tile(template.m, template.n, template.c_type, row[0], largest=self._largest(row[0]))
+        start = replace(row[0], k=template.n)
+        return Tile(template.m, template.n, template.c_type, start, largest=self._largest(start))
 
     def _largest(self, row: Block) -> int:
         """Return the largest magnitude in the tensor that an integer bias is from; 0 for floats."""
@@ -265,13 +181,13 @@ class Prover:
         if template.nd_num != 1:
             raise IrregularError("a store of several matrices")
         t, kind = template, template.dst_type
-        distances, span = self.group.distances(issue), _span(template, "dst")
+        distances, span = self.group.distances(issue), span_of(template, "dst")
         target = Target(kind, t.dst_stride)
         if not t.nz2nd_en:
             wide = t.fractal_columns
             target = Target(kind, wide, wide, t.dst_stride * kind.c0)
         plain = _shapeless(template)
-        registers = self._registers
+        registers = self.registers
 
         def store(dst: int, src: int) -> None:
             place = self._accumulators.at(src)
@@ -304,16 +220,6 @@ class Prover:
         if row is None or row.k < template.n_size:
             raise IrregularError("scales that were never loaded")
         return replace(row, k=template.n_size)
-
-
-def _nothing(*addresses: int) -> None:
-    """Do nothing: the instruction changes no value."""
-
-
-def _span(template: Instruction, name: str) -> tuple[int, int]:
-    """Return the bytes that an operand reaches over, from its address; (0, 0) for none."""
-    (operand,) = (o for o in template.operands() if o.name == name)
-    return span_bytes(template, operand, 0) or (0, 0)
 
 
 def _shapeless(template: CopyMatrixCcToGm) -> CopyMatrixCcToGm:

@@ -1,4 +1,4 @@
-"""What the fast engine computes: stores of tiles of C to global tensors."""
+"""Where proven tiles go: stores to global tensors, larger ones that they make, and which meet."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,23 +14,14 @@ from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.registers import Registers
 from cubecore.machine.memory import GlobalTensor
 from cubecore.machine.products import (
-    EXACT_FLOAT32_BITS,
     Block,
     IrregularError,
     Leftover,
     Tile,
-    fits_int32,
-    product_bound,
 )
-from cubecore.machine.shadows import Shadows, row_values
-from cubecore.numerics import saturate
-from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS
 
 Array = NDArray[Any]
-Known = NDArray[np.bool_] | None
-"""Which elements were written in L0C; None: all."""
-
 _LARGEST_STORE = 1 << 19
 """Elements of C that one store may grow to: enough for BLAS, little enough to share out."""
 
@@ -110,7 +101,7 @@ class Store:
     def is_whole(self) -> bool:
         """Whether it takes all of one product and nothing else."""
         tile = self.tile
-        if len(tile.terms) != 1 or tile.bias is not None:
+        if len(tile.terms) != 1:
             return False
         return (self.m, self.n) == (tile.m, tile.n) and tile.terms[0][0].r == tile.m
 
@@ -158,121 +149,34 @@ def joined(first: Store, second: Store) -> Store | None:
     if not alike:
         return None
     (a, b), (next_a, next_b) = first.tile.terms[0], second.tile.terms[0]
-    m, n, scales, gap = first.m, first.n, first.scales, second.offset - first.offset
-    pair: tuple[Block | None, Block | None] = (None, None)
-    if b == next_b and scales == second.scales and gap == first.target.below(m, n):
-        m, pair = m + second.m, (a.joined(next_a, "r"), b)
+    m, n, gap = first.m, first.n, second.offset - first.offset
+    rows = (first.tile.bias, second.tile.bias), (first.scales, second.scales)
+    left: Block | None
+    right: Block | None
+    if b == next_b and gap == first.target.below(m, n):
+        m, left, right = m + second.m, a.joined(next_a, "r"), b
+        found = [(row, row == next_row) for row, next_row in rows]
     elif a == next_a and gap == first.target.beside(n):
-        n, pair = n + second.n, (a, b.joined(next_b, "r"))
-        if scales is not None and second.scales is not None:
-            scales = scales.joined(second.scales, "k")
-    a_part, b_part = pair
-    if a_part is None or b_part is None or m * n > _LARGEST_STORE:
+        n, left, right = n + second.n, a, b.joined(next_b, "r")
+        found = [_row_beside(row, next_row) for row, next_row in rows]
+    else:
         return None
-    if (scales is None) != (first.scales is None):
+    (bias, same_bias), (scales, same_scales) = found
+    if left is None or right is None or not (same_bias and same_scales):
         return None
-    tile = Tile(m, n, first.tile.kind, None, ((a_part, b_part),), first.tile.largest)
+    if m * n > _LARGEST_STORE:
+        return None
+    largest = max(first.tile.largest, second.tile.largest)
+    tile = Tile(m, n, first.tile.kind, bias, ((left, right),), largest)
     return replace(first, tile=tile, m=m, n=n, scales=scales)
 
 
-def computed(store: Store, core: int, shadows: Shadows) -> tuple[Array, Known]:
-    """Return what one core stores, [m, n] in the target's type."""
-    total, known = _sum(store.tile, core, shadows)[: store.m, : store.n], None
-    if total.shape != (store.m, store.n):
-        whole = np.zeros((store.m, store.n), total.dtype)
-        known = np.zeros(whole.shape, bool)
-        whole[:, : total.shape[1]], known[:, : total.shape[1]] = total, True
-        for leftover in store.leftovers:
-            _add_leftover(whole, leftover, core, shadows)
-            known[leftover.rows, leftover.columns] = True
-        total = whole
-    inputs = {"src": total}
-    if store.scales is not None:
-        inputs["scales"] = row_values(store.scales, core)[: store.n]
-    return store.template.compute(inputs, store.registers)["dst"], known
-
-
-def commit(store: Store, core: int, values: Array, known: Known) -> None:
-    """Write what one core stores, and which elements are initialised by that."""
-    buffer, kind = store.tensor.buffer, store.target.kind
-    size = kind.size_bytes
-    for columns, place in store.places(buffer.data.view(kind.numpy), core):
-        found = _by_panel(values[:, columns], place.shape)
-        place[...] = atomic(store.atomic, place, found) if store.atomic else found
-    if store.atomic:
-        return  # all of it was initialised, and is
-    whole = np.ones(size, np.uint8).view(f"u{size}")[0]
-    for columns, place in store.places(buffer.valid.view(f"u{size}"), core):
-        place[...] = whole if known is None else _by_panel(known[:, columns], place.shape) * whole
-
-
-def _by_panel(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return [m, columns] as [columns of fractals, m, columns in one]."""
-    groups, m, wide = shape
-    return values.reshape(m, groups, wide).transpose(1, 0, 2)
-
-
-def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows) -> None:
-    """Fill in the lanes of an older tile: 16 columns of it at a time are computed again."""
-    groups = leftover.tile_columns // FRACTAL_ROWS
-    for group in np.unique(groups):
-        first = int(group) * FRACTAL_ROWS
-        values = _sum(leftover.tile.columns(first), core, shadows)
-        here = groups == group
-        lanes = values[leftover.tile_rows[here], leftover.tile_columns[here] - first]
-        total[leftover.rows[here], leftover.columns[here]] = lanes
-
-
-def _sum(tile: Tile, core: int, shadows: Shadows) -> Array:
-    """Return start + sum of products, [m, n]."""
-    bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
-    integer = tile.kind.kind == "int"
-    return (_integer_sum if integer else _float_sum)(tile, bias, core, shadows)
-
-
-def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
-    """Return the sum in float32; BLAS chooses the order within each product."""
-    total: Array | None = None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for a, b in tile.terms:
-            product = _rows(a, tile.m, core, shadows) @ shadows.values(b, core).T
-            total = product if total is None else np.add(total, product, out=total)
-        assert total is not None
-        if bias is not None:
-            total += bias.astype(np.float32)
-    return total
-
-
-def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
-    """Return the sum as int32, clamped after each product that may leave its range.
-
-    Parts of K are exact in float32.
-    """
-    total = np.zeros((tile.m, tile.n), np.int32)
-    if bias is not None:
-        total += bias
-    largest = tile.largest - sum(product_bound(a, b) for a, b in tile.terms)
-    for a, b in tile.terms:
-        largest += product_bound(a, b)
-        left, right = _rows(a, tile.m, core, shadows), shadows.values(b, core)
-        exact = 1 << (EXACT_FLOAT32_BITS - (a.kind.bits - 1) - (b.kind.bits - 1))
-        parts = (slice(k, k + exact) for k in range(0, a.k, exact))
-        pieces = (left[:, part] @ right[:, part].T for part in parts)
-        if fits_int32(largest):
-            for piece in pieces:
-                total += piece.astype(np.int32)
-        else:
-            wide = total.astype(np.int64)
-            for piece in pieces:
-                wide += piece.astype(np.int64)
-            total = saturate(wide, tile.kind)
-    return total
-
-
-def _rows(a: Block, m: int, core: int, shadows: Shadows) -> Array:
-    """Return the block's [r, k] with rows of zeros up to m."""
-    values = shadows.values(a, core)
-    return values if a.r == m else np.pad(values, ((0, m - a.r), (0, 0)))
+def _row_beside(first: Block | None, second: Block | None) -> tuple[Block | None, bool]:
+    """Return the row for both tiles' columns, if any; and whether there is one as they need it."""
+    if first is None or second is None:
+        return None, first is second
+    row = first.joined(second, "k")
+    return row, row is not None
 
 
 def require_order_does_not_matter(stores: Sequence[Store]) -> None:
