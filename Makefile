@@ -38,6 +38,7 @@ format: $(STAMP)
 bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/spine.py
 	$(BIN)/python benchmarks/functional.py
+	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/timing.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/

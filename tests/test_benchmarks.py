@@ -79,3 +79,25 @@ def test_the_published_measurements_are_a_table():
     assert len(rows) == 9
     for row in rows:
         assert row in documented, "docs/timing.md is stale: benchmarks/measured.py makes its table"
+
+
+def test_the_planners_figures_stand_beside_their_targets():
+    done = subprocess.run(
+        [sys.executable, SPINE.with_name("plan.py"), "12", "3"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["seed"] == 3
+    lower = {"plan_median_s", "plan_p99_s", "sweep_10000_s"}
+    assert set(answer["figures"]) == lower | {"candidates_per_s"}
+    for name, figure in answer["figures"].items():
+        value, target = figure["value"], figure["target"]
+        assert value > 0
+        assert figure["met"] == (value <= target if name in lower else value >= target)
+    assert answer["figures"]["sweep_10000_s"]["queries"] == 12
+    assert set(answer["ratios"]) == {"plan_over_check", "repair_over_plan"}
+    assert all(ratio > 0 for ratio in answer["ratios"].values())

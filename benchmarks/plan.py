@@ -1,0 +1,163 @@
+"""How fast the planner is: one problem, candidates judged, a sweep on all cores, a repair.
+
+usage: plan.py [PROBLEMS] [SEED]
+
+Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
+this machine, now. Ratios are of measurements made in one process, interleaved, so that they mean
+the same on a slower machine. Nothing here is a test.
+"""
+
+import json
+import os
+import platform
+import random
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import cubecore
+from cubecore.tiling.candidates import Columns
+from cubecore.tiling.cost import cost
+from cubecore.tiling.rules import legal_mask
+from cubecore.tiling.solver import planned_chip
+from cubecore.tiling.struct import FIELDS
+from cubecore.workflows.pool import available_cores
+
+SWEEP_TARGET = 10_000
+"""Queries that a sweep is to answer in a minute on two cores."""
+ROWS = 1 << 17
+"""Candidates that are judged in one call."""
+CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910_9392", "Ascend310P3")
+
+
+def problems(count: int, seed: int) -> list[dict[str, Any]]:
+    """Return random products: short and long axes, powers of two, ragged; types, transpositions."""
+    rng = random.Random(seed)  # noqa: S311 - shapes, not secrets
+
+    def extent() -> int:
+        """Return one axis."""
+        kinds = (
+            rng.randint(1, 300),
+            2 ** rng.randint(4, 14),
+            rng.randint(1, 9000),
+            128 * rng.randint(1, 100),
+        )
+        return rng.choice(kinds)
+
+    return [
+        {
+            **{axis: extent() for axis in "mnk"},
+            "a": rng.choice(("float16", "float16", "int8")),
+            "chip": rng.choice(CHIPS),
+            "trans_a": rng.random() < 0.3,
+            "trans_b": rng.random() < 0.5,
+        }
+        for _ in range(count)
+    ]
+
+
+def seconds(job: Callable[[], Any]) -> float:
+    """Return how long a job takes."""
+    begin = perf_counter()
+    job()
+    return perf_counter() - begin
+
+
+def against(value: float, target: float, *, least: bool = False, **more: Any) -> dict[str, Any]:
+    """Return a figure beside its target, which it must not pass, or must reach if `least`."""
+    met = value >= target if least else value <= target
+    return {"value": value, "target": target, "met": met, **more}
+
+
+def one_by_one(asked: list[dict[str, Any]]) -> dict[str, Any]:
+    """Plan each problem in this process, which has planned before."""
+    for problem in asked[:5]:
+        cubecore.plan(problem)
+    taken = sorted(seconds(lambda p=problem: cubecore.plan(p)) for problem in asked)
+    rank = min(len(taken) - 1, round(0.99 * len(taken)))
+    return {
+        "plan_median_s": against(statistics.median(taken), 0.005, problems=len(asked)),
+        "plan_p99_s": against(taken[rank], 0.05, slowest_s=taken[-1]),
+    }
+
+
+def judged() -> dict[str, Any]:
+    """Judge many candidates: every rule, and the cost of all of them."""
+    plan = cubecore.plan(m=8192, n=8192, k=8192)
+    rng = np.random.default_rng(0)
+    varied = {
+        name: getattr(plan.tiling, name) * rng.integers(1, 3, ROWS)
+        for name in ("baseM", "baseN", "baseK", "stepKa", "stepKb", "depthA1", "depthB1")
+    }
+    columns = Columns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
+    chip = planned_chip(plan.request.chip)
+    taken = [
+        seconds(
+            lambda: (
+                legal_mask(columns, plan.problem, chip),
+                cost(columns, plan.problem, chip),
+            )
+        )
+        for _ in range(5)
+    ]
+    rate = ROWS / statistics.median(taken)
+    return {"candidates_per_s": against(rate, 1_000_000, least=True, rows=ROWS)}
+
+
+def sweep(asked: list[dict[str, Any]]) -> dict[str, Any]:
+    """Plan all of them on all cores, start of the processes included."""
+    cores = available_cores()
+    wall = seconds(lambda: list(cubecore.plan_many(asked, processes=cores)))
+    rate = len(asked) / wall
+    return {
+        "sweep_10000_s": against(
+            SWEEP_TARGET / rate, 60.0, cores=cores, queries=len(asked), wall_s=wall
+        )
+    }
+
+
+def ratios(asked: list[dict[str, Any]]) -> dict[str, float]:
+    """Ratios of interleaved measurements in this process."""
+    plans = [cubecore.plan(problem) for problem in asked[:20]]
+    jobs: Mapping[str, Callable[[Any], Any]] = {
+        "plan": lambda plan: cubecore.plan(plan.problem),
+        "check": lambda plan: cubecore.check(plan.tiling, plan.problem),
+        "repair": lambda plan: cubecore.check(
+            replace(plan.tiling, baseK=2 * plan.tiling.baseK, dbL0C=2), plan.problem, repair=True
+        ),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in jobs}
+    for plan in plans:
+        for name, job in jobs.items():
+            taken[name].append(seconds(lambda job=job, plan=plan: job(plan)))
+    middle = {name: statistics.median(values) for name, values in taken.items()}
+    return {
+        "plan_over_check": middle["plan"] / middle["check"],
+        "repair_over_plan": middle["repair"] / middle["plan"],
+    }
+
+
+def main(count: int, seed: int) -> dict[str, Any]:
+    """Return every figure."""
+    asked = problems(count, seed)
+    return {
+        "machine": {
+            "cpus": os.cpu_count(),
+            "load": os.getloadavg()[0],
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        },
+        "seed": seed,
+        "figures": {**one_by_one(asked), **judged(), **sweep(asked)},
+        "ratios": ratios(asked),
+    }
+
+
+if __name__ == "__main__":
+    given = [int(argument) for argument in sys.argv[1:]]
+    print(json.dumps(main(*[*given, *(1000, 0)[len(given) :]]), indent=2))
