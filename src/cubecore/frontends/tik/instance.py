@@ -4,18 +4,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cubecore.frontends.tik.conversions import Conversions
 from cubecore.frontends.tik.cube import Cube
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.kernel import Kernel, Result, sub_core
+from cubecore.frontends.tik.lanes import Lanes
 from cubecore.frontends.tik.moves import Moves
+from cubecore.frontends.tik.scalars import Scalars
+from cubecore.frontends.tik.shapes import Shapes
 from cubecore.frontends.tik.tensor import Tensor
-from cubecore.frontends.tik.vector import Vector
 from cubecore.isa.spec import Mem
 
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Vector, Cube):
+class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Cube):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

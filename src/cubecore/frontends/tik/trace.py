@@ -15,9 +15,11 @@ from cubecore.isa.check import template_violations
 from cubecore.isa.expr import Condition, Expr, Var
 from cubecore.isa.overlap import reach
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
-from cubecore.isa.spec import Instruction, Mem, Pipe
+from cubecore.isa.registers import Registers
+from cubecore.isa.spec import Instruction, Mem, Operand, Pipe
 from cubecore.isa.sync import JOINED_PAIRS, PipeBarrier, pairs
 from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.isa.vector.repeated import Repeated
 
 
 class Trace:
@@ -131,7 +133,8 @@ class Trace:
         """Set the vector mask, if it is not what it is known to be."""
         if self._mask == (high, low):
             return
-        self._mask = (high, low)
+        known = high.constant is not None and low.constant is not None
+        self._mask = (high, low) if known else None  # a Scalar may change
         self.issue(SetVectorMask, {"mask_high": high, "mask_low": low}, ())
 
     def issue(
@@ -141,6 +144,7 @@ class Trace:
         operands: Sequence[Tensor],
         call: str = "",
         addresses: Sequence[Expr] | None = None,
+        touches: Sequence[Touch] = (),
     ) -> None:
         """Issue an instruction on tensors in the order of its operands.
 
@@ -154,15 +158,26 @@ class Trace:
                 [located(replace(v, subject=_named(v.subject, kind, call))) for v in broken]
             )
         places = tuple(t.address for t in operands) if addresses is None else tuple(addresses)
-        touches = [
-            _touch(t, o.access.writes) for t, o in zip(operands, template.operands(), strict=False)
-        ]
+        met = list(touches)
+        for tensor, operand in zip(operands, template.operands(), strict=False):
+            met.append(_touch(tensor, operand.access.writes))
         for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
             self.memories.add(operand.mem)
             if not late:
-                _require_inside(template, tensor, operand.name, place, call)
-        self.sync.before(template.pipe.value, touches)
+                _require_aligned(template, tensor, operand, place, call)
+                if (masked := self._masked(template)) is not None:
+                    _require_inside(masked, tensor, operand, place, call)
+        self.sync.before(template.pipe.value, met)
         self.append(Issue(template, places, user_location(), tuple(late.items())))
+
+    def _masked(self, template: Instruction) -> Instruction | None:
+        """Return a template under the mask, None if only the run knows it."""
+        if not isinstance(template, Repeated):
+            return template
+        if self._mask is None:
+            return None
+        high, low = (word.constant or 0 for word in self._mask)
+        return template.resolved(Registers(mask_high=high, mask_low=low))
 
     def join(self) -> None:
         """Join all pipes, whatever is known to be under way."""
@@ -221,22 +236,32 @@ def touch_of(tensor: Tensor, *, writes: bool) -> Touch:
     return _touch(tensor, writes)
 
 
+def _require_aligned(
+    template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
+) -> None:
+    """Refuse an operand that starts where its memory takes none, where the trace knows it."""
+    if (
+        tensor.mem is not Mem.GM
+        and place.constant is not None
+        and place.constant % operand.alignment
+    ):
+        need = f"start at a multiple of {operand.alignment} B in {tensor.mem.label}"
+        got = f"{place.constant - tensor.buffer.start} B into {tensor.name}"
+        raise refuse(f"{call or template.name}.{operand.name}", need, got)
+
+
 def _require_inside(
-    template: Instruction, tensor: Tensor, operand: str, place: Expr, call: str
+    template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
 ) -> None:
     """Refuse an operand that leaves its tensor, where the trace knows its address."""
     if tensor.mem is Mem.GM or place.constant is None:
         return
-    (declared,) = (o for o in template.operands() if o.name == operand)
-    subject = f"{call or template.name}.{operand}"
-    if place.constant % declared.alignment:
-        need = f"start at a multiple of {declared.alignment} B in {tensor.mem.label}"
-        raise refuse(subject, need, f"{place.constant - tensor.buffer.start} B into {tensor.name}")
-    touched = reach(template, operand)
+    touched = reach(template, operand.name)
     if touched is None:
         return
-    low, high = template.element(declared).extent_bytes(*touched)
+    low, high = template.element(operand).extent_bytes(*touched)
     offset = place.constant - tensor.buffer.start
     if offset + low < 0 or offset + high > tensor.buffer.size_bytes:
         need = f"stay inside {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
-        raise refuse(subject, need, f"bytes [{offset + low}, {offset + high})")
+        got = f"bytes [{offset + low}, {offset + high})"
+        raise refuse(f"{call or template.name}.{operand.name}", need, got)

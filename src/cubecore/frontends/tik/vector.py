@@ -1,6 +1,6 @@
 """TIK's vector calls, both dialects, from one table over the declared vector instructions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,7 @@ CALLS: dict[str, Call] = {
 CALLS["vector_dup"] = Call("vector_dup", (), "value", blocks=True)
 CALLS["vec_dup"] = Call("vector_dup", (), "value")
 """Every call of the plain template (spec/tik.md 3)."""
+_COMMUTE = ("vadd", "vmul", "vmax", "vmin")
 _MIXED = ("vaxpy", "vmla")
 
 
@@ -130,6 +131,12 @@ class Vector(Language):
             if call.blocks:
                 stride = integer(given[f"{operand}_blk_stride"], f"{name}.{operand}_blk_stride")
                 parameters[f"{operand}_block_stride"] = stride
+        if _accumulates_in_src0(call, operands, parameters):
+            operands[1], operands[2] = operands[2], operands[1]
+            for part in ("repeat", "block"):
+                one, other = (f"src{i}_{part}_stride" for i in (0, 1))
+                if one in parameters:
+                    parameters[one], parameters[other] = parameters[other], parameters[one]
         self.trace.issue(kind, parameters, operands, name)
 
     def _types(self, name: str, call: Call, operands: Sequence[Tensor]) -> dict[str, Any]:
@@ -140,6 +147,18 @@ class Vector(Language):
             if tensor.record is not dst.record:
                 raise refuse(f"{name}.{source}", f"have dst's type {dst.dtype}", tensor.dtype)
         return {"dtype": dst.record}
+
+
+def _accumulates_in_src0(
+    call: Call, operands: Sequence[Tensor], parameters: Mapping[str, Any]
+) -> bool:
+    """Whether a sum runs through src0; the documents name src1 for it, programs use either."""
+    if call.instruction not in _COMMUTE:
+        return False
+    dst, src0, _ = operands
+    strides = (parameters["dst_repeat_stride"], parameters["src0_repeat_stride"])
+    same = dst.buffer is src0.buffer and dst.start == src0.start
+    return same and all(stride.constant == 0 for stride in strides)
 
 
 def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
