@@ -169,6 +169,14 @@ class FindingLog:
         self._first.setdefault(key, finding)
         self._count[key] = self._count.get(key, 0) + self.weight
 
+    def again(self, kind: str, instruction: str, operand: str, where: Location) -> bool:
+        """Count a finding that is already there; False if it is new, and is to be added."""
+        key = (kind, instruction, operand, where)
+        if key not in self._first:
+            return False
+        self._count[key] += self.weight
+        return True
+
     def __iter__(self) -> Iterator[Finding]:
         for key, finding in self._first.items():
             yield replace(finding, count=self._count[key])

@@ -56,15 +56,18 @@ class Footprint:
         return bool(whole.all())
 
 
-def footprint(template: Instruction, operand: Operand) -> Footprint | None:
-    """Return what an operand of a template touches; None where the mask lets nothing through."""
+def footprints(template: Instruction) -> tuple[Footprint | None, ...]:
+    """Return what each operand of a template touches; None where the mask lets nothing through."""
     # what values steer is never met twice: it would only fill the cache
-    return (_find if template.steering else _footprint)(template, operand.name)
+    return (_find if template.steering else _footprints)(template)
 
 
-def _find(template: Instruction, name: str) -> Footprint | None:
-    operand = next(o for o in template.operands() if o.name == name)
-    offsets, active = template.offsets(name), template.active(name)
+def _find(template: Instruction) -> tuple[Footprint | None, ...]:
+    return tuple(_of(template, operand) for operand in template.operands())
+
+
+def _of(template: Instruction, operand: Operand) -> Footprint | None:
+    offsets, active = template.offsets(operand.name), template.active(operand.name)
     touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
     if touched.size == 0:
         return None
@@ -77,4 +80,4 @@ def _find(template: Instruction, name: str) -> Footprint | None:
     )
 
 
-_footprint = lru_cache(maxsize=4096)(_find)
+_footprints = lru_cache(maxsize=4096)(_find)

@@ -21,7 +21,7 @@ from cubecore.isa.sync import (
     pairs,
 )
 from cubecore.machine.findings import Access, Finding, FindingLog
-from cubecore.machine.footprint import Footprint, footprint
+from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
 from cubecore.machine.signals import Signals
@@ -109,8 +109,8 @@ class CoreWatch:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
         pipe = INDEX[template.pipe.value]
         found = []
-        for operand, address in zip(template.operands(), addresses, strict=True):
-            touched = footprint(template, operand)
+        given = zip(template.operands(), addresses, footprints(template), strict=True)
+        for operand, address, touched in given:
             if touched is None:
                 continue
             access, mem = operand.access, operand.mem
@@ -173,7 +173,12 @@ class CoreWatch:
         self._launch.log.add(Finding("flag-pair", message, template.name, where, core))
 
     def report(self, meeting: Meeting) -> None:
-        """Log a race."""
+        """Log a race; one that is known only counts."""
+        earlier_touch, later_touch = meeting.earlier, meeting.later
+        kind, name = f"race-{meeting.kind}", later_touch.template.name
+        about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
+        if self._launch.log.again(kind, name, about, later_touch.where):
+            return
         other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
         accesses = tuple(
             _access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
@@ -184,14 +189,14 @@ class CoreWatch:
         )
         earlier, later = accesses
         finding = Finding(
-            f"race-{meeting.kind}",
+            kind,
             _sentence(earlier, later, same_core=other == self._core),
             later.instruction,
             later.location,
             str(self._core),
             accesses=accesses,
         )
-        self._launch.log.add(finding, f"{later.operand} {earlier.instruction} {earlier.location}")
+        self._launch.log.add(finding, about)
 
 
 _HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}

@@ -11,7 +11,7 @@ from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import Sync
-from cubecore.machine.footprint import footprint
+from cubecore.machine.footprint import footprints
 from cubecore.machine.order import INDEX
 from cubecore.machine.races import Sanitizer
 from cubecore.machine.topology import CoreId
@@ -52,8 +52,8 @@ class TreeWatch:
         """Return the follower of a template whose footprints are known."""
         order, pipe = self._watch.order, INDEX[template.pipe.value]
         held, plan = order.held[pipe], []
-        for place, operand in enumerate(template.operands()):
-            touched = footprint(template, operand)
+        given = zip(template.operands(), footprints(template), strict=True)
+        for place, (operand, touched) in enumerate(given):
             if operand.mem is Mem.GM or touched is None:
                 continue
             access = operand.access

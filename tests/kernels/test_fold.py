@@ -1,0 +1,147 @@
+"""Traces folded into loops: unfolded again they are what was recorded; trees list the same."""
+
+import numpy as np
+import pytest
+
+from cubecore.dtypes import element_type
+from cubecore.isa.launch import TensorSpec
+from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.program import Location, Loop
+from cubecore.isa.spec import instruction_named
+from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.kernels.fold import Folder
+from cubecore.kernels.recorded import Placed, Recording, recorded_launch
+from cubecore.kernels.trace import Trace
+
+VADD = instruction_named("vadd")(dtype=element_type("float32"))
+SUB = instruction_named("vsub")(dtype=element_type("float32"))
+BLOCK = {"n_burst": 1, "len_burst": 8}
+FETCH, STORE = CopyGmToUbuf(**BLOCK), CopyUbufToGm(**BLOCK)
+UP, DOWN = (kind(src="MTE2", dst="V", event_id=0) for kind in (SetFlag, WaitFlag))
+
+
+def trace_of(*steps):
+    """Return the trace of (template, addresses, line)."""
+    trace = Trace()
+    for template, addresses, line in steps:
+        trace.append(template, tuple(addresses), Location("k.py", line, "k"))
+    return trace
+
+
+def folded(trace):
+    folder = Folder()
+    return folder, folder.fold(trace)
+
+
+def assert_unfolds(trace):
+    folder, items = folded(trace)
+    again = [
+        (trace.templates[leaf.kind], bases, trace.places[leaf.place])
+        for leaf, bases in folder.unfold(items)
+    ]
+    assert again == list(trace)
+    return items
+
+
+def test_a_trace_gives_back_what_it_took():
+    steps = [(VADD, (1, 2, 3), 7), (UP, (), 8), (VADD, (4, 5, 6), 7)]
+    trace = trace_of(*steps)
+    assert len(trace) == 3
+    assert [(t, a, w.line) for t, a, w in trace] == steps
+    assert (len(trace.templates), len(trace.places)) == (2, 2)
+
+
+def test_a_loop_with_even_steps_is_one_item():
+    trace = trace_of(*((VADD, (256 * i, 0, 512), 3) for i in range(1000)))
+    assert len(assert_unfolds(trace)) == 1
+
+
+def test_nested_loops():
+    steps = []
+    for i in range(20):
+        steps.append((FETCH, (0, 4096 * i), 2))
+        for j in range(7):
+            steps.extend([(VADD, (64 * j, 0, 0), 4), (UP, (), 5)])
+        steps.append((DOWN, (), 6))
+    assert len(assert_unfolds(trace_of(*steps))) == 1
+
+
+def test_a_head_and_a_tail_that_differ():
+    steps = [(SUB, (0, 0, 0), 1)]
+    steps += [(VADD, (32 * i, 0, 0), 2) for i in range(50)]
+    steps += [(SUB, (9, 9, 9), 3)]
+    assert len(assert_unfolds(trace_of(*steps))) == 3
+
+
+def test_uneven_steps_stay_apart():
+    trace = trace_of(*((VADD, (32 * i * i, 0, 0), 2) for i in range(50)))
+    assert len(assert_unfolds(trace)) > 10
+
+
+def test_random_traces_come_back():
+    seed = int(np.random.default_rng().integers(2**32))
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        steps = []
+        for _ in range(int(rng.integers(1, 8))):
+            body = [
+                (VADD if rng.random() < 0.5 else SUB, rng.integers(0, 9, 3), int(rng.integers(3)))
+                for _ in range(int(rng.integers(1, 4)))
+            ]
+            moves = rng.integers(0, 3, 3)
+            for trip in range(int(rng.integers(1, 6))):
+                steps += [(t, (a + trip * moves).tolist(), line) for t, a, line in body]
+        assert_unfolds(trace_of(*steps))
+
+
+def test_a_million_instructions_are_recorded_in_100_mb():
+    trace = trace_of(*((VADD, (256, 0, 512), line % 50) for line in range(1000)))
+    held = sum(a.itemsize * len(a) for a in (trace.kinds, trace.wheres, trace.addresses))
+    starts = trace._starts.itemsize * len(trace)
+    assert (held + starts) / len(trace) <= 100
+
+
+# --- trees
+
+
+def recording(core, offset, trips=5):
+    steps = []
+    for i in range(trips):
+        steps += [
+            (FETCH, (0, 4096 + offset + 256 * i), 1),
+            (UP, (), 2),
+            (DOWN, (), 3),
+            (VADD, (0, 0, 512), 4),
+            (STORE, (65536 + offset + 256 * i, 0), 5),
+        ]
+    return Recording(core, 1, trace_of(*steps))
+
+
+TENSORS = [
+    Placed(TensorSpec("a", 8192), 4096),
+    Placed(TensorSpec("c", 8192, output=True), 65536),
+]
+
+
+def test_cores_that_differ_by_a_distance_share_a_tree():
+    recordings = [recording(core, 1280 * core) for core in range(4)]
+    launch = recorded_launch("k", TENSORS, recordings)
+    assert len(launch.programs) == 1
+    (loop,) = launch.programs[0].body
+    assert isinstance(loop, Loop)
+    bases = {"a": 4096, "c": 65536}
+    for core, its in zip(launch.cores, recordings, strict=True):
+        listed = list(core.program.listing(core.addresses(bases)))
+        assert listed == [(t, a) for t, a, _ in its.trace]
+        assert (core.core, core.sub) == (its.core, 1)
+    assert launch.programs[0].is_uniform
+
+
+@pytest.mark.parametrize("other", [recording(1, 0, trips=4), recording(1, 32, trips=6)])
+def test_cores_that_differ_otherwise_have_trees_of_their_own(other):
+    launch = recorded_launch("k", TENSORS, [recording(0, 0), other])
+    assert len(launch.programs) == 2
+    for core, its in zip(launch.cores, [recording(0, 0), other], strict=True):
+        listed = list(core.program.listing(core.addresses({"a": 4096, "c": 65536})))
+        assert listed == [(t, a) for t, a, _ in its.trace]
