@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore import __version__
+from cubecore.cli_scripts import (
+    require_alone,
+    run_of_script,
+    script_arguments,
+    time_of_script,
+)
 from cubecore.cli_sweeps import Sweep
 from cubecore.cli_sweeps import store as store_commands
 from cubecore.console import (
@@ -108,6 +114,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 
 
 @main.command()
+@script_arguments
 @problem_options
 @click.option("--tiling", help="file with a tiling; the plan's unless given")
 @click.option("--a-file", help=".npy or .safetensors with A as stored")
@@ -124,6 +131,8 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--sarif", help="SARIF file of the findings")
 @common_options
 def run(
+    script: str | None,
+    arguments: tuple[str, ...],
     tiling: str | None,
     a_file: str | None,
     b_file: str | None,
@@ -135,7 +144,15 @@ def run(
     sarif: str | None,
     **options: Any,
 ) -> int:
-    """Execute the kernel instruction by instruction and verify its result."""
+    """Execute the kernel instruction by instruction and verify its result.
+
+    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    """
+    if script is not None:
+        others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
+        others |= {"scale-file": scale_file, "out": out}
+        require_alone(script, options, others)
+        return run_of_script(script, arguments, checks, sarif, options)
     from cubecore.reports.files import RunFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import run_text
@@ -151,12 +168,13 @@ def run(
     files.require_writable()
     with working("executing and verifying"):
         answer = make_run(tiling=given, operands=operands, out=out, settings=settings, **keys)
-        files.write(answer)
+        files.write(answer.findings)
     show(answer, as_json, run_text)
     return DONE if answer.verified else FOUND
 
 
 @main.command()
+@script_arguments
 @problem_options
 @click.option("--tiling", help="file with a tiling; the plan's unless given")
 @click.option(
@@ -171,6 +189,8 @@ def run(
 @common_options
 def time(
     *,
+    script: str | None,
+    arguments: tuple[str, ...],
     tiling: str | None,
     step: str,
     report: str | None,
@@ -178,7 +198,13 @@ def time(
     full: bool,
     **options: Any,
 ) -> int:
-    """Tell where the cycles of a kernel go."""
+    """Tell where the cycles of a kernel go.
+
+    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    """
+    if script is not None:
+        require_alone(script, options, {"tiling": tiling})
+        return time_of_script(script, arguments, report, trace, options)
     from cubecore.reports.files import TimeFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import time_text

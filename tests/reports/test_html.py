@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from click.testing import CliRunner
@@ -10,15 +10,19 @@ from click.testing import CliRunner
 from cubecore.chips import chip, chip_names
 from cubecore.chips.model import Chip
 from cubecore.cli import main
+from cubecore.frontends.kernel import KernelRun
+from cubecore.isa.program import Location
+from cubecore.machine.findings import Finding
 from cubecore.reports.core_map import MAX_CELLS, core_map
 from cubecore.reports.facts import RELIABILITY, USED_FACTS
-from cubecore.reports.html import SHOWN_INSTRUCTIONS, embed, html_report, page_data
+from cubecore.reports.html import SHOWN_INSTRUCTIONS, embed, html_report, launch_report, page_data
 from cubecore.reports.occupancy import occupancy
 from cubecore.reports.roofline import roofline
 from cubecore.reports.slack import slack
 from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
+from cubecore.workflows.script import TimedLaunch
 from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
 
@@ -270,3 +274,22 @@ def test_printing_is_in_light_colours_and_leaves_the_page_as_it_was(open_report,
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
     assert not page.ask("document.documentElement.hasAttribute('data-print')")
     assert page.console == []
+
+
+def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, tmp_path):
+    hostile_file = Location("</script><b>k.py", 3, "add")
+    finding = Finding("race-raw", HOSTILE, "vadd", hostile_file, "core 0 AIV0", 7)
+    line = timed(**SMALL).timeline
+    run = KernelRun("add", 8, chip("Ascend910B3"), (finding,), 100, 0.1, {}, ())
+    path = tmp_path / "report.html"
+    path.write_text(launch_report(TimedLaunch(run, line)), "utf-8")
+    page.open(path)
+    assert page.console == []
+    assert page.requests == [path.as_uri()]
+    sections = "[...document.querySelectorAll('main section')].map((s) => s.id)"
+    assert page.ask(sections) == ["findings", "timeline", "stalls", "facts"]
+    assert HOSTILE in page.ask("document.getElementById('findings').textContent")
+    assert page.ask("document.scripts.length") == 2
+    path.write_text(launch_report(TimedLaunch(replace(run, findings=()), line)), "utf-8")
+    page.open(path)
+    assert "None." in page.ask("document.getElementById('findings').textContent")

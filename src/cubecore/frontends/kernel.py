@@ -1,6 +1,6 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -35,10 +35,11 @@ MOST_ISSUES = 20_000_000
 class Options:
     """How a kernel is launched: on which chip, with which checks, how long at most.
 
-    `trace` keeps what each core issues.
+    `settings` replace fields of the chip; `trace` keeps what each core issues.
     """
 
     chip: str = DEFAULT_CHIP
+    settings: Mapping[str, str] = field(default_factory=dict)
     checks: str = "all"
     limit: int = MOST_ISSUES
     trace: bool = False
@@ -93,7 +94,7 @@ class Session:
     runs: list[KernelRun] = field(default_factory=list)
 
     @contextmanager
-    def __call__(self) -> Iterator["Session"]:
+    def collecting(self) -> Iterator["Session"]:
         """Collect what is launched inside."""
         token = _session.set(self)
         try:
@@ -246,7 +247,7 @@ def _ready(
 ) -> tuple[_Launch, GlobalMemory]:
     session = _session.get()
     options = made.options if session is None else replace(made.options, **session.options)
-    chip = chip_named(options.chip)
+    chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(made, arguments, words)
     gm = GlobalMemory()
     tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}

@@ -23,14 +23,19 @@ class KernelError(CubecoreError):
         )
 
 
-@lru_cache(maxsize=65536)
-def _location(code: CodeType, line: int) -> Location:
-    path = Path(code.co_filename)
+def location_of(file: str, line: int, function: str) -> Location:
+    """Return a place; the file is named from the working directory on where it lies inside."""
+    path = Path(file)
     try:
         shown = path.resolve().relative_to(Path.cwd())
     except (OSError, ValueError):
         shown = Path(path.name)
-    return Location(str(shown), line, code.co_name)
+    return Location(str(shown), line, function)
+
+
+@lru_cache(maxsize=65536)
+def _location(code: CodeType, line: int) -> Location:
+    return location_of(code.co_filename, line, code.co_name)
 
 
 def place_of(code: CodeType) -> Location:

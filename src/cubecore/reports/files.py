@@ -1,10 +1,12 @@
 """The files that a run or a timing can leave: findings, a report, a trace."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cubecore.errors import refuse
+from cubecore.machine.findings import Finding
 from cubecore.workflows.files import require_writable, write_whole
-from cubecore.workflows.run import Run
+from cubecore.workflows.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
 
@@ -23,7 +25,7 @@ class RunFiles:
         if self.sarif is not None:
             require_writable(self.sarif, "--sarif")
 
-    def write(self, run: Run) -> None:
+    def write(self, findings: Iterable[Finding]) -> None:
         """Write the file in one step.
 
         Raises:
@@ -32,7 +34,7 @@ class RunFiles:
         if self.sarif is not None:
             from cubecore.reports.sarif import sarif_bytes
 
-            write_whole(self.sarif, sarif_bytes(run.findings), "--sarif")
+            write_whole(self.sarif, sarif_bytes(findings), "--sarif")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +90,18 @@ class TimeFiles:
             from cubecore.reports.trace import trace_bytes
 
             write_whole(self.trace, trace_bytes(timed), "--trace")
+
+    def write_launch(self, launch: TimedLaunch) -> None:
+        """Write each file about a launch of a user's kernel, in one step.
+
+        Raises:
+            RequestError: a path that can no longer be written.
+        """
+        if self.report is not None:
+            from cubecore.reports.html import launch_report
+
+            write_whole(self.report, launch_report(launch).encode(), "--report")
+        if self.trace is not None:
+            from cubecore.reports.trace import launch_trace_bytes
+
+            write_whole(self.trace, launch_trace_bytes(launch), "--trace")

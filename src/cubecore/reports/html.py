@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page about a timed product.
+"""The report: one self-contained HTML page about a timed product, or a launch of one's own kernel.
 
 Everything that varies goes into the page as one JSON object, which its own script puts into the
 DOM as text; names from files can therefore not become markup. A content security policy allows the
@@ -15,6 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from cubecore import __version__
+from cubecore.chips.model import Chip
 from cubecore.reports.core_map import core_map
 from cubecore.reports.facts import facts_used
 from cubecore.reports.lanes import PIPE_ORDER, Group, groups
@@ -26,6 +27,7 @@ from cubecore.reports.why import models, tiling_rows
 from cubecore.tiling.cores import problem_blocks
 from cubecore.tiling.rule_model import Case
 from cubecore.timing.timeline import Timeline
+from cubecore.workflows.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
 SHOWN_INSTRUCTIONS = 5000
@@ -48,14 +50,26 @@ def html_report(timed: Timed, *, tiling_from: str = "", limit: int = SHOWN_INSTR
 
     `tiling_from` names the file of the tiling; empty for the plan's own.
     """
+    return _page(problem_line(timed.request), page_data(timed, tiling_from, limit))
+
+
+def launch_report(launch: TimedLaunch, *, limit: int = SHOWN_INSTRUCTIONS) -> str:
+    """Return the page about a launch of a user's kernel: what holds of any kernel, and findings."""
+    chip, line = launch.run.chip, launch.timeline
+    data = _common(launch.title, chip, line, limit)
+    found = [finding.to_json() for finding in launch.run.findings]
+    return _page(launch.title, data | {"findings": found})
+
+
+def _page(title: str, data: dict[str, Any]) -> str:
     style = _read("report.css")
     script = "\n".join(_read(name) for name in _SCRIPTS)
     page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
     return page.render(
-        title=problem_line(timed.request),
+        title=title,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own files
-        data=embed(page_data(timed, tiling_from, limit)),
+        data=embed(data),
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'",
     )
@@ -79,9 +93,30 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     """Return everything that the page shows, as one JSON object."""
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     case = Case(timed.tiling, problem, chip)
+    return _common(problem_line(timed.request), chip, line, limit) | {
+        "tiling": {
+            "from": tiling_from,
+            "rows": tiling_rows(case),
+            "fields": timed.tiling.to_json(),
+            "launch": problem.launch,
+            "template": problem.template,
+        },
+        "models": models(timed),
+        "rules": slack(case),
+        "buffers": occupancy(case),
+        "roofline": roofline(problem, chip, line),
+        "map": core_map(
+            problem_blocks(timed.request.problem, timed.request.chip, timed.tiling),
+            [group.cores for group in line.groups],
+        ),
+    }
+
+
+def _common(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any]:
+    """Return what the page shows of any kernel; a panel whose data is missing is left out."""
     return {
         "version": __version__,
-        "problem": problem_line(timed.request),
+        "problem": title,
         "answer": {
             "us": line.us,
             "cycles": line.cycles,
@@ -103,30 +138,14 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
             "tbps": None if chip.hbm_bytes_per_second is None else chip.hbm_bytes_per_second / 1e12,
             "what_if": [n for n, f in chip.sources.items() if f.reliability == "WHAT-IF"],
         },
-        "tiling": {
-            "from": tiling_from,
-            "rows": tiling_rows(case),
-            "fields": timed.tiling.to_json(),
-            "launch": problem.launch,
-            "template": problem.template,
-        },
-        "models": models(timed),
-        "rules": slack(case),
-        "buffers": occupancy(case),
-        "timeline": _timeline(timed, limit),
+        "timeline": _timeline(line, chip, limit),
         "stalls": [stall.to_json() for stall in line.stalls],
-        "roofline": roofline(problem, chip, line),
-        "map": core_map(
-            problem_blocks(timed.request.problem, timed.request.chip, timed.tiling),
-            [group.cores for group in line.groups],
-        ),
         "facts": facts_used(chip),
         "assumptions": _ASSUMPTIONS,
     }
 
 
-def _timeline(timed: Timed, limit: int) -> dict[str, Any]:
-    line, chip = timed.timeline, timed.request.chip
+def _timeline(line: Timeline, chip: Chip, limit: int) -> dict[str, Any]:
     found = groups(line, limit)
     return {
         "cycles_per_us": line.cycles / line.us,

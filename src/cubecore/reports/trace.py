@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from math import inf, nextafter
 from typing import Any
 
+from cubecore.chips.model import Chip
 from cubecore.reports.lanes import PIPE_ORDER, PIPE_WORK, Group, groups
 from cubecore.reports.text import problem_line
+from cubecore.timing.timeline import Timeline
+from cubecore.workflows.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
 TRACED_INSTRUCTIONS = 20_000
@@ -17,7 +20,16 @@ MAX_EVENTS = 120_000
 
 def trace_bytes(timed: Timed, limit: int = TRACED_INSTRUCTIONS) -> bytes:
     """Return the trace as UTF-8 JSON; `limit` instructions of each group at most."""
-    return json.dumps(trace_json(timed, limit), separators=(",", ":")).encode()
+    return _bytes(trace_json(timed, limit))
+
+
+def launch_trace_bytes(launch: TimedLaunch, limit: int = TRACED_INSTRUCTIONS) -> bytes:
+    """Return the same of a launch of a user's kernel."""
+    return _bytes(_trace(launch.title, launch.run.chip, launch.timeline, limit))
+
+
+def _bytes(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def trace_json(timed: Timed, limit: int = TRACED_INSTRUCTIONS) -> dict[str, Any]:
@@ -27,7 +39,10 @@ def trace_json(timed: Timed, limit: int = TRACED_INSTRUCTIONS) -> dict[str, Any]
     the cores' start, so the launch before it is not in the trace. Times are microseconds in whole
     nanoseconds; `args` keep the cycles, which are exact. What was cut is in ``otherData``.
     """
-    timeline, chip = timed.timeline, timed.request.chip
+    return _trace(problem_line(timed.request), timed.request.chip, timed.timeline, limit)
+
+
+def _trace(title: str, chip: Chip, timeline: Timeline, limit: int) -> dict[str, Any]:
     hertz: int = chip.require("frequency_hz", "a trace")
     fair = min(limit, max(MAX_EVENTS // max(len(timeline.groups), 1), 1))
     found = groups(timeline, fair)
@@ -39,7 +54,7 @@ def trace_json(timed: Timed, limit: int = TRACED_INSTRUCTIONS) -> dict[str, Any]
         "displayTimeUnit": "ns",
         "traceEvents": events,
         "otherData": {
-            "problem": problem_line(timed.request),
+            "problem": title,
             "chip": chip.name,
             "frequency_hz": hertz,
             "cycles": timeline.cycles,

@@ -1,7 +1,5 @@
 """run: execute the kernel that a tiling implies, instruction by instruction, and verify it."""
 
-import resource
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -32,6 +30,7 @@ from cubecore.workflows.operands import (
     stored_shapes,
 )
 from cubecore.workflows.plan import legal_or_planned
+from cubecore.workflows.process import peak_bytes
 from cubecore.workflows.request import (
     Request,
     make_request,
@@ -146,7 +145,7 @@ def run(
         verify_wall_s=verify_wall,
         total_wall_s=perf_counter() - begin,
         reference_wall_s=reference,
-        peak_bytes=_peak_bytes(),
+        peak_bytes=peak_bytes(),
         c=executed.c,
     )
 
@@ -221,9 +220,3 @@ def _npy(values: NDArray[Any]) -> bytes:
     buffer = BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()
-
-
-def _peak_bytes() -> int:
-    """Return the largest resident size so far; Linux counts KiB, macOS bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

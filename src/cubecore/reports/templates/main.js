@@ -165,9 +165,15 @@ function printed(on) {
   redraw();
 }
 
-const panels = [drawHead, drawTiling, drawWhy, drawTimeline, drawStalls, drawRoofline, drawBuffers,
-  drawMap, drawRules, drawFacts];
-panels.forEach((draw) => draw());
+const panels = [["head", "answer", drawHead], ["findings", "findings", drawFindings],
+  ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
+  ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
+  ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],
+  ["map", "map", drawMap], ["rules", "rules", drawRules], ["facts", "facts", drawFacts]];
+for (const [home, key, draw] of panels) {
+  if (data[key] === undefined) section(home).remove();
+  else draw();
+}
 section("foot").append(`cubecore ${data.version}`);
 redraw();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

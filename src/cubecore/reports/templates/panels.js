@@ -24,6 +24,15 @@ function drawHead() {
       a.simulated < 1 ? `; ${percent(a.simulated)} of the run simulated, the rest recurs` : ""));
 }
 
+function drawFindings() {
+  if (!data.findings.length) {
+    section("findings").append(el("p", { class: "soft" }, "None."));
+    return;
+  }
+  section("findings").append(table([["id"], ["what is wrong"], ["where"], ["times", "n"]],
+    data.findings.map((f) => [[f.id], [f.message], [f.location, "soft"], [whole(f.count), "n"]])));
+}
+
 function drawTiling() {
   const t = data.tiling;
   const field = ([name, value]) =>

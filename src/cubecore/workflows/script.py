@@ -1,0 +1,237 @@
+"""Scripts with kernels: run as they are, their launches collected, checked and timed."""
+
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from traceback import extract_tb
+from typing import Any
+
+from cubecore.errors import CubecoreError, Violation, refuse
+from cubecore.frontends.kernel import KernelRun, Session
+from cubecore.frontends.places import KernelError, location_of
+from cubecore.isa.launch import TensorSpec
+from cubecore.isa.program import Location
+from cubecore.kernels.recorded import Placed, Recording, recorded_launch
+from cubecore.machine.findings import Finding
+from cubecore.timing.schedule import time_launch
+from cubecore.timing.timeline import Timeline
+from cubecore.workflows.process import peak_bytes
+from cubecore.workflows.request import require_runnable
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRun:
+    """What a script did: its launches in order, and how it ended.
+
+    `failure` is what an assertion of the script, or an exit with another code than 0, said; None
+    if it ran to its end.
+    """
+
+    script: str
+    launches: tuple[KernelRun, ...]
+    failure: str | None
+    total_wall_s: float
+    peak_bytes: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of every launch."""
+        return tuple(finding for launch in self.launches for finding in launch.findings)
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing was found and the script holds what the kernels left for right."""
+        return self.failure is None and not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as JSON."""
+        return {
+            "script": self.script,
+            "verified": self.verified,
+            "failure": self.failure,
+            "findings": [finding.to_json() for finding in self.findings],
+            "launches": [launch.to_json() for launch in self.launches],
+            "issued": sum(launch.issued for launch in self.launches),
+            "wall_s": sum(launch.wall_s for launch in self.launches),
+            "total_wall_s": self.total_wall_s,
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TimedLaunch:
+    """One launch of a script, and where its cycles go."""
+
+    run: KernelRun
+    timeline: Timeline
+
+    @property
+    def title(self) -> str:
+        """The launch in a line."""
+        return f"{self.run.kernel}[{self.run.blocks}] on {self.run.chip.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch's timeline as JSON."""
+        return {
+            "kernel": self.run.kernel,
+            "blocks": self.run.blocks,
+            "chip": self.run.chip.name,
+            "findings": [finding.to_json() for finding in self.run.findings],
+            **self.timeline.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptTime:
+    """A script, and the timing of its launches."""
+
+    script: str
+    launches: tuple[TimedLaunch, ...]
+
+    @property
+    def longest(self) -> TimedLaunch:
+        """The launch that takes the longest."""
+        return max(self.launches, key=lambda launch: launch.timeline.cycles)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every launch; the keys beside them are those of the longest."""
+        return {
+            "script": self.script,
+            **self.longest.to_json(),
+            "launches": [launch.to_json() for launch in self.launches],
+        }
+
+
+def is_script(name: str) -> bool:
+    """Whether an argument of the command line names a script."""
+    return name.endswith(".py")
+
+
+def run_script(
+    path: str,
+    *,
+    arguments: tuple[str, ...] = (),
+    chip: str | None = None,
+    checks: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    quiet: bool = False,
+) -> ScriptRun:
+    """Run a script, as ``python path arguments`` would, and collect its launches.
+
+    `chip`, fields of it (`settings`) and `checks` replace those of its kernels. With `quiet` what
+    it prints goes to standard error.
+
+    Raises:
+        RequestError: no script, or one that launches nothing.
+        KernelError: the script or a kernel cannot go on; the place in its source comes first.
+    """
+    options = {"chip": chip, "checks": checks, "settings": settings or None}
+    return _execute(path, arguments, options, quiet=quiet)
+
+
+def time_script(
+    path: str,
+    *,
+    arguments: tuple[str, ...] = (),
+    chip: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    record: int = 0,
+    quiet: bool = False,
+) -> ScriptTime:
+    """Run a script, and time what its launches issued.
+
+    Values that kernels read from memory are those of this run; reading them costs what the flags
+    cost.
+
+    Raises:
+        RequestError: as `run_script`; a kernel that no model times.
+        DeadlockError: a flag that nobody raises.
+    """
+    options = {"chip": chip, "settings": settings or None, "trace": True}
+    done = _execute(path, arguments, options, quiet=quiet)
+    if done.failure is not None:
+        raise KernelError([Violation(path, "verify before it is timed", done.failure)])
+    return ScriptTime(path, tuple(_timed(launch, record) for launch in done.launches))
+
+
+def _timed(run: KernelRun, record: int) -> TimedLaunch:
+    require_runnable(run.chip)
+    placed = [
+        Placed(TensorSpec(tensor.name, tensor.buffer.size_bytes), tensor.address)
+        for _, tensor in run.tensors
+    ]
+    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
+    launch = recorded_launch(run.kernel, placed, recordings)
+    return TimedLaunch(run, time_launch(launch, run.chip, record=record))
+
+
+def _execute(
+    path: str, arguments: tuple[str, ...], options: Mapping[str, Any], *, quiet: bool
+) -> ScriptRun:
+    begin = perf_counter()
+    if not Path(path).is_file():
+        raise refuse(path, "be a file", "none")
+    session = Session({name: value for name, value in options.items() if value is not None})
+    with session.collecting(), _as_main(path, arguments), _printing(quiet=quiet):
+        failure = _failure(path, lambda: runpy.run_path(path, run_name="__main__"))
+    if not session.runs and failure is None:
+        remedy = 'kernel[blocks](...) under `if __name__ == "__main__":`, say'
+        raise refuse(path, "launch a kernel", "no launch", remedy)
+    total = perf_counter() - begin
+    return ScriptRun(path, tuple(session.runs), failure, total, peak_bytes())
+
+
+def _failure(path: str, script: Callable[[], Any]) -> str | None:
+    """Run a script; return what it holds against its kernels.
+
+    Raises:
+        KernelError: it did not come to its end for another reason.
+    """
+    try:
+        script()
+    except CubecoreError:
+        raise
+    except AssertionError as error:
+        where = _own_place(path, error)
+        return f"{where}: the assertion must hold, got {str(error).strip() or 'False'}"
+    except SystemExit as error:
+        return None if error.code in {None, 0} else f"{path} must end with 0, got {error.code}"
+    except SyntaxError as error:
+        raise refuse(path, "be Python", f"{error.msg} in line {error.lineno}") from None
+    except Exception as error:
+        where = _own_place(path, error)
+        got = f"{type(error).__name__}: {error}"
+        raise KernelError.at(where, refuse("the script", "run to its end", got)) from error
+    return None
+
+
+def _own_place(path: str, error: BaseException) -> Location:
+    """Return the innermost line of the script itself that led to an error."""
+    lines = [f for f in extract_tb(error.__traceback__) if f.filename == path]
+    last = lines[-1] if lines else None
+    return location_of(path, (last.lineno if last else 0) or 0, last.name if last else "<module>")
+
+
+@contextmanager
+def _as_main(path: str, arguments: tuple[str, ...]) -> Iterator[None]:
+    """Give the script its arguments, and imports from beside it."""
+    before = sys.argv, list(sys.path)
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before
+
+
+@contextmanager
+def _printing(*, quiet: bool) -> Iterator[None]:
+    if not quiet:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
