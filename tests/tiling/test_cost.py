@@ -31,14 +31,18 @@ def written_out(t, p):
     counts = dict.fromkeys(("A", "B", "A loads", "B loads", "L0A", "L0B", "steps", "C"), 0)
     resident = {"A": None, "B": None}
 
-    def load(name, key, rows, step):
+    def load(name, key, own, base, step):
         whole = ceil_div(len(k_steps), step) == 1
         if whole and resident[name] == key:
             return
         resident[name] = key
+        k_inner = not p.trans_a if name == "A" else p.trans_b
+        k_inner = k_inner or (name == "A" and p.m == 1)
         for k in (k_steps[i : i + step] for i in range(0, len(k_steps), step)):
-            counts[name] += rows * sum(k) * size
-            counts[f"{name} loads"] += 1
+            counts[name] += sum(own) * sum(k) * size
+            # blocks that would start inside a piece of C0 travel one by one
+            apart = (t.baseK if k_inner else base) % p.a_type.c0
+            counts[f"{name} loads"] += len(k if k_inner else own) if apart else 1
 
     def tile(m, n):
         for k in k_steps:
@@ -58,8 +62,8 @@ def written_out(t, p):
             for ni, n in enumerate(chunks_n[j]):
                 whole_a = len(k_steps) <= t.stepKa
                 whole_b = len(k_steps) <= t.stepKb
-                load("A", i if whole_a else (i, j, mi, ni), sum(chunks_m[i]), t.stepKa)
-                load("B", j if whole_b else (i, j, mi, ni), sum(chunks_n[j]), t.stepKb)
+                load("A", i if whole_a else (i, j, mi, ni), chunks_m[i], t.baseM, t.stepKa)
+                load("B", j if whole_b else (i, j, mi, ni), chunks_n[j], t.baseN, t.stepKb)
                 tile(m, n)
     return counts
 
@@ -85,7 +89,7 @@ def legal(draw):
         singleCoreN=single_n,
         baseM=draw(block),
         baseN=draw(block),
-        baseK=draw(st.integers(1, 4)) * 32,
+        baseK=draw(st.integers(1, 8)) * 16,
         stepM=step_m,
         stepN=step_n,
         stepKa=step_ka,
@@ -193,8 +197,9 @@ def test_one_tile_by_hand():
         "FIX": int(np.ceil(fix)),
         "S": 450,
     }
-    # the scalar unit paces the only step; then the last Mmad and the write
-    total = 8695 + 6475 + 1250 + 2 * load + 450 + 10 + fix
+    # A's load and half its latency, B's load and latency, then one block through the pipes; the
+    # scalar unit has long been there
+    total = 8695 + 6475 + 2 * load + 1.5 * 1250 + mte1 + 10 + fix
     assert found.cycles == int(np.ceil(total))
     assert found.limited_by == "start-up"
     assert found.not_modelled == ()
@@ -212,17 +217,81 @@ def test_a_single_l0_buffer_serialises_mte1_and_the_cube():
     assert one.total - two.total == pytest.approx(mte1 + m + waits - overlapped)
 
 
+def quick_loads(**changes):
+    """Return a chip whose loads take no time but what `changes` say."""
+    free = dict.fromkeys(
+        ("gm_to_l1_row_cycles", "gm_to_l1_pitch_row_cycles", "gm_to_l1_misaligned_block_cycles")
+    )
+    nothing = {"gm_to_l1_transfer_cycles": 0, "gm_to_l1_bytes_per_cycle": 1e30}
+    latency = {"l2_latency_cycles": 0, "hbm_latency_cycles": 0, "gm_latency_overlap": 1.0}
+    return replace(B3, **(free | nothing | latency | changes))
+
+
 def test_one_buffer_of_l0c_serialises_fixpipe():
     p = problem(m=256, n=256, k=64, cores=1)
     t = tiling(p, usedCoreNum=1, singleCoreM=256, baseN=128, stepKa=1, stepKb=1)
     t = replace(t, depthA1=2, depthB1=2)
-    fast = replace(B3, scalar_step_cycles=None, gm_latency_overlap=1.0)
+    fast = replace(quick_loads(), scalar_step_cycles=None)
     two, one = cost(replace(t, dbL0C=2), p, fast), cost(t, p, fast)
     assert one.pipes["FIX"] == two.pipes["FIX"]
     m, mte1, fix = (two.pipes[name] for name in ("M", "MTE1", "FIX"))
     stage = max(mte1 + m / 4, m + mte1 / 4)  # four tiles of one step
     drained = max(stage + fix / 4, fix + stage / 4)
     assert one.total - two.total == pytest.approx(stage + fix - drained)
+
+
+def test_the_scalar_unit_runs_ahead_of_the_first_loads_by_what_queues_hold():
+    p = problem(m=128, n=256, k=512, cores=1)
+    t = tiling(p, usedCoreNum=1)  # 8 steps, two chunks of each operand
+    slow = {"MDL": 10_000, "NORM": 0}
+    for latency, steps_after in ((0, 8), (25_000, 8), (100_000, 4)):
+        soc = quick_loads(hbm_latency_cycles=latency, scalar_step_cycles=slow)
+        found = cost(t, p, soc)
+        m, mte1, fix = (found.pipes[name] for name in ("M", "MTE1", "FIX"))
+        begin = latency if steps_after < 8 else 0
+        last = (m + mte1) / 8 + fix
+        assert found.total - found.start == pytest.approx(begin + steps_after * 10_000 + last)
+
+
+def test_a_rare_chunk_delays_the_frequent_ones_behind_it():
+    """B stays for four tiles, A is loaded for each; 300 cycles a transfer, nothing for bytes."""
+    p = problem(m=512, n=512, k=256, cores=1)
+    t = tiling(p, usedCoreNum=1, singleCoreM=512, singleCoreN=512, baseN=128, dbL0C=2)
+    t = replace(t, depthA1=8, depthB1=8)
+    base = {"scalar_step_cycles": None}
+    free = cost(t, p, quick_loads(**base))
+    chunks = 16  # of A: four in each of four columns, and four of B
+    pace = (free.total - free.start) / chunks
+    for load in (pace / 4, pace / 2, pace * 0.75):
+        soc = quick_loads(gm_to_l1_transfer_cycles=load, **base)
+        late = max(2 * load - pace, 0)  # behind B's; what is in L1 lasts for one chunk's tiles
+        want = 2 * load + 16 * pace + 3 * late
+        assert cost(t, p, soc).total - free.start == pytest.approx(want)
+
+
+def test_mte2_stands_still_while_fixpipe_empties_the_only_l0c():
+    p = problem(m=128, n=1024, k=1024, cores=1)
+    t = tiling(p, usedCoreNum=1, singleCoreN=1024, depthA1=16, stepKa=16)
+    base = {"scalar_step_cycles": None}
+    free = cost(t, p, quick_loads(**base))
+    m, mte1, fix = (free.pipes[name] for name in ("M", "MTE1", "FIX"))
+    stage = m + mte1 / 64
+    load = stage / 16 * 1.2  # of B: more than its four steps take, less with fixpipe's pause
+    soc = quick_loads(gm_to_l1_transfer_cycles=load, **base)
+    idle = 3 * min(fix / 4 + stage / 16 - load, fix / 4)
+    want = 17 * load + idle + (stage + fix) / 16
+    assert idle > 0
+    assert cost(t, p, soc).total - free.start == pytest.approx(want)
+
+
+def test_squares_of_32_bits_come_in_bands_of_16_rows():
+    plain, turned = problem(a="float32"), problem(a="float32", trans_a=True)
+    t = tiling(baseK=32, depthA1=4, depthB1=2, stepKa=2, stepKb=1, stepN=1)
+    count = quick_loads(gm_to_l1_transfer_cycles=1)
+    chunks = 1024 // 64  # of A: 128 x 64 each, bands of 16 along K where A is stored [k, m]
+    b_bands = 1024 // 32 * 2
+    assert float(cost(t, plain, count).pipes["MTE2"]) == pytest.approx(chunks + b_bands)
+    assert float(cost(t, turned, count).pipes["MTE2"]) == pytest.approx(4 * chunks + b_bands)
 
 
 def test_two_clients_of_a_mix_launch_take_turns():

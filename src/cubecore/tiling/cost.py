@@ -7,12 +7,15 @@ holds all of K stays in L1 while its rows (columns) do not change; otherwise eve
 again. NORM and IBSHARE load the same base block by base block. MTE1 feeds L0 block by block, the
 Cube accumulates over K, fixpipe writes the finished tile.
 
+How the pipes overlap is in `cubecore.tiling.overlap`. Device memory serves the misses of all cores
+beside that.
+
 Everything works on one tiling or on a struct of arrays; results are cycles, not rounded. A constant
 that the chip file does not know costs nothing and is listed in `Prediction.not_modelled`.
 
-Stated simplifications: transfers of one operand cost as equal parts; a re-read misses L2 with
-probability 1 - exp(-bytes touched since / L2 size), all cores walking in step; device memory serves
-the misses of all cores one after another, beside everything else; serial stages add, parallel ones
+Stated simplifications: transfers of one operand cost as equal parts; the first loads miss L2, a
+re-read misses with probability 1 - exp(-bytes touched since / L2 size), all cores walking in step;
+device memory serves the misses of all cores one after another; serial stages add, parallel ones
 take the longest.
 """
 
@@ -24,9 +27,11 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import Chip, costs
+from cubecore.tiling.overlap import Work, busy_cycles, scalar_step_cycles
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.walk import Loads, Walk, loads, longest_row_bytes, walk
+from cubecore.tiling.traffic import Loads, loads, longest_row_bytes
+from cubecore.tiling.walk import Walk, walk
 from cubecore.units import align_up, ceil_div
 
 
@@ -77,26 +82,23 @@ class Cost:
 def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     """Return what `tiling` (one, or a struct of arrays) costs; it must satisfy the rules.
 
+    The arrays of a struct may have any shapes that broadcast.
+
     Raises:
         RequestError: the catalogue has no Cube rate for the input types on `chip`.
     """
-    t = tiling
-    case = Case(t, problem, chip)
-    w = walk(t)
+    case = Case(tiling, problem, chip)
+    w = walk(tiling)
     a, b = loads(case, w)
     pipes, carried = _pipes(case, w, a, b)
-    chain = _chain(case, w, pipes, a, b)
-    groups = np.maximum(a.count, b.count)
-    later = np.maximum(pipes["MTE2"] - a.mean_cycles - b.mean_cycles, 0) + chain / groups
-    busy = np.maximum(chain, np.maximum(_scalar_path(w, pipes), later))
-    fill = (chip.hbm_latency_cycles or 0) + a.first_cycles + b.first_cycles
-    clients = clients_per_core(t, problem, chip)
+    busy, tail = busy_cycles(Work(case, w, a, b, pipes))
+    clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
-    served = (chip.hbm_latency_cycles or 0) + hbm + chain / groups
+    served = (chip.hbm_latency_cycles or 0) + hbm + tail
     start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
     return Cost(
-        total=start + np.maximum(clients * (fill + busy), served),
+        total=start + np.maximum(clients * busy, served),
         start=start,
         hbm=hbm,
         pipes={name: clients * cycles for name, cycles in pipes.items()},
@@ -121,16 +123,10 @@ def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
-def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
-    """Return the scalar unit's cycles for a base-K step; IBSHARE's are NORM's."""
-    template = "MDL" if problem.template == "MDL" else "NORM"
-    return (chip.scalar_step_cycles or {}).get(template, 0)
-
-
 def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return busy cycles by pipe, and bytes by link, of one client on the fullest core."""
     t, chip, problem = case.tiling, case.chip, case.problem
-    k = align_up(w.k, case.k_align)
+    k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
     to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
     to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
     heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
@@ -145,7 +141,7 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)
     pipes = {
-        "M": costs.mad_cycles(chip, case.a, w.m, w.n, w.k, hf32=problem.hf32)
+        "M": costs.mad_cycles(chip, case.a, w.m, w.n, k, hf32=problem.hf32)
         + w.steps * (chip.mad_queued_cycles or 0),
         "MTE1": mte1,
         "MTE2": mte2,
@@ -159,33 +155,6 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
         "L0C->GM": out,
     }
     return pipes, carried
-
-
-def _chain(case: Case, w: Walk, pipes: Mapping[str, Any], a: Loads, b: Loads) -> Any:
-    """Return the cycles from the first L1 block to the last write, as the buffers overlap them."""
-    t, chip = case.tiling, case.chip
-    m, mte1, fix = pipes["M"], pipes["MTE1"], pipes["FIX"]
-    waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
-    double = (np.asarray(t.dbL0A) == 2) & (np.asarray(t.dbL0B) == 2)
-    overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
-    stage = np.where(double, overlapped, mte1 + m + w.steps * waits)
-    drained = np.maximum(stage + fix / w.tiles, fix + stage / w.tiles)
-    beside = (np.asarray(t.dbL0C) == 2) | case.problem.shares_unit_flag
-    chain = np.where(beside, drained, stage + fix)
-    blocks = case.problem.template != "MDL"
-    for operand, depth, product in (
-        (a, t.depthA1, t.stepM * t.stepKa),
-        (b, t.depthB1, t.stepN * t.stepKb),
-    ):
-        # NORM uses a block as soon as it is there: only one alone is waited for.
-        single = depth == 1 if blocks else depth <= product
-        chain = chain + np.where(single, operand.cycles - operand.mean_cycles, 0)
-    return chain
-
-
-def _scalar_path(w: Walk, pipes: Mapping[str, Any]) -> Any:
-    """Return the cycles when the scalar unit sets the pace: its own, the last Mmad and write."""
-    return pipes["S"] + pipes["M"] / w.steps + pipes["FIX"] / w.tiles
 
 
 def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:

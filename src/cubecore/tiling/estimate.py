@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from cubecore.chips import Chip, costs
 from cubecore.tiling.candidates import Blocks, Columns
-from cubecore.tiling.cost import clients_per_core, lower_bound, scalar_step_cycles
+from cubecore.tiling.cost import clients_per_core, lower_bound
+from cubecore.tiling.overlap import scalar_step_cycles
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.walk import Stored
+from cubecore.tiling.traffic import Stored
 from cubecore.units import align_up, ceil_div
 
 SPLITS_KEPT, BLOCKS_KEPT = 24, 128
@@ -125,12 +126,9 @@ def _pass_cycles(
     most = chip.l1_user_bytes * 8 // (4 * kind.bits * base)
     chunks = ceil_div(k, np.maximum(most, 1))
     stored = Stored.of(problem, operand)
-    rows, row_bytes = stored.rows(kind, extent / tiles, k / chunks)
+    chunk = stored.transfer(chip, extent / tiles, k / chunks)
     shown = 1 - (chip.gm_latency_overlap or 0)
-    first, again = (
-        stored.transfer(chip, kind, rows, row_bytes, exposed=shown * latency)
-        for latency in latencies
-    )
+    first, again = (chunk.busy_cycles + chunk.count * shown * latency for latency in latencies)
     return chunks * tiles * first, chunks * tiles * again
 
 

@@ -1,0 +1,136 @@
+"""How the pipes of one core overlap, in the closed form.
+
+A core is done when the last of three is: the first loads and then the tiles, with the waits for
+chunks that come too late; all loads of MTE2 and then the last chunk's tiles; the scalar unit's
+steps and then the last tile. One tiling or a struct of arrays; cycles, not rounded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.traffic import Loads
+from cubecore.tiling.walk import Walk
+
+STEPS_QUEUED = 4
+"""Base-K steps in a queue of 32 instructions: waits, loads, a Mmad and flags are about eight."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one core does for one block of C: its walk, its loads, and the pipes' busy cycles."""
+
+    case: Case
+    walk: Walk
+    a: Loads
+    b: Loads
+    pipes: Mapping[str, Any]
+
+    @cached_property
+    def stage(self) -> Any:
+        """MTE1 and the Cube, as the buffers of L0A and L0B let them overlap."""
+        t, chip, w = self.case.tiling, self.case.chip, self.walk
+        m, mte1 = self.pipes["M"], self.pipes["MTE1"]
+        waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
+        double = (np.asarray(t.dbL0A) == 2) & (np.asarray(t.dbL0B) == 2)
+        overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
+        return np.where(double, overlapped, mte1 + m + w.steps * waits)
+
+    @cached_property
+    def pause(self) -> Any:
+        """What the Cube stands still for fixpipe after a tile: one buffer of L0C, no unit flag."""
+        beside = (np.asarray(self.case.tiling.dbL0C) == 2) | self.case.problem.shares_unit_flag
+        return np.where(beside, 0, self.pipes["FIX"] / self.walk.tiles)
+
+    @cached_property
+    def chain(self) -> Any:
+        """From the first L1 block to the last write, if everything is in L1 when it is needed."""
+        fix, tiles, stage = self.pipes["FIX"], self.walk.tiles, self.stage
+        drained = np.maximum(stage + fix / tiles, fix + stage / tiles)
+        return np.where(self.pause > 0, stage + fix, drained)
+
+    @cached_property
+    def fill(self) -> Any:
+        """Until the first chunks of A, then of B, have arrived; both miss L2."""
+        a, b, latency = self.a, self.b, self.case.chip.hbm_latency_cycles or 0
+        exposed = (1 - (self.case.chip.gm_latency_overlap or 0)) * latency
+        transfers = a.first_transfers + b.first_transfers - 1
+        return a.first_cycles + b.first_cycles + transfers * exposed + latency
+
+    @cached_property
+    def waited_for(self) -> tuple[Any, Any]:
+        """Whether every chunk of A, and of B, is waited for: there is one buffer.
+
+        NORM uses a block as soon as it is there: only one alone is waited for.
+        """
+        t = self.case.tiling
+        if self.case.problem.template != "MDL":
+            return t.depthA1 == 1, t.depthB1 == 1
+        return t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
+
+
+def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
+    """Return the scalar unit's cycles for a base-K step; IBSHARE's are NORM's."""
+    template = "MDL" if problem.template == "MDL" else "NORM"
+    return (chip.scalar_step_cycles or {}).get(template, 0)
+
+
+def busy_cycles(work: Work) -> tuple[Any, Any]:
+    """Return the cycles of a block of C, and those after its last loads: the last chunk's tiles."""
+    a, b, pipes, w = work.a, work.b, work.pipes, work.walk
+    rest = work.chain / np.maximum(a.count, b.count)
+    loaded = pipes["MTE2"] + np.maximum(a.hidden_cycles, b.hidden_cycles) + _idle(work) + rest
+    busy = np.maximum(work.fill + work.chain + _waits(work, 0), loaded)
+    # The scalar unit runs ahead, of the first loads too, by what the pipes' queues hold.
+    ahead = STEPS_QUEUED * scalar_step_cycles(work.case.problem, work.case.chip)
+    steps = np.maximum(pipes["S"], work.fill + np.maximum(pipes["S"] - ahead, 0))
+    last = (pipes["MTE1"] + pipes["M"]) / w.steps + pipes["FIX"] / w.tiles
+    return np.maximum(busy, steps + last + _waits(work, ahead)), rest
+
+
+def _waits(work: Work, spare: int) -> Any:
+    """Return for how long MTE1 waits for chunks that come late by more than `spare` cycles.
+
+    All of them do where there is one buffer. Of two buffers one is loaded ahead: a chunk of the
+    seldom loaded operand delays the next one of the other, and what is in L1 lasts for a chunk's
+    share of the time only; where both are loaded along K, A's chunk is asked for before B's, and
+    two of A's are there. Beyond its own load and latency nothing waits for the seldom loaded one.
+    Template MDL: blocks of NORM are small.
+    """
+    a, b, w = work.a, work.b, work.walk
+    alone_a, alone_b = work.waited_for
+    single = np.where(alone_a, (a.count - 1) * np.maximum(a.arrival_cycles - spare, 0), 0)
+    single = single + np.where(alone_b, (b.count - 1) * np.maximum(b.arrival_cycles - spare, 0), 0)
+    if work.case.problem.template != "MDL":
+        return single
+    a_often = a.count > b.count
+    rarely, often = np.minimum(a.count, b.count), np.maximum(a.count, b.count)
+    quick = np.where(a_often, a.mean_cycles, b.mean_cycles)
+    slow = np.where(a_often, b.mean_cycles, a.mean_cycles)
+    lead = np.maximum(work.chain, work.pipes["S"]) / often - quick
+    two = a_often & (w.ka_chunks > 1) & (w.kb_chunks > 1) & (often >= 2 * rarely)
+    wait = slow + np.where(a_often, a.hidden_cycles, b.hidden_cycles) - np.where(two, 2, 1) * lead
+    wait = np.where(np.where(a_often, alone_a, alone_b), slow, wait)
+    wait = np.clip(wait, 0, slow + np.where(a_often, b.hidden_cycles, a.hidden_cycles))
+    apart = (often == rarely) | np.where(a_often, alone_b, alone_a)
+    return single + np.where(apart, 0, (rarely - 1) * np.maximum(wait - spare, 0))
+
+
+def _idle(work: Work) -> Any:
+    """Return for how long MTE2 finds no free buffer while fixpipe empties the only one of L0C.
+
+    It loads one chunk meanwhile. Template MDL.
+    """
+    if work.case.problem.template != "MDL":
+        return 0
+    a, b, tiles = work.a, work.b, work.walk.tiles
+    often = np.maximum(a.count, b.count)
+    quick = np.where(a.count > b.count, a.mean_cycles, b.mean_cycles)
+    over = np.clip(work.pause + work.stage / often - quick, 0, work.pause)
+    return np.where(often >= tiles, (tiles - 1) * over, 0)

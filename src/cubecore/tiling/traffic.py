@@ -1,0 +1,206 @@
+"""What a core's walk loads into L1, transfer by transfer, and what of it comes from device memory.
+
+One tiling or a struct of arrays, as in `cubecore.tiling.walk`. Transfers of one operand cost as
+equal parts.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.dtypes import ElementType
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules_extents import ND_INNER_LIMIT
+from cubecore.tiling.walk import Walk
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How A or B lies in global memory: ND rows of `pitch` elements, or NZ pieces of all `pitch`.
+
+    `k_inner` says that the stored rows run along K; `pitch` is the length of an ND row, or the
+    rows of an NZ matrix.
+    """
+
+    kind: ElementType
+    k_inner: bool
+    nz: bool
+    pitch: int
+
+    @staticmethod
+    def of(problem: Problem, operand: str) -> "Stored":
+        """Return how operand "a" or "b" is stored. A vector that is A is a row either way."""
+        p, is_a = problem, operand == "a"
+        nz = getattr(p, f"format_{operand}") == "NZ"
+        whole = p.m if is_a else p.n
+        k_inner = not p.trans_a if is_a else p.trans_b
+        k_inner = k_inner or (is_a and whole == 1 and not nz)
+        kind = p.a_type if is_a else p.b_type
+        return Stored(kind, k_inner, nz, p.k if k_inner != nz else whole)
+
+    @property
+    def banded(self) -> bool:
+        """Whether L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
+        return not self.k_inner and self.kind.c0 < FRACTAL_ROWS
+
+    def apart(self, base: Any, base_k: Any, blocks: Any) -> Any:
+        """Return in how many parts a chunk of `blocks` base blocks along the inner axis travels.
+
+        One, unless they are no multiple of C0: then each starts inside a piece.
+        """
+        columns = base_k if self.k_inner else base
+        return np.where(columns % self.kind.c0 == 0, 1.0, blocks)
+
+    def transfer(self, chip: Chip, own: Any, k: Any, parts: Any = 1.0) -> "Transfer":
+        """Return what it takes to bring `own` x `k` elements, along M or N and along K, in parts.
+
+        The parts are cut along the stored inner axis.
+        """
+        rows, inner = (own, k) if self.k_inner else (k, own)
+        count, inner = parts, inner / parts
+        if self.banded:
+            bands = ceil_div(rows, FRACTAL_ROWS)
+            count, rows = count * bands, rows / bands
+        row_bytes = inner * (self.kind.bits / 8)
+        pitch_bytes = self.pitch * self.kind.bits / 8
+        if self.nz:
+            rows, row_bytes = inner / self.kind.c0, rows * DATA_BLOCK_BYTES
+            pitch_bytes = self.pitch * DATA_BLOCK_BYTES
+        if self.pitch > ND_INNER_LIMIT:  # further apart than a transfer can stride
+            count, rows = count * rows, 1.0
+        busy = count * costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes)
+        return Transfer(count, busy, row_bytes)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A chunk's way into L1: transfers, their cycles without latency, bytes of a row."""
+
+    count: Any
+    busy_cycles: Any
+    row_bytes: Any
+
+
+def longest_row_bytes(problem: Problem, operand: str) -> int:
+    """Return the most bytes of an operand that lie in one run in global memory."""
+    stored = Stored.of(problem, operand)
+    return int(stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch))
+
+
+@dataclass(frozen=True)
+class Loads:
+    """One operand's way into L1.
+
+    `count` chunks take `cycles`, the latency that the next transfer cannot hide included; a chunk
+    has arrived `arrival_cycles` after its load began. `first_cycles` are the first chunk's, without
+    latency, and `first_transfers` its transfers. `hidden_cycles` are the part of a latency behind
+    which the next transfer may start. `core_bytes` are one core's, `hbm_bytes` all cores' misses.
+    """
+
+    count: Any
+    cycles: Any
+    hidden_cycles: Any
+    first_cycles: Any
+    first_transfers: Any
+    core_bytes: Any
+    hbm_bytes: Any
+    row_bytes: Any
+
+    @property
+    def mean_cycles(self) -> Any:
+        """Cycles of one chunk with the part of its latency that the next cannot hide."""
+        return self.cycles / self.count
+
+    @property
+    def arrival_cycles(self) -> Any:
+        """Cycles from the start of a chunk's load to its data being there."""
+        return self.mean_cycles + self.hidden_cycles
+
+
+def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
+    """Return the loads of A and of B on the fullest core; NORM and IBSHARE move base blocks."""
+    t, by_chunk = case.tiling, case.problem.template == "MDL"
+    far_a, far_b = _distances(case, w)
+    a = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
+    b = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
+    return (
+        _loads(case, w, "a", a if by_chunk else a.by_block(w.k_steps), (w.a_passes, far_a)),
+        _loads(case, w, "b", b if by_chunk else b.by_block(w.k_steps), (w.b_passes, far_b)),
+    )
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An operand's own axis: elements of a core's share and of a base block, steps, counts."""
+
+    extent: Any
+    base: Any
+    step: Any
+    step_k: Any
+    tiles: Any
+    chunks: Any
+    k_chunks: Any
+
+    def by_block(self, k_steps: Any) -> "_Axis":
+        """Return the axis in chunks of one base block."""
+        return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
+
+
+def _loads(case: Case, w: Walk, operand: str, axis: _Axis, again: tuple[Any, Any]) -> Loads:
+    """Return the loads of an operand that is passed over as often as `again` says.
+
+    `again` are the passes, and the bytes that all cores touch between two of them.
+    """
+    chip, problem = case.chip, case.problem
+    stored = Stored.of(problem, operand)
+    passes, distance = again
+    base_k = case.tiling.baseK
+    step = np.where(axis.k_chunks == 1, axis.step, 1)
+    own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
+    if stored.k_inner:
+        blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
+    else:
+        blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
+    parts = stored.apart(axis.base, base_k, blocks)
+    mean = stored.transfer(chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
+    first = stored.transfer(chip, own, k, stored.apart(axis.base, base_k, most))
+    share = _miss_share(chip, passes, distance)
+    near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+    latency = near + share * (far - near)
+    hidden = (chip.gm_latency_overlap or 0) * latency
+    count = passes * axis.chunks * axis.k_chunks
+    size = stored.kind.bits / 8
+    whole = problem.m if operand == "a" else problem.n
+    return Loads(
+        count=count,
+        cycles=count * (mean.busy_cycles + mean.count * (latency - hidden)),
+        hidden_cycles=hidden,
+        first_cycles=first.busy_cycles,
+        first_transfers=first.count,
+        core_bytes=passes * axis.extent * w.k * size,
+        hbm_bytes=w.k * w.k_blocks * whole * size * passes * share,
+        row_bytes=mean.row_bytes,
+    )
+
+
+def _distances(case: Case, w: Walk) -> tuple[Any, Any]:
+    """Return the bytes that all cores touch between two reads of a chunk of A, and of B."""
+    t = case.tiling
+    k = w.k * w.k_blocks
+    a_size, b_size = case.a.bits / 8 * k, case.b.bits / 8 * k
+    a_panels = w.m_blocks * np.minimum(t.stepM * t.baseM, w.m) * a_size
+    b_panels = w.n_blocks * np.minimum(t.stepN * t.baseN, w.n) * b_size
+    n_first = np.asarray(t.iterateOrder) == 1
+    near = a_panels + b_panels
+    far_a, far_b = t.M * a_size + b_panels, a_panels + t.N * b_size
+    return np.where(n_first, near, far_a), np.where(n_first, far_b, near)
+
+
+def _miss_share(chip: Chip, passes: Any, distance_bytes: Any) -> Any:
+    """Return the share of a core's loads of an operand that device memory serves."""
+    again = 1 - np.exp(-distance_bytes / chip.l2_bytes) if chip.l2_bytes else 1.0
+    return (1 + (passes - 1) * again) / passes

@@ -1,0 +1,79 @@
+"""The planner's closed form against the event timing of the same tilings."""
+
+import random
+import statistics
+
+import pytest
+
+from cubecore.tiling.cost import predict
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.solver import solve
+from cubecore.workflows.time import time
+
+
+def drawn(seed, count, most):
+    """Give problems whose extents are spread evenly over their logarithms."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        m, n, k = (int(2 ** rng.uniform(4, most)) for _ in range(3))
+        yield Problem(
+            m=m,
+            n=n,
+            k=k,
+            a=rng.choice(["float16", "bfloat16", "int8", "float32"]),
+            trans_a=rng.random() < 0.5,
+            trans_b=rng.random() < 0.5,
+            template=rng.choice(["MDL", "MDL", "NORM"]),
+            chip=rng.choice(["Ascend910B1", "Ascend910B2", "Ascend910B3", "Ascend910B4"]),
+        )
+
+
+def compared(problems):
+    """Return ratios of closed form over event timing of plans, and what a plan's choice costs.
+
+    The latter is the plan's event timing over the best of it and its first two alternatives.
+    """
+    ratios, regrets = [], []
+    for p in problems:
+        solution = solve(p, p.chip_record, count=2)
+        ranked = (solution.best, *solution.alternatives)
+        timed = [time(p, tiling=r.tiling).timeline.cycles for r in ranked]
+        ratios += [r.predicted.cycles / cycles for r, cycles in zip(ranked, timed, strict=True)]
+        regrets.append(timed[0] / min(timed))
+    return ratios, regrets
+
+
+def summary(ratios, regrets):
+    errors = sorted(abs(ratio - 1) for ratio in ratios)
+    return {
+        "median": statistics.median(errors),
+        "p90": errors[len(errors) * 9 // 10],
+        "regret": statistics.mean(regrets),
+    }
+
+
+def test_plans_take_what_the_closed_form_says():
+    found = summary(*compared(drawn(1, 20, 10.5)))
+    assert found["median"] < 0.03
+    assert found["p90"] < 0.1
+    assert found["regret"] < 1.02
+
+
+@pytest.mark.sweep
+def test_many_plans_take_what_the_closed_form_says():
+    seed = random.SystemRandom().randrange(10**6)
+    found = summary(*compared(drawn(seed, 200, 13)))
+    print(f"seed {seed}: {found}")
+    assert found["median"] < 0.03
+    assert found["p90"] < 0.15
+    assert found["regret"] < 1.03
+
+
+def test_any_legal_tiling_is_timed_by_both():
+    """Shapes of tilings that a planner would not choose: the closed form is no worse than twice."""
+    p = Problem(m=300, n=520, k=700)
+    best = solve(p, p.chip_record).best.tiling
+    for changes in ({"dbL0A": 1}, {"dbL0C": 1}, {"iterateOrder": 1}):
+        tiling = type(best)(**{**best.to_json(), **changes})
+        closed = predict(tiling, p, p.chip_record).cycles
+        assert 0.5 < closed / time(p, tiling=tiling).timeline.cycles < 2
