@@ -4,8 +4,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -83,18 +85,61 @@ class _Errors(ModuleType):
         return fail
 
 
+class _Refused:
+    """A name of a module that there is not: it may be passed around, and refuses to be called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        need = "be TIK alone: the vendor's tensor-expression language is not part of cubecore"
+        raise refuse(self._name, need, "a call of it")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _passes if name.startswith("register") else _Refused(f"{self._name}.{name}")
+
+
 class _Absent(ModuleType):
     """A module of the vendor's tensor-expression language: importing is fine, using is not."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name.startswith("register"):
+            return _passes  # they enter an operator into the kit's tables
+        return _Refused(f"{self.__name__}.{name}")
 
-        def refused(*_args: Any, **_kwargs: Any) -> Any:
-            need = "be TIK alone: the vendor's tensor-expression language is not part of cubecore"
-            raise refuse(f"{self.__name__}.{name}", need, "a call of it")
 
-        return refused
+class _Package(ModuleType):
+    """A package: what is asked of it and not there is a module below it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return import_module(f"{self.__name__}.{name}")
+
+
+class _Platform(_Absent):
+    """A platform module: constants beyond the known ones are the names that they stand for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("ASCEND_"):
+            return f"Ascend{name.removeprefix('ASCEND_')}"
+        return name if name.isupper() else super().__getattr__(name)
+
+
+class _Fluent:
+    """What describes an operator to a framework: every call of it gives itself."""
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> "_Fluent":
+        return self
+
+    def __getattr__(self, name: str) -> "_Fluent":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
 
 
 def _module(kind: type[ModuleType], name: str, **names: Any) -> ModuleType:
@@ -137,15 +182,29 @@ def modules() -> dict[str, ModuleType]:
     """Return every shim by its full name; packages hold their children as attributes."""
     made: dict[str, ModuleType] = {}
     for name in _PACKAGES:
-        made[name] = _module(ModuleType, name)
+        made[name] = _module(_Package, name)
     for name in ("te.tik", "tbe.tik"):
         made[name] = _tik_module(name)
     for name in _PLATFORMS:
-        made[name] = _module(ModuleType, name, **_SCOPES, **platform_names())
+        made[name] = _module(_Platform, name, **_SCOPES, **platform_names())
     for kind, names in ((_Checks, _CHECKS), (_Errors, _ERRORS), (_Absent, _DSL)):
         for name in names:
             made[name] = _module(kind, name)
+    for name in ("te.tvm", "tbe.tvm"):
+        made[name].const = lambda value, *_dtype: value  # type: ignore[attr-defined]
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
+    made["tbe.common.context"] = _module(ModuleType, "tbe.common.context", get_context=_Fluent())
+    made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
+    config: dict[str, Any] = {"get_current_build_config": lambda *_: False}
+    made["tbe.common.buildcfg"] = _module(_Absent, "tbe.common.buildcfg", **config)
+    if find_spec("mindspore") is None:
+        described: dict[str, Any] = {
+            "op_info_register": _passes,
+            "TBERegOp": _Fluent(),
+            "DataType": _Fluent(),
+        }
+        for name in ("mindspore", "mindspore.ops", "mindspore.ops.op_info_register"):
+            made[name] = _module(ModuleType, name, **described)
     for name, module in made.items():
         parent, _, child = name.rpartition(".")
         if parent in made:
@@ -165,7 +224,7 @@ def _tik_module(name: str) -> ModuleType:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds the shims, and nothing else."""
+    """Finds the shims; what else a kit has is there to import, and refuses to be used."""
 
     def __init__(self, made: dict[str, ModuleType]) -> None:
         self._made = made
@@ -174,6 +233,8 @@ class _Finder(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return where a shim comes from."""
+        if fullname.partition(".")[0] in ROOTS and fullname not in self._made:
+            self._made[fullname] = _module(_Absent, fullname)
         if fullname not in self._made:
             return None
         return ModuleSpec(fullname, self, is_package=True)
@@ -189,7 +250,7 @@ class _Finder(MetaPathFinder, Loader):
 @contextmanager
 def provided() -> Iterator[None]:
     """Let programs import the shims until the block ends; what was there before comes back."""
-    roots = {*ROOTS}
+    roots = {*ROOTS, *({"mindspore"} if find_spec("mindspore") is None else ())}
     kept = {n: m for n, m in sys.modules.items() if n.partition(".")[0] in roots}
     for name in kept:
         del sys.modules[name]

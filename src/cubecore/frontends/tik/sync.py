@@ -20,16 +20,16 @@ Touch = tuple[Resource, bool]
 
 @dataclass(slots=True)
 class State:
-    """What is under way: touches by pipe, in order, and what each pipe knows of the others'."""
+    """What is under way: the last of equal touches, and what each pipe knows of the others'."""
 
-    touches: list[tuple[str, Resource, bool, int]] = field(default_factory=list)
+    touches: dict[tuple[str, Resource, bool], int] = field(default_factory=dict)
     known: dict[tuple[str, str], int] = field(default_factory=dict)
     events: dict[tuple[str, str], int] = field(default_factory=dict)
     count: int = 0
 
     def copy(self) -> "State":
         """Return a state of its own."""
-        return State(list(self.touches), dict(self.known), dict(self.events), self.count)
+        return State(dict(self.touches), dict(self.known), dict(self.events), self.count)
 
 
 class Synchroniser:
@@ -54,11 +54,11 @@ class Synchroniser:
         state = self.state
         state.count += 1
         if pipe != Pipe.S.value:  # what the scalar unit did, everything issued later knows
-            state.touches += [(pipe, resource, writes, state.count) for resource, writes in touches]
+            state.touches |= {(pipe, *touch): state.count for touch in touches}
 
     def _hazards(self, pipe: str, touches: Sequence[Touch]) -> Iterator[str]:
         state = self.state
-        for source, resource, wrote, number in state.touches:
+        for (source, resource, wrote), number in state.touches.items():
             if number <= state.known.get((source, pipe), 0):
                 continue
             if any((wrote or writes) and _meet(resource, mine) for mine, writes in touches):
