@@ -441,6 +441,15 @@ def test_a_full_disk_under_stdout_is_one_line():
     assert "Traceback" not in answer.err
 
 
+def handles_interrupts(pid):
+    """Whether Python has begun to: before that, the signal ends the process where it stands."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return True
+    (caught,) = (x for x in status.read_text("utf-8").splitlines() if x.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1)
+
+
 def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
     extents = ("--m", "60000", "--n", "60000", "--k", "60000")
     process = subprocess.Popen(
@@ -449,7 +458,9 @@ def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.0)
+    while not handles_interrupts(process.pid):
+        time.sleep(0.05)
+    time.sleep(2.0)  # from Python's start to the command's work
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err.strip()) == (130, "", "")
