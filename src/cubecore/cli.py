@@ -122,7 +122,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--bias-file", help="the same for the bias row")
 @click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
 @click.option("--out", help=".npy file for C")
-@click.option("--engine", type=Word(["fast", "reference"]), default="fast")
+@click.option("--engine", type=Word(["fast", "reference", "late"]), default="fast")
 @click.option(
     "--checks",
     default="all",
@@ -152,7 +152,8 @@ def run(
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
         others |= {"scale-file": scale_file, "out": out}
         require_alone(script, options, others)
-        return run_of_script(script, arguments, checks, sarif, options)
+        options |= {"engine": engine, "checks": checks}
+        return run_of_script(script, arguments, sarif, options)
     from cubecore.reports.files import RunFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import run_text

@@ -39,7 +39,6 @@ def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, A
 def run_of_script(
     script: str,
     arguments: tuple[str, ...],
-    checks: str,
     sarif: str | None,
     options: dict[str, Any],
 ) -> int:
@@ -54,7 +53,8 @@ def run_of_script(
     answer = run_script(
         script,
         arguments=arguments,
-        checks=checks,
+        checks=keys["checks"],
+        order="late" if keys["engine"] == "late" else None,
         settings=settings,
         quiet=as_json,
         chip=keys.get("chip"),

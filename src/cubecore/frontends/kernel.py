@@ -35,13 +35,15 @@ MOST_ISSUES = 20_000_000
 class Options:
     """How a kernel is launched: on which chip, with which checks, how long at most.
 
-    `settings` replace fields of the chip; `trace` keeps what each core issues.
+    `settings` replace fields of the chip; `order` is program, late (consumers run as early as flags
+    allow) or random:SEED; `trace` keeps what each core issues.
     """
 
     chip: str = DEFAULT_CHIP
     settings: Mapping[str, str] = field(default_factory=dict)
     checks: str = "all"
     limit: int = MOST_ISSUES
+    order: str = "program"
     trace: bool = False
 
 
@@ -124,7 +126,7 @@ class Kernel:
         return place_of(self.function.__code__)
 
     def using(self, **options: Any) -> "Kernel":
-        """Return the kernel with other options: chip, checks, limit, trace."""
+        """Return the kernel with other options: chip, checks, limit, order, trace."""
         return replace(self, options=replace(self.options, **options))
 
     def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
@@ -275,7 +277,8 @@ def launch(
     ready, gm = _ready(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
-    outcome = run(ready.chip, gm, [Task(core, ready.body) for core in ready.cores], checks=checks)
+    tasks = [Task(core, ready.body) for core in ready.cores]
+    outcome = run(ready.chip, gm, tasks, checks=checks, order=ready.options.order)
     for host, place in ready.tensors.values():
         write_back(host, place.buffer.data)
     done = KernelRun(

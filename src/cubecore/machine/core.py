@@ -15,6 +15,7 @@ from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.races import CoreWatch
+from cubecore.machine.schedules import Queues
 from cubecore.machine.topology import CoreId
 from cubecore.machine.touched import ScalarLoad, Touch
 
@@ -49,6 +50,8 @@ class Core:
     memories: dict[Mem, Buffer] = field(default_factory=dict)
     pending: list[Recorded] = field(default_factory=list)
     issued: int = 0
+    queues: Queues | None = None
+    """What runs instructions in another order than the program's; None: program order."""
 
     def memory(self, mem: Mem) -> Buffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
@@ -68,7 +71,9 @@ class Core:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
         self.issued += 1
-        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+        if self.queues is not None:
+            self._queue(self.queues, (template, addresses, where))
+        elif isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
             self.flush()
             if self.allows(template, where):
                 if isinstance(template, WaitFlagDev):
@@ -83,6 +88,20 @@ class Core:
             self.pending.append((template, addresses, where))
             if len(self.pending) >= FLUSH_AFTER:
                 self.flush()
+
+    def _queue(self, queues: Queues, recorded: Recorded) -> None:
+        template, _, where = recorded
+        if isinstance(template, Sync) and not self.allows(template, where):
+            return
+        if isinstance(template, WaitFlagDev):
+            queues.drain()
+            self.wait(self, template)
+        else:
+            queues.issue(recorded)
+
+    def perform(self, recorded: Recorded) -> None:
+        """Execute one instruction now."""
+        self.execute(self, recorded)
 
     def allows(self, template: Instruction, where: Location) -> bool:
         """Return whether the template breaks nothing on this core; log what it breaks."""
@@ -102,7 +121,7 @@ class Core:
         return not violations
 
     def flush(self) -> None:
-        """Execute everything recorded."""
+        """Execute everything recorded; what stands in queues is left there."""
         pending, self.pending = self.pending, []
         for recorded in pending:
             self.execute(self, recorded)

@@ -6,6 +6,7 @@ order of (core, sub-core). When none is ready, the run is a deadlock.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from greenlet import getcurrent, greenlet
 from threadpoolctl import threadpool_limits
@@ -20,6 +21,7 @@ from cubecore.machine.core import Core, Recorded
 from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.races import Sanitizer
+from cubecore.machine.schedules import Queues, schedule_of
 from cubecore.machine.topology import CoreId, Topology
 
 Body = Callable[[Core], None]
@@ -80,11 +82,13 @@ def run(
     tasks: Sequence[Task],
     execute: Callable[[Core, Recorded], None] = reference.execute,
     checks: frozenset[str] | None = None,
+    order: str = "program",
 ) -> Outcome:
     """Run every task to its end and return what the `checks` found.
 
     None: those that need no order. A piece of a program has no flags, so that racecheck and
-    synccheck would find every step of it.
+    synccheck would find every step of it. `order` is program, late or random:SEED
+    (`cubecore.machine.schedules`); racecheck and synccheck judge program order alone.
 
     Raises:
         DeadlockError: every core that has not ended waits for another.
@@ -110,17 +114,21 @@ def run(
     cores: dict[CoreId, Core] = {}
     threads: dict[CoreId, greenlet] = {}
     sanitizer = None
-    if checks is not None and checks & {RACECHECK, SYNCCHECK}:
+    schedule = schedule_of(order)
+    if schedule is None and checks is not None and checks & {RACECHECK, SYNCCHECK}:
         sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)
         registers = Registers(place=flags.topology.place(task.id))
         core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
+        if schedule is not None:
+            core.queues = Queues(schedule, core, partial(signal, core))
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core))
     # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
     with threadpool_limits(limits=1, user_api="blas"):
-        _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear())
+        choose = (lambda _: 0) if schedule is None else schedule.core
+        _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
     if sanitizer is not None:
         sanitizer.finish()
     return Outcome(tuple(log), sum(core.issued for core in cores.values()))
@@ -131,12 +139,14 @@ def _run_threads(
     waiting: dict[CoreId, int],
     flags: _CrossFlags,
     done: Callable[[CoreId], None],
+    choose: Callable[[int], int],
 ) -> None:
-    """Run the first ready core until it waits or ends, until none is left."""
+    """Run a ready core until it waits or ends, until none is left; `choose` says which."""
     while threads:
-        ready = next((i for i in threads if _is_ready(i, waiting, flags)), None)
-        if ready is None:
+        able = [i for i in threads if _is_ready(i, waiting, flags)]
+        if not able:
             raise _deadlock(waiting)
+        ready = able[choose(len(able))]
         waiting.pop(ready, None)
         threads[ready].switch()
         if threads[ready].dead:
@@ -148,6 +158,8 @@ def _thread(body: Body, core: Core) -> Callable[[], None]:
     def run_body() -> None:
         body(core)
         core.flush()
+        if core.queues is not None:
+            core.queues.drain()
         if core.watch is not None:
             core.watch.finish()
 

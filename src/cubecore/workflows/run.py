@@ -110,7 +110,8 @@ def run(
 
     `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
     `out` names a .npy file for C.
-    `engine` is fast (which falls back by itself) or reference. `checks` are memcheck, initcheck,
+    `engine` is fast (which falls back by itself), reference, or late: consumers as early as the
+    flags allow. `checks` are memcheck, initcheck,
     racecheck and synccheck with commas between them, all or none.
 
     Raises:

@@ -117,19 +117,20 @@ def run_script(
     arguments: tuple[str, ...] = (),
     chip: str | None = None,
     checks: str | None = None,
+    order: str | None = None,
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
-    `chip`, fields of it (`settings`) and `checks` replace those of its kernels. With `quiet` what
-    it prints goes to standard error.
+    `chip`, fields of it (`settings`), `checks` and `order` replace those of its kernels. With
+    `quiet` what it prints goes to standard error.
 
     Raises:
         RequestError: no script, or one that launches nothing.
         KernelError: the script or a kernel cannot go on; the place in its source comes first.
     """
-    options = {"chip": chip, "checks": checks, "settings": settings or None}
+    options = {"chip": chip, "checks": checks, "order": order, "settings": settings or None}
     return _execute(path, arguments, options, quiet=quiet)
 
 

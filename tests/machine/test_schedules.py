@@ -1,0 +1,225 @@
+"""Other orders than the program's: one answer where flags suffice, another where they do not."""
+
+import numpy as np
+import pytest
+
+from cubecore import kernel
+from cubecore.errors import DeadlockError, RequestError
+from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.machine.engines import run_launch
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.schedules import schedule_of
+from harness import A2, expected, make_operands
+from kernels.broken import changed, leaves
+from machine.test_treewatch import PROBLEM, launched
+
+ORDERS = ("late", *(f"random:{seed}" for seed in range(20)))
+
+
+@kernel(outputs="c", checks="none")
+def doubled(core, a, c, fetched=True, computed=True, barrier=True):
+    """c = 4 a, in two steps of V, block by block through one buffer."""
+    x, y = core.ubuf("float", 64), core.ubuf("float", 64)
+    core.asc_sync_notify("MTE3", "MTE2", 0)
+    for block in range(4):
+        core.asc_sync_wait("MTE3", "MTE2", 0)
+        core.asc_copy_gm2ub(x, a + block * 64, 256)
+        if fetched:
+            core.asc_sync_notify("MTE2", "V", 0)
+            core.asc_sync_wait("MTE2", "V", 0)
+        core.asc_add(y, x, x, 64)
+        if barrier:
+            core.asc_sync_pipe("V")
+        core.asc_add(y, y, y, 64)
+        if computed:
+            core.asc_sync_notify("V", "MTE3", 0)
+            core.asc_sync_wait("V", "MTE3", 0)
+        core.asc_copy_ub2gm(c + block * 64, y, 256)
+        core.asc_sync_notify("MTE3", "MTE2", 0)
+    core.asc_sync_wait("MTE3", "MTE2", 0)
+
+
+def result(order, **missing):
+    a, c = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
+    doubled.using(order=order)[1](a, c, **missing)
+    return c, 4 * a
+
+
+@pytest.mark.parametrize("order", ["program", *ORDERS])
+def test_flags_that_suffice_give_one_answer(order):
+    c, wanted = result(order)
+    assert (c == wanted).all()
+
+
+@pytest.mark.parametrize("missing", ["fetched", "computed", "barrier"])
+def test_a_missing_flag_changes_the_answer_only_out_of_program_order(missing):
+    c, wanted = result("program", **{missing: False})
+    assert (c == wanted).all()
+    assert differs(lambda: result("late", **{missing: False}))
+
+
+def differs(run) -> bool:
+    """Whether a run gives another answer than the right one, or never ends."""
+    try:
+        c, wanted = run()
+    except DeadlockError:
+        return True
+    return not (c == wanted).all()
+
+
+def test_the_scalar_unit_reads_early():
+    seen = []
+
+    @kernel(checks="none")
+    def read(core, a, waits):
+        x = core.ubuf("int32", 8)
+        core.asc_copy_gm2ub(x, a, 32)
+        if waits:
+            core.asc_sync_notify("MTE2", "S", 0)
+            core.asc_sync_wait("MTE2", "S", 0)
+        seen.append(int(x[0]))
+
+    for order, waits in (("late", True), ("late", False), ("program", False)):
+        read.using(order=order)[1](np.full(8, 7, np.int32), waits)
+    assert seen == [7, -1, 7]
+
+
+def test_a_mask_is_that_of_the_issue():
+    """Registers of the scalar unit hold for what it issued, whenever that runs."""
+
+    @kernel(checks="none")
+    def two_masks(core, a):
+        x = core.ubuf("float", 64)
+        core.asc_copy_gm2ub(x, a, 256)
+        core.asc_sync_notify("MTE2", "V", 0)
+        core.asc_sync_wait("MTE2", "V", 0)
+        core.asc_set_vector_mask(0, 0xF)
+        core.asc_add_scalar(x, x, 1.0, 1, 1, 1, 8, 8)
+        core.asc_sync_pipe("V")
+        core.asc_set_vector_mask(0, 0xFF)
+        core.asc_add_scalar(x, x, 1.0, 1, 1, 1, 8, 8)
+        core.asc_sync_notify("V", "MTE3", 0)
+        core.asc_sync_wait("V", "MTE3", 0)
+        core.asc_copy_ub2gm(a, x, 256)
+
+    for order in ORDERS:
+        a = np.zeros(64, np.float32)
+        two_masks.using(order=order)[1](a)
+        assert a[:9].tolist() == [2] * 4 + [1] * 4 + [0]
+
+
+def test_what_vectors_leave_is_that_of_their_own_order():
+    @kernel(checks="none")
+    def selects(core, a, c):
+        x, y, z = (core.ubuf("float", 64) for _ in range(3))
+        core.asc_copy_gm2ub(x, a, 256)
+        core.asc_copy_gm2ub(y, a + 64, 256)
+        core.asc_sync_notify("MTE2", "V", 0)
+        core.asc_sync_wait("MTE2", "V", 0)
+        core.asc_gt(x, y, 1, 1, 1, 1, 8, 8, 8)
+        core.asc_sync_pipe("V")
+        core.asc_select(z, x, y, 1, 1, 1, 1, 8, 8, 8)
+        core.asc_sync_notify("V", "MTE3", 0)
+        core.asc_sync_wait("V", "MTE3", 0)
+        core.asc_copy_ub2gm(c, z, 256)
+
+    a = np.random.default_rng(1).standard_normal(128).astype(np.float32)
+    for order in ORDERS:
+        c = np.zeros(64, np.float32)
+        selects.using(order=order)[1](a, c)
+        assert (c == np.maximum(a[:64], a[64:])).all()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_cores_that_do_not_wait_for_each_other(told):
+    @kernel(kind="mix", checks="none")
+    def passed(core, a, c):
+        if core.is_aic:
+            return
+        x = core.ubuf("float", 64)
+        if core.asc_get_sub_block_id() == 0:
+            core.asc_copy_gm2ub(x, a, 256)
+            core.asc_sync_notify("MTE2", "MTE3", 0)
+            core.asc_sync_wait("MTE2", "MTE3", 0)
+            core.asc_copy_ub2gm(c, x, 256)
+        if told:
+            core.asc_sync_subblock_arrive("MTE3", 1)
+            core.asc_sync_subblock_wait("S", 1)
+        if core.asc_get_sub_block_id() == 1:
+            core.asc_copy_gm2ub(x, c, 256)
+            core.asc_sync_notify("MTE2", "MTE3", 0)
+            core.asc_sync_wait("MTE2", "MTE3", 0)
+            core.asc_copy_ub2gm(c + 64, x, 256)
+
+    a, c = np.ones(64, np.float32), np.zeros(128, np.float32)
+    passed.using(order="program")[1](a, c)
+    assert (c[64:] == 1).all()
+    a, c = np.ones(64, np.float32), np.zeros(128, np.float32)
+    passed.using(order="late")[1](a, c)
+    assert (c[64:] == (1 if told else 0)).all()
+
+
+def test_a_wait_that_nothing_meets_is_a_deadlock():
+    @kernel(checks="none")
+    def stuck(core):
+        core.asc_sync_wait("MTE2", "V", 0)
+
+    with pytest.raises(DeadlockError) as error:
+        stuck.using(order="late")[1]()
+    text = str(error.value)
+    assert text.startswith("every wait_flag must be met by a set_flag, got V at ")
+    assert text.endswith(" (stuck) waiting")
+
+    @kernel(checks="none")
+    def stands(core):
+        core.asc_sync_wait("V", "S", 0)
+
+    with pytest.raises(DeadlockError, match="got S at "):
+        stands.using(order="late")[1]()
+
+
+@pytest.mark.parametrize("order", ["later", "random:", "random:x", "reverse"])
+def test_words_for_an_order(order):
+    with pytest.raises(RequestError) as error:
+        schedule_of(order)
+    assert str(error.value) == f"order must be program, late or random:SEED, got '{order}'"
+
+
+# --- the matmul
+
+
+def product_of(launch, operands, engine):
+    gm, bases = GlobalMemory(), {}
+    for spec in launch.tensors:
+        if spec.output:
+            output = gm.allocate(spec.name, spec.size_bytes)
+            bases[spec.name] = output.address
+        else:
+            bases[spec.name] = gm.place(spec.name, operands[spec.name]).address
+    outcome, ran_on = run_launch(launch, A2, gm, bases, engine)
+    assert ran_on == engine
+    c = output.buffer.data.view(PROBLEM.c_type.numpy).reshape(PROBLEM.m, PROBLEM.n)
+    return c, outcome.findings
+
+
+def test_the_matmul_is_the_same_late():
+    operands = make_operands(PROBLEM)
+    c, findings = product_of(launched(), operands, "late")
+    assert findings == ()
+    assert (c == expected(PROBLEM, operands)).all()
+
+
+def test_a_matmul_without_a_flag_is_another_late():
+    operands, launch = make_operands(PROBLEM), launched()
+    pairs = {(i.template.src, i.template.dst) for i in leaves(launch) if _is_flag(i)}
+    for pair in sorted(pairs):
+        broken = changed(launch, lambda i, p=pair: None if _is_flag(i, p) else i)
+        wanted = expected(PROBLEM, operands)
+        assert differs(lambda b=broken: (product_of(b, operands, "late")[0], wanted)), pair
+
+
+def _is_flag(issue, pair=None):
+    template = issue.template
+    if not isinstance(template, SetFlag | WaitFlag):
+        return False
+    return pair is None or (template.src, template.dst) == pair
