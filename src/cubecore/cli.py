@@ -122,7 +122,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--bias-file", help="the same for the bias row")
 @click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
 @click.option("--out", help=".npy file for C")
-@click.option("--engine", type=Word(["fast", "reference", "late"]), default="fast")
+@click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
 @click.option(
     "--checks",
     default="all",

@@ -54,7 +54,7 @@ def run_of_script(
         script,
         arguments=arguments,
         checks=keys["checks"],
-        order="late" if keys["engine"] == "late" else None,
+        order=keys["engine"] if keys["engine"] in {"late", "early"} else None,
         settings=settings,
         quiet=as_json,
         chip=keys.get("chip"),

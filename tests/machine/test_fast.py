@@ -190,4 +190,4 @@ def test_int8_sums_that_may_leave_int32_are_clamped_after_each_mad():
 def test_another_engine_is_refused():
     with pytest.raises(RequestError) as caught:
         run_launch(Launch((), ()), A2, GlobalMemory(), {}, "quick")
-    assert str(caught.value) == "engine must be fast, reference or late, got 'quick'"
+    assert str(caught.value) == "engine must be fast, reference, late or early, got 'quick'"

@@ -1,5 +1,7 @@
 """Other orders than the program's: one answer where flags suffice, another where they do not."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from harness import A2, expected, make_operands
 from kernels.broken import changed, leaves
 from machine.test_treewatch import PROBLEM, launched
 
-ORDERS = ("late", *(f"random:{seed}" for seed in range(20)))
+ORDERS = ("late", "early", *(f"random:{seed}" for seed in range(20)))
 
 
 @kernel(outputs="c", checks="none")
@@ -182,7 +184,7 @@ def test_a_wait_that_nothing_meets_is_a_deadlock():
 def test_words_for_an_order(order):
     with pytest.raises(RequestError) as error:
         schedule_of(order)
-    assert str(error.value) == f"order must be program, late or random:SEED, got '{order}'"
+    assert str(error.value) == f"order must be program, late, early or random:SEED, got '{order}'"
 
 
 # --- the matmul
@@ -202,20 +204,25 @@ def product_of(launch, operands, engine):
     return c, outcome.findings
 
 
-def test_the_matmul_is_the_same_late():
+@pytest.mark.parametrize("engine", ["late", "early"])
+def test_the_matmul_is_the_same(engine):
     operands = make_operands(PROBLEM)
-    c, findings = product_of(launched(), operands, "late")
+    c, findings = product_of(launched(), operands, engine)
     assert findings == ()
     assert (c == expected(PROBLEM, operands)).all()
 
 
-def test_a_matmul_without_a_flag_is_another_late():
+def test_a_matmul_without_a_flag_is_another():
     operands, launch = make_operands(PROBLEM), launched()
     pairs = {(i.template.src, i.template.dst) for i in leaves(launch) if _is_flag(i)}
+    wanted = expected(PROBLEM, operands)
     for pair in sorted(pairs):
         broken = changed(launch, lambda i, p=pair: None if _is_flag(i, p) else i)
-        wanted = expected(PROBLEM, operands)
-        assert differs(lambda b=broken: (product_of(b, operands, "late")[0], wanted)), pair
+
+        def late(engine, launch=broken):
+            return product_of(launch, operands, engine)[0], wanted
+
+        assert differs(partial(late, "late")) or differs(partial(late, "early")), pair
 
 
 def _is_flag(issue, pair=None):

@@ -35,8 +35,8 @@ MOST_ISSUES = 20_000_000
 class Options:
     """How a kernel is launched: on which chip, with which checks, how long at most.
 
-    `settings` replace fields of the chip; `order` is program, late (consumers run as early as flags
-    allow) or random:SEED; `trace` keeps what each core issues.
+    `settings` replace fields of the chip; `order` is program, late or early (consumers or
+    producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
     """
 
     chip: str = DEFAULT_CHIP

@@ -22,7 +22,7 @@ from cubecore.machine.stores import Store
 from cubecore.machine.topology import CoreId
 from cubecore.machine.treewatch import TreeWatch
 
-ENGINES = ("fast", "reference", "late")
+ENGINES = ("fast", "reference", "late", "early")
 
 
 def run_launch(
@@ -35,9 +35,10 @@ def run_launch(
 ) -> tuple[Outcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
-    `checks` are those that are on. The engine late is the reference engine with consumers as early
-    as the flags allow. The fast engine falls back to the reference engine for all cores
-    as soon as one group of them is not proven; nothing has been written by then.
+    `checks` are those that are on. The engines late and early are the reference engine with
+    consumers, or producers, as early as the flags allow. The fast engine falls back to the
+    reference engine for all cores as soon as one group of them is not proven; nothing has been
+    written by then.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
@@ -52,10 +53,9 @@ def run_launch(
             issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
             return Outcome(findings, issued), "fast"
     tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
-    order = "late" if engine == "late" else "program"
-    return run(
-        chip, gm, tasks, checks=checks, order=order
-    ), "late" if engine == "late" else "reference"
+    if engine in {"late", "early"}:
+        return run(chip, gm, tasks, checks=checks, order=engine), engine
+    return run(chip, gm, tasks, checks=checks), "reference"
 
 
 def _watch(

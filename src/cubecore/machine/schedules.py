@@ -2,9 +2,9 @@
 
 Program order is one of the orders that a core may take. A `Queues` takes another: each pipe has a
 queue, the scalar unit fills them, and a schedule says whose turn it is. `Late` lets consumers run
-as early as flags allow and producers as late, so that a missing flag changes the answer; `Drawn`
-draws. Two instructions of a pipe without a barrier between them may change places, unless the
-hardware keeps them in order.
+before the producers that flags do not hold them behind, `Early` lets producers overtake consumers,
+so that a missing flag changes the answer of one of them; `Drawn` draws. Two instructions of a pipe
+without a barrier between them may change places, unless the hardware keeps them in order.
 """
 
 from collections import deque
@@ -59,6 +59,14 @@ class Late:
         return count - 1
 
 
+class Early(Late):
+    """Producers first: they overwrite what consumers have not read yet."""
+
+    def pipe(self, ready: Sequence[str]) -> str:
+        """Return the pipe furthest from the way out."""
+        return max(ready, key=_LATE.index)
+
+
 class Drawn:
     """Draws; pipes have weights that differ by orders of magnitude, so that some run far ahead."""
 
@@ -80,19 +88,22 @@ class Drawn:
         return int(self._rng.integers(count)) if count > 1 else 0
 
 
-ORDERS = "program, late or random:SEED"
+ORDERS = "program, late, early or random:SEED"
+
+
+_FIXED: dict[str, type[Late]] = {"late": Late, "early": Early}
 
 
 def schedule_of(order: str) -> Schedule | None:
-    """Return the schedule called ``late`` or ``random:SEED``; None for ``program``.
+    """Return the schedule called ``late``, ``early`` or ``random:SEED``; None for ``program``.
 
     Raises:
         RequestError: another word.
     """
     if order == "program":
         return None
-    if order == "late":
-        return Late()
+    if order in _FIXED:
+        return _FIXED[order]()
     word, _, seed = order.partition(":")
     if word != "random" or not seed.isdecimal():
         raise refuse("order", f"be {ORDERS}", repr(order))

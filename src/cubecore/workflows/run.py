@@ -69,8 +69,9 @@ class Run:
     @property
     def policy(self) -> str:
         """How products were summed."""
+        engine = "fast" if self.engine == "fast" else "reference"
         integer = self.request.problem.accumulator_type.kind == "int"
-        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
+        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[engine]
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's object."""
@@ -110,8 +111,8 @@ def run(
 
     `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
     `out` names a .npy file for C.
-    `engine` is fast (which falls back by itself), reference, or late: consumers as early as the
-    flags allow. `checks` are memcheck, initcheck,
+    `engine` is fast (which falls back by itself), reference, or late or early: consumers, or
+    producers, as early as the flags allow. `checks` are memcheck, initcheck,
     racecheck and synccheck with commas between them, all or none.
 
     Raises:
