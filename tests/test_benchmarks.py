@@ -101,3 +101,20 @@ def test_the_planners_figures_stand_beside_their_targets():
     assert answer["figures"]["sweep_10000_s"]["queries"] == 12
     assert set(answer["ratios"]) == {"plan_over_check", "repair_over_plan"}
     assert all(ratio > 0 for ratio in answer["ratios"].values())
+
+
+def test_instructions_stand_beside_numpys_own_time():
+    script = SPINE.with_name("instructions.py")
+    done = subprocess.run(
+        [sys.executable, script, "0.001"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["repeats"] == [1, 64]
+    assert len(answer["figures"]) >= 20
+    for figure in answer["figures"]:
+        for times in (figure["one"], figure["many"]):
+            assert times["issue_us"] > 0
+            assert times["numpy_us"] > 0
+        assert figure["many"]["elements"] == 64 * figure["one"]["elements"]
+        assert figure["met"] == (figure["one"]["overhead_us"] <= answer["target_us"])

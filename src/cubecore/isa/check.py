@@ -20,6 +20,7 @@ def program_violations(program: Program, chip: Chip) -> list[Violation]:
     return [v for template in distinct for v in template_violations(template, chip)]
 
 
+@lru_cache(maxsize=256)
 def memory_bytes(chip: Chip, mem: Mem) -> tuple[int, int]:
     """Return (physical, usable) bytes of a core's local memory on `chip`.
 

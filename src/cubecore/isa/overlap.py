@@ -12,11 +12,13 @@ from cubecore.isa.spec import Array, Instruction, Operand
 ACCUMULATING_TYPES = ("float16", "int32", "float32")
 """Types of which dst of a repeat may be src1 of the next (seed 003: half, int32_t, float)."""
 
+STEERED = 16
+"""What caches keep of templates that values steer: asked for several times, but never met again."""
+
 
 def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     """Return the lowest and the highest element offset that the mask lets through, or None."""
-    # what values steer is never met twice: it would only fill the cache
-    return (_find_reach if template.steering else _reach)(template, operand)
+    return (_steered_reach if template.steering else _reach)(template, operand)
 
 
 def _find_reach(template: Instruction, operand: str) -> tuple[int, int] | None:
@@ -27,6 +29,7 @@ def _find_reach(template: Instruction, operand: str) -> tuple[int, int] | None:
 
 
 _reach = lru_cache(maxsize=4096)(_find_reach)
+_steered_reach = lru_cache(maxsize=STEERED)(_find_reach)
 
 
 def span_bytes(template: Instruction, operand: Operand, address: int) -> tuple[int, int] | None:
@@ -83,6 +86,49 @@ def overlaps(template: Instruction, places: Mapping[str, int]) -> Iterator[tuple
             wrong = _meeting(template, (to, at), (source, start))
             if wrong:
                 yield to.name, source.name, wrong
+
+
+def relation(template: Instruction, addresses: tuple[int, ...]) -> tuple[bool, bool]:
+    """Return whether a repeat may read what an earlier one wrote, and whether operands overlap.
+
+    `addresses` are the operands', in their order.
+    """
+    if not (template.overlap or template.in_repeats):
+        return False, False
+    base = min(addresses)
+    near = tuple(address - base for address in addresses)
+    return (_steered_relation if template.steering else _relation)(template, near)
+
+
+def _find_relation(template: Instruction, near: tuple[int, ...]) -> tuple[bool, bool]:
+    places = {o.name: at for o, at in zip(template.operands(), near, strict=True)}
+    meets = any(True for _ in overlaps(template, places))
+    return template.in_repeats and _feeds_itself(template, places), meets
+
+
+_relation = lru_cache(maxsize=4096)(_find_relation)
+_steered_relation = lru_cache(maxsize=STEERED)(_find_relation)
+
+
+def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
+    """Whether bytes that one repeat writes are bytes that another reads."""
+    operands = template.operands()
+    for to in operands:
+        if not to.access.writes:
+            continue
+        for source in operands:
+            if not source.access.reads or to.mem is not source.mem:
+                continue
+            address, start = places[to.name], places[source.name]
+            if to is source:
+                if not distinct(template, to.name):
+                    return True
+            elif not (
+                apart(template, (to, address), (source, start))
+                or (address == start and lane_by_lane(template, to.name, source.name))
+            ):
+                return True
+    return False
 
 
 def _meeting(

@@ -56,6 +56,8 @@ class Mem(Enum):
         self.label = label
         self.align_bytes = align_bytes
 
+    __hash__ = object.__hash__  # an enum's own is several times slower, and this is a common key
+
 
 class Access(Enum):
     """What an instruction does with an operand."""
@@ -172,6 +174,8 @@ class Cost:
 class Instruction:
     """Base of all templates; subclasses are declared with `@instruction`."""
 
+    __slots__ = ("__dict__", "_hash")
+    _hash: int
     name: ClassVar[str]
     pipe: ClassVar[Pipe]
     names: ClassVar[Mapping[str, str]]
@@ -203,6 +207,10 @@ class Instruction:
     """The parameters that the C API's form with a count of elements fixes; None: there is none."""
     steering: ClassVar[tuple[str, ...]] = ()
     """Operands whose values decide which elements the others touch."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash behind: another process computes another one."""
+        return self.__dict__
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses.
@@ -331,6 +339,19 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
     return []
 
 
+def _kept(compute: Callable[[Instruction], int]) -> Callable[[Instruction], int]:
+    """Return a hash that keeps what it computed: templates are the keys of every cache."""
+
+    def kept(self: Instruction) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", compute(self))
+            return self._hash
+
+    return kept
+
+
 Spelling = tuple[type[Instruction], Mapping[str, Any]]
 _REGISTRY: dict[str, type[Instruction]] = {}
 _SPELLINGS: dict[str, list[Spelling]] = {}
@@ -356,8 +377,9 @@ def instruction(
     finding.
     """
 
-    def declare(cls: type[Any]) -> type[Any]:
-        frozen = dataclass(frozen=True, kw_only=True)(cls)
+    def declare(cls: type[Any]) -> Any:
+        frozen: Any = dataclass(frozen=True, kw_only=True)(cls)
+        frozen.__hash__ = _kept(frozen.__hash__)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
         frozen.uncertain, frozen.copies = uncertain, copies

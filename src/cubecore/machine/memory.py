@@ -36,14 +36,26 @@ class Buffer:
         self.data = np.full(size_bytes, POISON_BYTE, np.uint8)
         self.valid = np.zeros(size_bytes, np.uint8)
 
-    def read(self, address: int, offsets: Offsets, element: ElementType) -> Array:
+    def read(
+        self, address: int, offsets: Offsets, element: ElementType, first: int | None = None
+    ) -> Array:
         """Return the elements at `offsets` (elements from `address`), shaped as the offsets.
 
-        The address may be any byte; all elements must lie inside the buffer.
+        The address may be any byte; all elements must lie inside the buffer. `first` says that the
+        offsets count up from there one by one, here and below: it is faster to be told.
         """
+        if first is not None:
+            size = element.size_bytes
+            start = address + first * size
+            run = self.data[start : start + offsets.size * size].copy()
+            return run.view(element.numpy).reshape(offsets.shape)
         if element.bits == nibbles.BITS:
             return nibbles.decode(nibbles.take(self.data[address:], offsets), element)
         return self._window(self.data, address, element).take(offsets, mode="clip")
+
+    def written(self, address: int, span: tuple[int, int]) -> bool:
+        """Return whether all bytes [start, end) from `address` were written, gaps included."""
+        return 0 not in self.valid[address + span[0] : address + span[1]].tobytes()
 
     def initialised(
         self, address: int, offsets: Offsets, element: ElementType
@@ -55,17 +67,37 @@ class Buffer:
         window = self.valid[address : self._end(address, element.size_bytes)].view(word)
         return np.asarray(window.take(offsets, mode="clip") == full)
 
-    def write(self, address: int, offsets: Offsets, element: ElementType, values: Array) -> None:
+    def write(
+        self,
+        address: int,
+        offsets: Offsets,
+        element: ElementType,
+        values: Array,
+        first: int | None = None,
+    ) -> None:
         """Store `values` at `offsets`; says nothing about the initialised map."""
+        if first is not None:
+            window = self._window(self.data, address, element)
+            window[first : first + offsets.size] = values.reshape(-1)
+            return
         if element.bits == nibbles.BITS:
             nibbles.put(self.data[address:], offsets, nibbles.encode(values))
         else:
             self._window(self.data, address, element)[offsets] = values
 
     def mark(
-        self, address: int, offsets: Offsets, element: ElementType, valid: NDArray[np.bool_] | None
+        self,
+        address: int,
+        offsets: Offsets,
+        element: ElementType,
+        valid: NDArray[np.bool_] | None,
+        first: int | None = None,
     ) -> None:
         """Record that elements are initialised (None) or as initialised as `valid` says."""
+        if first is not None and valid is None:
+            start = address + first * element.size_bytes
+            self.valid[start : start + offsets.size * element.size_bytes] = 1
+            return
         if element.bits == nibbles.BITS:
             window, places = self.valid[address:], offsets >> 1
             window[places] = 1

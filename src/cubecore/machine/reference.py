@@ -1,21 +1,26 @@
 """The reference engine: slow, readable, and the definition of what an instruction does."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.check import memory_bytes
-from cubecore.isa.overlap import apart, distinct, lane_by_lane, overlaps, reach
+from cubecore.isa.overlap import overlaps, relation
 from cubecore.isa.program import Location
+from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
 from cubecore.layouts import Offsets
 from cubecore.machine.core import Core, Recorded
+from cubecore.machine.elements import Elements, elements, part
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Array, Buffer
 from cubecore.numerics.quantisation import atomic
 
 Placed = tuple[Operand, Buffer, int]
+Target = tuple[Instruction, Operand, Buffer, int]
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -29,7 +34,7 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
-    resolved = template.resolved(core.registers)
+    resolved = _resolved(template, core.registers)
     if not core.allows(resolved, where):
         return
     if not core.report(resolved.unmet(core.registers), resolved, where):
@@ -58,13 +63,23 @@ def execute(core: Core, recorded: Recorded) -> None:
         return
     if not core.report(resolved.misplaced(places), resolved, where):
         return
-    for to, source, wrong in overlaps(resolved, places):
+    feeds, meets = relation(resolved, tuple(places.values()))
+    for to, source, wrong in overlaps(resolved, places) if meets else ():
         message = f"{resolved.name}.{to} must {wrong}"
         finding = Finding("overlap", message, resolved.name, where, str(core.id))
         core.log.add(finding, f"{to} {source}")
     if core.watch is not None:
         core.watch.touch(resolved, list(places.values()), where, core.registers)
-    (_move if resolved.copies else _compute)(core, resolved, complete, where)
+    if resolved.copies:
+        _move(core, resolved, complete, where)
+    else:
+        _compute(core, resolved, complete, where, feeds=feeds)
+
+
+@lru_cache(maxsize=4096)
+def _resolved(template: Instruction, registers: Registers) -> Instruction:
+    """Return what a template becomes; one object for what is met again, which caches know."""
+    return template.resolved(registers)
 
 
 def _read(template: Instruction, operand: Operand, buffer: Buffer, address: int) -> Array:
@@ -75,14 +90,14 @@ def _place(
     core: Core, template: Instruction, operand: Operand, address: int, where: Location
 ) -> Placed | None:
     """Return the operand's buffer and its address there, or None after logging what is wrong."""
-    subject = f"{template.name}.{operand.name}"
 
     def log(kind: str, message: str) -> None:
+        subject = f"{template.name}.{operand.name}"
         finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
         core.log.add(finding, operand.name)
 
-    touched = reach(template, operand.name)
-    start, end = template.element(operand).extent_bytes(*((0, -1) if touched is None else touched))
+    span = elements(template, operand.name).span
+    start, end = span or (0, 0)
     first, last = address + start, address + end
     if address % operand.alignment:
         log(
@@ -90,7 +105,7 @@ def _place(
             f"start at a multiple of {operand.alignment} B in {operand.mem.label}, got {address}",
         )
     if operand.mem is Mem.GM:
-        if touched is None:
+        if span is None:
             return operand, Buffer(0), 0
         return _place_global(core, operand, address, (first, last), log)
     buffer = core.memory(operand.mem)
@@ -99,10 +114,10 @@ def _place(
         log("parameter", f"lie in a memory of the {part}, got {operand.mem.label}")
         return None
     _, usable = memory_bytes(core.chip, operand.mem)
-    if touched is not None and (first < 0 or last > buffer.size_bytes):
+    if span is not None and (first < 0 or last > buffer.size_bytes):
         log("out-of-bounds", _inside(operand.mem.label, buffer.size_bytes, first, last))
         return None
-    if touched is not None and last > usable:
+    if span is not None and last > usable:
         log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
     return operand, buffer, address
 
@@ -143,7 +158,7 @@ def _move(core: Core, template: Instruction, placed: list[Placed], where: Locati
         values = source.read(src_address, here, element)
         known = source.initialised(src_address, here, element)
         target = template, dst, to, dst_address
-        _store(core, target, there, element, values, known, where)
+        _combine(core, target, (there, element), values, known, where)
         return
     source.move_to(
         to,
@@ -161,89 +176,88 @@ def _cut(offsets: Offsets, ratio: int) -> Offsets:
 
 def _store(
     core: Core,
-    target: tuple[Instruction, Operand, Buffer, int],
-    offsets: Offsets,
-    element: ElementType,
+    target: Target,
+    there: Elements,
     values: Array,
     known: NDArray[np.bool_] | None,
     where: Location,
 ) -> None:
-    """Write values (known None: all are), under set_atomic combined with what the memory holds."""
+    """Write the values that the mask lets through (known None: all are)."""
     template, operand, buffer, address = target
+    element = template.element(operand)
     if operand.mem is Mem.GM and core.registers.atomic:
-        there = buffer.initialised(address, offsets, element)
-        blocks = there.ndim > len(operand.axes.split())
-        ready = np.asarray(there.all(axis=-1)) if blocks else there
-        _log_uninitialised(core, template, operand, ready, where)
-        old = buffer.read(address, offsets, element)
-        values = atomic(core.registers.atomic, old, values)
-        known = there if known is None else there & known
-    buffer.write(address, offsets, element, values)
-    buffer.mark(address, offsets, element, known)
+        _combine(core, target, (there.through, element), values, known, where)
+        return
+    first = there.first if there.active is None else None
+    buffer.write(address, there.through, element, values, first)
+    buffer.mark(address, there.through, element, known, first)
 
 
-def _compute(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
+def _combine(
+    core: Core,
+    target: Target,
+    elements_of: tuple[Offsets, ElementType],
+    values: Array,
+    known: NDArray[np.bool_] | None,
+    where: Location,
+) -> None:
+    """Write values under set_atomic, combined with what the memory holds."""
+    template, operand, buffer, address = target
+    offsets, element = elements_of
+    there = buffer.initialised(address, offsets, element)
+    blocks = there.ndim > len(operand.axes.split())
+    ready = np.asarray(there.all(axis=-1)) if blocks else there
+    _log_uninitialised(core, template, operand, ready, where)
+    old = buffer.read(address, offsets, element)
+    buffer.write(address, offsets, element, atomic(core.registers.atomic, old, values))
+    buffer.mark(address, offsets, element, there if known is None else there & known)
+
+
+def _compute(
+    core: Core, template: Instruction, placed: list[Placed], where: Location, *, feeds: bool
+) -> None:
     """Run an instruction on arrays: all at once, or repeat by repeat where one feeds the next."""
-    if template.in_repeats and _feeds_itself(template, placed):
-        for repeat in range(template.offsets(placed[0][0].name).shape[0]):
-            _compute_part(core, template, placed, slice(repeat, repeat + 1), where)
-    else:
-        _compute_part(core, template, placed, slice(None), where)
-
-
-def _feeds_itself(template: Instruction, placed: list[Placed]) -> bool:
-    """Whether bytes that one repeat writes are bytes that another reads."""
-    for to, target, address in placed:
-        if not to.access.writes:
-            continue
-        for source, buffer, start in placed:
-            if not source.access.reads or target is not buffer:
-                continue
-            if to is source:
-                if not distinct(template, to.name):
-                    return True
-            elif not (
-                apart(template, (to, address), (source, start))
-                or (address == start and lane_by_lane(template, to.name, source.name))
-            ):
-                return True
-    return False
+    if not feeds:
+        touched = {o.name: elements(template, o.name) for o, _, _ in placed}
+        _compute_part(core, template, placed, touched, where)
+        return
+    for repeat in range(template.offsets(placed[0][0].name).shape[0]):
+        touched = {o.name: part(template, o.name, repeat) for o, _, _ in placed}
+        _compute_part(core, template, placed, touched, where)
 
 
 def _compute_part(
-    core: Core, template: Instruction, placed: list[Placed], part: slice, where: Location
+    core: Core,
+    template: Instruction,
+    placed: list[Placed],
+    touched: dict[str, Elements],
+    where: Location,
 ) -> None:
     inputs: dict[str, Array] = {}
     valid: NDArray[np.bool_] | None = None
     for operand, buffer, address in placed:
         if not operand.access.reads:
             continue
-        offsets, element = template.offsets(operand.name)[part], template.element(operand)
-        inputs[operand.name] = buffer.read(address, offsets, element)
-        ready = buffer.initialised(address, offsets, element)
+        here, element = touched[operand.name], template.element(operand)
+        inputs[operand.name] = buffer.read(address, here.offsets, element, here.first)
+        if here.span is None or buffer.written(address, here.span):
+            continue
+        ready = buffer.initialised(address, here.offsets, element)
         if template.propagates and not operand.used:
             valid = ready if valid is None else valid & ready
         else:
-            active = _active(template, operand, part)
-            needed = ready if active is None else ready | ~active
+            needed = ready if here.active is None else ready | ~here.active
             _log_uninitialised(core, template, operand, needed, where)
     results = template.compute(inputs, core.registers)
     core.registers = template.leaves(inputs, core.registers)
     for operand, buffer, address in placed:
         if operand.access.writes:
-            offsets = template.offsets(operand.name)[part]
-            values, known = results[operand.name], valid
-            active = _active(template, operand, part)
-            if active is not None:
-                offsets, values = offsets[active], values[active]
-                known = None if valid is None else valid[active]
+            there, values, known = touched[operand.name], results[operand.name], valid
+            if there.active is not None:
+                values = values[there.active]
+                known = None if valid is None else valid[there.active]
             target = template, operand, buffer, address
-            _store(core, target, offsets, template.element(operand), values, known, where)
-
-
-def _active(template: Instruction, operand: Operand, part: slice) -> NDArray[np.bool_] | None:
-    active = template.active(operand.name)
-    return None if active is None else active[part]
+            _store(core, target, there, values, known, where)
 
 
 def _log_uninitialised(

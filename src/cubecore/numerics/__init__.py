@@ -4,6 +4,7 @@ Everything is a pure function of arrays. Integer results that do not fit are cla
 wrapped (`wrap`); floats round to nearest even.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def saturate(values: Array, target: ElementType) -> Array:
 
 def wrap(values: Array, target: ElementType) -> Array:
     """Return integer `values` modulo 2**bits, as two's complement of the integer type `target`."""
-    return values.astype(np.int64).astype(target.numpy)
+    return values.astype(np.int64, copy=False).astype(target.numpy)
 
 
 def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
@@ -34,7 +35,12 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     wide = np.asarray(values)
     if finite:
         largest = largest_finite(target)
-        wide = np.clip(np.where(np.isnan(wide), np.zeros((), wide.dtype), wide), -largest, largest)
+        wide = np.minimum(np.maximum(wide, -largest), largest)
+        nan = np.isnan(wide)
+        if nan.any():
+            wide = np.where(nan, np.zeros((), wide.dtype), wide)
+    if wide.dtype == target.numpy:
+        return wide
     if wide.dtype == np.float64 and target.library == "ml_dtypes":
         wide = _to_odd_float32(wide)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -75,6 +81,7 @@ def round_hf32(values: Array, rounding: str) -> Array:
     return np.where(np.isnan(values), bits, rounded & kept).view(np.float32)
 
 
+@lru_cache
 def largest_finite(target: ElementType) -> float:
     """Return the largest finite value of the float type `target`."""
     import ml_dtypes

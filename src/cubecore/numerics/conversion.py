@@ -17,6 +17,8 @@ Array = NDArray[Any]
 ROUNDINGS = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 """The vendor's modes: nearest with ties to even (none and rint) or away from zero (round), towards
 minus infinity, plus infinity or zero, and inexact to odd."""
+_EXACT_BITS = 53
+"""Integers of so many bits are float64 numbers."""
 _SIGNIFICANT_BITS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
 """Bits of the significand, the leading one included, and the exponent of the smallest number."""
 
@@ -52,6 +54,9 @@ def to_integer(values: Array, target: ElementType, rounding: str, *, wraps: bool
     """
     low, high = integer_range(target)
     integral = to_integral(np.asarray(values, np.float64), rounding)
+    if not wraps and target.bits < _EXACT_BITS:  # the ends of the range are float64 numbers
+        held = np.minimum(np.maximum(integral, low), high)
+        return wrap(np.where(np.isnan(held), 0.0, held), target)
     below, above = integral < float(low), integral >= float(high + 1)
     if wraps:
         below, above = below & np.isinf(integral), above & np.isinf(integral)
@@ -78,6 +83,8 @@ def to_float(values: Array, target: ElementType, rounding: str, *, finite: bool)
     every mode; infinities become the largest finite value of their sign if `finite`.
     """
     exact = _odd_float64(values) if values.dtype == np.int64 else np.asarray(values, np.float64)
+    if rounding in {"none", "rint"}:
+        return round_float(exact, target, finite=finite)
     bits, lowest = _SIGNIFICANT_BITS[target.name]
     _, exponent = np.frexp(np.where(np.isfinite(exact), exact, 0.0))
     unit = np.ldexp(1.0, np.maximum(exponent - bits, lowest))

@@ -1,6 +1,7 @@
 """The vector mask: which lanes an instruction computes (seed 003, mask)."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,20 @@ class Lanes:
         return -(-self.count // lanes) if self.counts else stated
 
     def active(self, repeats: int, lanes: int) -> NDArray[np.bool_]:
-        """Return which lanes compute, shape [repeats, lanes]."""
-        if self.counts:
-            return (np.arange(repeats * lanes) < self.count).reshape(repeats, lanes)
-        words = np.array([self.low, self.high], dtype="<u8").view(np.uint8)
+        """Return which lanes compute, shape [repeats, lanes]; not to be written."""
+        return _active(self, repeats, lanes)
+
+
+@lru_cache(maxsize=64)
+def _active(mask: Lanes, repeats: int, lanes: int) -> NDArray[np.bool_]:
+    if mask.counts:
+        found = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
+    else:
+        words = np.array([mask.low, mask.high], dtype="<u8").view(np.uint8)
         bits = np.unpackbits(words, bitorder="little")[:lanes].astype(bool)
-        return np.broadcast_to(bits, (repeats, lanes))
+        found = np.broadcast_to(bits, (repeats, lanes))
+    found.setflags(write=False)
+    return found
 
 
 def lanes_of(registers: Registers) -> Lanes:

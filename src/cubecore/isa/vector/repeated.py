@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -52,7 +53,7 @@ class Repeated(Instruction):
         """The element type that decides how many lanes a repeat has."""
         return max((self.element(o) for o in self.operands()), key=lambda e: e.bits)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Lanes of a repeat."""
         return REPEAT_BYTES // self.widest.size_bytes
@@ -116,14 +117,15 @@ class Repeated(Instruction):
 
 
 def wide(values: Array, element: ElementType) -> Array:
-    """Return values in a type wide enough for one rounding of +, -, *, / and the square root.
+    """Return values in a type in which one of +, -, *, / and the square root loses nothing.
 
-    float16 in float32 and float32 in float64 hold more than twice the bits, and two: rounding
-    again is then harmless. Integers become int64.
+    Integers become int64. The 16-bit floats become float32, which holds more than twice their bits,
+    and two: rounding again is then harmless. float32 stays, as NumPy itself rounds it correctly;
+    what takes more than one step to compute must widen further or `settle` in between.
     """
     if element.kind != "float":
         return values.astype(np.int64)
-    return values.astype(np.float32 if element.bits == 16 else np.float64)
+    return values.astype(np.float32, copy=False)
 
 
 def settle(exact: Array, element: ElementType, registers: Registers) -> Array:
