@@ -457,8 +457,10 @@ def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A run in the background may have told its children to ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
-    while not handles_interrupts(process.pid):
+    while process.poll() is None and not handles_interrupts(process.pid):
         time.sleep(0.05)
     time.sleep(2.0)  # from Python's start to the command's work
     process.send_signal(signal.SIGINT)
