@@ -142,6 +142,18 @@ def test_a_split_k_adds_its_slices_up_and_only_the_first_brings_the_bias():
     assert_right(problem, tiling, draw_operands(np.random.default_rng(0), problem))
 
 
+@pytest.mark.parametrize("slices", [2, 3])
+def test_two_slices_of_a_split_k_on_one_ai_core_bring_the_bias_once(slices):
+    problem = make(KINDS[-1], 16, 32, 32 * slices, split_k=True, launch="mix")
+    tiling = make_tiling(problem, baseK=32, singleCoreK=32)
+    launch = matmul_launch(problem, tiling, A2)
+    starts = [
+        mad.starts_from_bias for core in launch.cores for mad, _ in issued(launch, Mad, core.core)
+    ]
+    assert starts.count(True) == 2  # two tiles of the first slice
+    assert_right(problem, tiling, draw_operands(np.random.default_rng(slices), problem))
+
+
 def test_an_nz_operand_comes_in_bursts_of_its_pieces():
     problem = make(HALF, 64, 48, 64, format_a="NZ")
     tiling = make_tiling(problem, **BLOCKS, stepKa=2, depthA1=2, stepKb=2, depthB1=2)

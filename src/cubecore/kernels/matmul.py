@@ -127,26 +127,23 @@ def _shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[Share, ...
     B (A) in L1, if that is where all of it was.
     """
     shares = []
-    before: CoreBlock | None = None
-    for block in blocks:
-        kept = ""
-        if plan.problem.template == "IBSHARE" and before is not None and block.batches == 1:
-            same = {"a": "m", "b": "n"}
-            kept = next(
-                (
-                    name
-                    for name, axis in same.items()
-                    if all(
-                        getattr(block, f) == getattr(before, f)
-                        for f in (f"{axis}0", f"{axis}_len", "k0", "k_len", "batch0")
-                    )
-                ),
-                "",
-            )
-        shares.append(Share(block.m_len, block.n_len, block.k_len, block.batches, kept))
-        before = block
-    first_slice = all(block.k0 == 0 for block in blocks)
-    return tuple(Share(s.m, s.n, s.k, s.batches, s.kept, has_bias=first_slice) for s in shares)
+    for place, block in enumerate(blocks):
+        shared = plan.problem.template == "IBSHARE" and place > 0 and block.batches == 1
+        kept = _kept(blocks[place - 1], block) if shared else ""
+        first = block.k0 == 0
+        shares.append(
+            Share(block.m_len, block.n_len, block.k_len, block.batches, kept, has_bias=first)
+        )
+    return tuple(shares)
+
+
+def _kept(before: CoreBlock, block: CoreBlock) -> str:
+    """Return which operand is the same for two blocks: ``a``, ``b`` or none."""
+    if (before.k0, before.k_len, before.batch0) != (block.k0, block.k_len, block.batch0):
+        return ""
+    if (before.m0, before.m_len) == (block.m0, block.m_len):
+        return "a"
+    return "b" if (before.n0, before.n_len) == (block.n0, block.n_len) else ""
 
 
 def require_supported(problem: Problem) -> None:
