@@ -6,6 +6,8 @@ import pytest
 
 import cubecore
 from cubecore.errors import NoLegalTilingError, RequestError
+from cubecore.reports.text import number
+from cubecore.tiling.cost import predict
 from cubecore.tiling.export import load_tiling, tiling_data
 from cubecore.tiling.struct import FIELDS
 from tiling.cases import problem, tiling
@@ -52,12 +54,14 @@ def test_a_finding_says_all_there_is(file):
 def test_repair_prints_what_it_changes_and_what_is_proven(file):
     answer = cli("check", file(baseM=24), *SHAPE, "--repair")
     assert answer.code == FOUND
+    request = problem()
+    us = number(predict(tiling(), request, request.chip_record).us)
     assert answer.out.splitlines()[:7] == [
         "illegal: 1 rule broken",
         "  BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16",
         "    seed 000, table 2",
         "",
-        "Repaired by 1 change, predicted 17.3 us",
+        f"Repaired by 1 change, predicted {us} us",
         "  baseM  24  ->  128  BASE-M-ALIGNMENT",
         "  No fewer changes do, and no other change of as few fields is predicted faster",
     ]

@@ -166,7 +166,11 @@ def test_out_is_there_when_all_answers_are(tmp_path):
 
 def start(*arguments):
     return subprocess.Popen(
-        [*SHELL, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*SHELL, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A run in the background may have told its children to ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
 
 
