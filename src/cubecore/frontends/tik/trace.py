@@ -83,34 +83,10 @@ class Trace:
             self.append(Loop(index, trips, body))
 
     @contextmanager
-    def branch(self, condition: Expr | None) -> Iterator[None]:
-        """Do what is issued inside if the condition holds.
-
-        None, or a condition right behind another branch's end, goes on with that branch.
-        """
-        before = self.sync.state.copy()
-        self._open.append([])
-        self._mask = None
-        yield
-        self.sync.barrier()
-        self.sync.state = before
-        self._mask = None
-        body = tuple(self._open.pop())
-        here = self._open[-1]
-        self._branches = [b for b in self._branches if b[0] is not here]
-        self._branches.append(
-            (here, len(here), [(Expr(1) if condition is None else condition, body)])
-        )
-        here.append(_chained(self._branches[-1][2]))
-
-    @contextmanager
-    def otherwise(self, condition: Expr | None, call: str) -> Iterator[None]:
-        """Go on with the branch that ended right before: else (None), or else if."""
-        here = self._open[-1]
-        found = next((b for b in self._branches if b[0] is here), None)
-        if found is None or found[1] != len(here) - 1:
-            raise refuse(call, "follow an if_scope at the same level", "none before it")
-        chain = found[2]
+    def _alternative(
+        self, chain: list[tuple[Expr, tuple[Node, ...]]], condition: Expr | None
+    ) -> Iterator[None]:
+        """Add what is issued inside to a chain of branches; None is a condition that holds."""
         before = self.sync.state.copy()
         self._open.append([])
         self._mask = None
@@ -119,7 +95,31 @@ class Trace:
         self.sync.state = before
         self._mask = None
         chain.append((Expr(1) if condition is None else condition, tuple(self._open.pop())))
-        here[found[1]] = _chained(chain)
+
+    @contextmanager
+    def branch(self, condition: Expr | None) -> Iterator[None]:
+        """Do what is issued inside if the condition holds.
+
+        None, or a condition right behind another branch's end, goes on with that branch.
+        """
+        chain: list[tuple[Expr, tuple[Node, ...]]] = []
+        with self._alternative(chain, condition):
+            yield
+        here = self._open[-1]
+        self._branches = [b for b in self._branches if b[0] is not here]
+        self._branches.append((here, len(here), chain))
+        here.append(_chained(chain))
+
+    @contextmanager
+    def otherwise(self, condition: Expr | None, call: str) -> Iterator[None]:
+        """Go on with the branch that ended right before: else (None), or else if."""
+        here = self._open[-1]
+        found = next((b for b in self._branches if b[0] is here), None)
+        if found is None or found[1] != len(here) - 1:
+            raise refuse(call, "follow an if_scope at the same level", "none before it")
+        with self._alternative(found[2], condition):
+            yield
+        here[found[1]] = _chained(found[2])
         if condition is None:
             self._branches.remove(found)
 
