@@ -12,7 +12,7 @@ from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.kernels.norm import norm_stream
 from cubecore.kernels.rows import BiasRow, ScaleRow, TableRow
-from cubecore.kernels.stream import Along, MdlStream, Place, Stream, Walk
+from cubecore.kernels.stream import Along, ChunkStream, Place, Stream, Walk
 from cubecore.tiling.cores import CoreBlock, batch_groups
 from cubecore.units import (
     DATA_BLOCK_BYTES,
@@ -139,7 +139,7 @@ class BlockTree:
             walk = Walk(share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer)
         place = Place(self._source(name, matrix, plan.stored_bytes), l1)
         if self.plan.problem.template == "MDL":
-            return MdlStream(self.builder, plan, place, walk)
+            return ChunkStream(self.builder, plan, place, walk)
         return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
 
     def _rows(self) -> tuple[ScaleRow | None, BiasRow | None]:

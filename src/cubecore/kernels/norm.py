@@ -1,21 +1,28 @@
 """Template NORM: base blocks travel one by one, and each may be used as soon as it is there (D13).
 
 L1 holds depth base blocks of an operand. Where they hold all of K, they stay as a chunk does in
-template MDL; otherwise they are a ring. Three flags each way are what an operand has: they bound
-how far MTE2 runs ahead, not what stays.
+template MDL; otherwise they are a ring: chunks of one block, in as many buffers as L1 and the flags
+give. The flags bound how far MTE2 runs ahead, not what stays.
 """
+
+from dataclasses import replace
 
 from cubecore.isa.expr import Expr, Int
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.cursor import Cursor
 from cubecore.kernels.flags import Event, Ring
 from cubecore.kernels.operand import OperandPlan, Tile
-from cubecore.kernels.stream import Along, Level, Place, Stream, Walk
+from cubecore.kernels.stream import (
+    EVENTS,
+    Along,
+    ChunkStream,
+    Level,
+    Place,
+    Stream,
+    Walk,
+)
 from cubecore.kernels.to_l0 import Mover
 from cubecore.units import ceil_div
-
-_FLAGS = 3
-"""Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
 
 
 def norm_stream(
@@ -27,17 +34,14 @@ def norm_stream(
     was there.
     """
     if ceil_div(walk.k, plan.base_k) > walk.step_k:
-        return RingOfBlocks(builder, plan, place, walk)
+        ring = replace(plan, buffers=min(plan.buffers, EVENTS))
+        return ChunkStream(builder, ring, place, replace(walk, step_k=1))
     whole = ceil_div(walk.own, plan.base_r) <= walk.step
     return (KeptBlocks if kept and whole else StayingBlocks)(builder, plan, place, walk)
 
 
 class _Blocks(Stream):
     """What both have: where a block lies, and its transfer."""
-
-    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
-        super().__init__(builder, plan, place, walk)
-        self._first = 0 if plan.is_a else _FLAGS
 
     def _load(self, own: Expr, k: Expr, slot: Expr) -> None:
         sizes = (self._plan.base_r, self._plan.base_k)
@@ -47,65 +51,6 @@ class _Blocks(Stream):
         tile = Tile(own.length, k, self._plan.chunk(own.length, 0))
         at = self._place.l1 + slot * self._size
         Mover(self._builder, self._plan).move(at, to, (Expr(0), Expr(0)), tile)
-
-
-class RingOfBlocks(_Blocks):
-    """Every tile loads its blocks anew, into as many slots as L1 and the flags give."""
-
-    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
-        super().__init__(builder, plan, place, walk)
-        slots = min(plan.buffers, _FLAGS)
-        self._cursor = Cursor(builder, self._name, self._repeats(self._k_blocks))
-        self._limit_repeats(self._cursor)
-        self._filled = Ring(builder, f"{self._name}_filled", slots)
-        self._used = Ring(builder, f"{self._name}_used", slots)
-        total = self._k_blocks * self._own_tiles * self._other_tiles
-        self._left = builder.scalar(f"{self._name}_left", total) if slots > 1 else None
-
-    @property
-    def events(self) -> list[Event]:
-        """One for each slot."""
-        return [("MTE1", "MTE2", self._first + i) for i in range(self._filled.size)]
-
-    def start(self) -> None:
-        """Load the first block ahead of its use where there is a second slot."""
-        if self._left is not None:
-            self._load_next()
-
-    def enter(self, level: Level) -> None:
-        """Nothing stays."""
-
-    def leave(self, level: Level) -> None:
-        """Nothing stayed."""
-
-    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
-        """Wait for the step's block, after asking for the one behind it."""
-        if self._left is None:
-            self._load_next()
-        else:
-            with self._builder.when(self._left.value, ">", 0):
-                self._load_next()
-        self._flags.wait("MTE2", "MTE1", self._used.at + self._first)
-
-    def leave_step(self, k_block: Expr) -> None:
-        """Free the slot."""
-        self._flags.set("MTE1", "MTE2", self._used.at + self._first)
-        self._used.next()
-
-    def move(self, k_block: Expr, k: int, own: Along, slot: Expr) -> None:
-        """Move the step's block."""
-        self._move(k, own, slot, self._used.at)
-
-    def _load_next(self) -> None:
-        event = self._filled.at + self._first
-        self._flags.wait("MTE1", "MTE2", event)
-        with self._builder.walking(self._cursor.walk()):
-            self._load(self._cursor.at("own"), self._cursor.at("k"), self._filled.at)
-        self._flags.set("MTE2", "MTE1", event)
-        self._filled.next()
-        self._cursor.advance()
-        if self._left is not None:
-            self._left.set(self._left.value - 1)
 
 
 class StayingBlocks(_Blocks):
@@ -126,7 +71,7 @@ class StayingBlocks(_Blocks):
         self._cursor = Cursor(builder, self._name, [*wheels, ("round", rounds)])
         if self._own_tiles % walk.step and self._own_chunks > 1:
             self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
-        seen = _FLAGS - self._buffers
+        seen = EVENTS - self._buffers
         self._ready = Ring(builder, f"{self._name}_ready", seen)
         self._taken = Ring(builder, f"{self._name}_taken", seen)
         self._used = Ring(builder, f"{self._name}_used", self._buffers)
@@ -141,7 +86,7 @@ class StayingBlocks(_Blocks):
     @property
     def events(self) -> list[Event]:
         """Blocks that may be announced, and buffers that are free."""
-        return [("MTE1", "MTE2", self._first + i) for i in range(_FLAGS)]
+        return [("MTE1", "MTE2", self._first + i) for i in range(EVENTS)]
 
     def start(self) -> None:
         """Load the first block ahead of its use where there is a second buffer."""

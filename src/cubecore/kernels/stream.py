@@ -1,7 +1,7 @@
 """An operand's chunks on their way: which stays in L1, which is loaded ahead, what moves to L0.
 
-`Stream` is what every template shares; `MdlStream` moves a chunk of several base blocks in one
-transfer. Template NORM's is in `cubecore.kernels.norm`.
+`Stream` is what every template shares; `ChunkStream` moves a chunk of several base blocks in one
+transfer. What stays under template NORM is in `cubecore.kernels.norm`.
 """
 
 from abc import ABC, abstractmethod
@@ -19,6 +19,8 @@ from cubecore.kernels.operand import OperandPlan, Tile
 from cubecore.kernels.to_l0 import Mover
 from cubecore.units import ceil_div
 
+EVENTS = 3
+"""Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
 Level = Literal["core", "outer", "inner", "step"]
 """What a chunk stays in L1 for: the core, a chunk of the outer or inner axis, a chunk of K."""
 
@@ -78,6 +80,7 @@ class Stream(ABC):
     def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
         self._builder, self._plan, self._place, self._walk = builder, plan, place, walk
         self._flags = Flags(builder)
+        self._first = 0 if plan.is_a else EVENTS
         self._name = "a" if plan.is_a else "b"
         self._size = plan.buffer_bytes(walk.own)
         self._k_blocks = ceil_div(walk.k, plan.base_k)
@@ -167,12 +170,11 @@ class Stream(ABC):
         self.leave("core")
 
 
-class MdlStream(Stream):
-    """Template MDL: chunks of step x stepK base blocks, one or two buffers of them."""
+class ChunkStream(Stream):
+    """Chunks of step x stepK base blocks in some buffers: template MDL has one or two of them."""
 
     def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
         super().__init__(builder, plan, place, walk)
-        self._event = 0 if plan.is_a else 3
         self._cursor = self._sequence()
         self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
         self._used = Ring(builder, f"{self._name}_used", plan.buffers)
@@ -194,7 +196,7 @@ class MdlStream(Stream):
     @property
     def events(self) -> list[Event]:
         """One for each buffer."""
-        return [("MTE1", "MTE2", self._event + i) for i in range(self._plan.buffers)]
+        return [("MTE1", "MTE2", self._first + i) for i in range(self._plan.buffers)]
 
     def start(self) -> None:
         """Load the first chunk ahead of its use where there is a second buffer."""
@@ -223,6 +225,9 @@ class MdlStream(Stream):
         if self._level != "step":
             return
         step, last = self._plan.step_k, self._k_blocks - 1
+        if step == 1:
+            self._release()
+            return
         for final in self._builder.choose(k_block, "==", last):
             if final:
                 self._release()
@@ -237,17 +242,17 @@ class MdlStream(Stream):
         else:
             with self._builder.when(self._left.value, ">", 0):
                 self._load_next()
-        self._flags.wait("MTE2", "MTE1", self._used.at + self._event)
+        self._flags.wait("MTE2", "MTE1", self._used.at + self._first)
 
     def _release(self) -> None:
-        self._flags.set("MTE1", "MTE2", self._used.at + self._event)
+        self._flags.set("MTE1", "MTE2", self._used.at + self._first)
         self._used.next()
 
     def _load_next(self) -> None:
         """Load the chunk at the cursor into the buffer that is filled next."""
         plan = self._plan
         k = self._cursor.at("k") if self._level == "step" else Expr(0)
-        event = self._filled.at + self._event
+        event = self._filled.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
         sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
         target = self._place.l1 + self._filled.at * self._size
