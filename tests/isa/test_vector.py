@@ -1,7 +1,6 @@
 """vadd, vsub, vmul, vmax, vmin and the mask, against loops over repeats, lanes and bytes."""
 
 import math
-import struct
 from fractions import Fraction
 
 import numpy as np
@@ -12,31 +11,34 @@ from cubecore.isa.spec import Mem, instruction_named
 from cubecore.isa.system import SetCtrl
 from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from isa.bench import ALL_ONES, Bench, Image
+from isa.lanes import (
+    CTRL,
+    IEEE,
+    INF,
+    LARGEST,
+    NAN,
+    SATURATE,
+    lane_byte,
+    pack_float,
+    pack_integer,
+    size_of,
+    unpack,
+)
 
 NAMES = ("vadd", "vsub", "vmul", "vmax", "vmin")
-DTYPES = {"int16": (2, "h"), "int32": (4, "i"), "float16": (2, "e"), "float32": (4, "f")}
+DTYPES = ("int16", "int32", "float16", "float32")
 INTEGERS, FLOATS = ("int16", "int32"), ("float16", "float32")
-LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
-IEEE, SATURATE = 1 << 48, 1 << 53
-CTRL = {"plain": 0, "ieee": IEEE, "saturating": SATURATE, "both": IEEE | SATURATE}
-INF, NAN = float("inf"), float("nan")
 every_name = pytest.mark.parametrize("name", NAMES)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
 def combine(name: str, dtype: str, raw0: bytes, raw1: bytes, ctrl: int) -> bytes:
     """One lane; spec/isa_semantics.md 2.5."""
-    size, code = DTYPES[dtype]
-    ((x,), (y,)) = (struct.unpack("<" + code, raw) for raw in (raw0, raw1))
+    x, y = (unpack(dtype, raw) for raw in (raw0, raw1))
     if dtype in INTEGERS:
         value = {"vadd": x + y, "vsub": x - y, "vmul": x * y, "vmax": max(x, y), "vmin": min(x, y)}
-        high = 1 << (8 * size - 1)
-        if ctrl & SATURATE:
-            result = max(min(value[name], high - 1), -high)
-        else:
-            result = (value[name] + high) % (2 * high) - high
-        return struct.pack("<" + code, result)
-    return round_once(float_value(name, x, y), dtype, bool(ctrl & IEEE))
+        return pack_integer(value[name], dtype, bool(ctrl & SATURATE))
+    return pack_float(float_value(name, x, y), dtype, ctrl)
 
 
 def float_value(name: str, x: float, y: float) -> float:
@@ -50,27 +52,6 @@ def float_value(name: str, x: float, y: float) -> float:
     return x + (y if name == "vadd" else -y)
 
 
-def round_once(value: float, dtype: str, ieee: bool) -> bytes:
-    """asc-devkit, boundary values of Memory vector compute: float is never clamped."""
-    code, largest = DTYPES[dtype][1], LARGEST[dtype]
-    ieee = ieee or dtype == "float32"
-    if math.isnan(value):
-        return struct.pack("<" + code, NAN if ieee else 0.0)
-    try:
-        if not math.isinf(value):
-            return struct.pack("<" + code, value)
-    except OverflowError:
-        pass
-    return struct.pack("<" + code, math.copysign(INF if ieee else largest, value))
-
-
-def lane_byte(repeat: int, lane: int, size: int, block_stride: int, repeat_stride: int) -> int:
-    """spec/isa_semantics.md 2.2."""
-    per_block = 32 // size
-    block = repeat * repeat_stride + (lane // per_block) * block_stride
-    return 32 * block + (lane % per_block) * size
-
-
 ADJACENT = {"dst_block_stride": 1, "src0_block_stride": 1, "src1_block_stride": 1} | {
     "dst_repeat_stride": 8,
     "src0_repeat_stride": 8,
@@ -82,7 +63,7 @@ def vector_by_hand(
     before: Image, name: str, dtype: str, at: tuple[int, int, int], p: dict, mask: dict
 ) -> Image:
     """Repeat after repeat; within one, all lanes are read before any is written."""
-    size, ctrl = DTYPES[dtype][0], mask.get("ctrl", 0)
+    size, ctrl = size_of(dtype), mask.get("ctrl", 0)
     lanes = 256 // size
     p = ADJACENT | {"repeat": 1} | p
     repeats, count = p["repeat"], mask.get("count")
@@ -134,7 +115,7 @@ def allow_any_nan(bench: Bench, expected: Image, dtype: str) -> None:
 
 def numbers(bench: Bench, dtype: str) -> None:
     """Fill UB: every exponent for floats, both ends for integers, infinities and NaN among them."""
-    rng, size = bench.rng, DTYPES[dtype][0]
+    rng, size = bench.rng, size_of(dtype)
     count = 196608 // size
     if dtype in INTEGERS:
         values = rng.integers(-(1 << 8 * size - 1), 1 << 8 * size - 1, count)
@@ -282,7 +263,7 @@ def one(name: str, dtype: str, x: float, y: float, ctrl: str) -> float:
     bench.do(SetVectorMask(mask_high=0, mask_low=1))
     bench.do(instruction_named(name)(dtype=element_type(dtype)), 0, 32, 64)
     assert bench.messages == []
-    return np.frombuffer(bench.image(Mem.UB).get(0, DTYPES[dtype][0]), dtype)[0]
+    return np.frombuffer(bench.image(Mem.UB).get(0, size_of(dtype)), dtype)[0]
 
 
 @pytest.mark.parametrize(
@@ -363,7 +344,7 @@ def nearest_even(exact: Fraction, bits: int, lowest: int) -> Fraction:
 def test_sums_and_products_are_rounded_once(name, dtype, bits, lowest):
     """Fractions decide; a result that were rounded twice, or toward zero, would differ."""
     bench = Bench(1, seed=11)
-    size = DTYPES[dtype][0]
+    size = size_of(dtype)
     count, rng = 128 * 256 // size, bench.rng
     near = 9 if dtype == "float16" else 30
     x, y = (

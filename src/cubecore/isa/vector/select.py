@@ -46,6 +46,41 @@ class Selects(Repeated):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BitsInMemory(Selects):
+    """What the modes share whose bits lie in UB, one repeat's behind the last one's."""
+
+    in_repeats = False
+    steering = ("sel",)
+    bit_type: ClassVar[ElementType] = UINT8
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    chosen: bytes | None = taken("the bits, taken when the instruction starts")
+
+    @property
+    def widest(self) -> ElementType:
+        """The sources' type."""
+        return self.dtype
+
+    def located(self, values: Mapping[str, Array]) -> Self:
+        """Take the bits."""
+        return replace(self, chosen=values["sel"].tobytes())
+
+    def offsets(self, operand: str) -> Offsets:
+        """Of the bits: shape [repeats, lanes / 8]."""
+        if operand != "sel":
+            return super().offsets(operand)
+        size = self.width // 8
+        return np.arange(self.repeats * size, dtype=np.intp).reshape(self.repeats, size)
+
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
+        """Every bit is read."""
+        return None if operand == "sel" else super().active(operand)
+
+    def bits(self, inputs: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Return which lanes take src0, shape [repeats, lanes]."""
+        return _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelectByRegister(BinaryStrides, Selects):
     """dst = src0 where CMPMASK has a 1, else src1; every repeat uses the same bits."""
 
@@ -67,23 +102,18 @@ class SelectByRegister(BinaryStrides, Selects):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectByTensor(BinaryStrides, Selects):
+class SelectByTensor(BitsInMemory, BinaryStrides):
     """dst = src0 where a bit in memory is 1, else src1; each repeat uses bits of its own.
 
     The bits lie one repeat's behind the last one's. Their address in UB is the low half of CMPMASK,
     which set_cmpmask has loaded.
     """
 
-    in_repeats = False
-    steering = ("sel",)
-    bit_type: ClassVar[ElementType] = UINT8
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
     sel = read(Mem.UB, "repeat byte", "bit_type")
-    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     sel_at: int | None = taken("the bits' address, taken when the instruction starts")
-    chosen: bytes | None = taken("the bits, taken when the instruction starts")
 
     def resolved(self, registers: Registers) -> Self:
         """Take the mask and the bits' address."""
@@ -97,80 +127,42 @@ class SelectByTensor(BinaryStrides, Selects):
         """As given; the bits where CMPMASK says."""
         return (*addresses, self.sel_at or 0)
 
-    @property
-    def widest(self) -> ElementType:
-        """The sources' type."""
-        return self.dtype
-
-    def located(self, values: Mapping[str, Array]) -> Self:
-        """Take the bits."""
-        return replace(self, chosen=values["sel"].tobytes())
-
-    def offsets(self, operand: str) -> Offsets:
-        """Shape [repeats, lanes], of the bits [repeats, lanes / 8]."""
-        return _bits_of(self) if operand == "sel" else super().offsets(operand)
-
-    def active(self, operand: str) -> NDArray[np.bool_] | None:
-        """Every bit is read."""
-        return None if operand == "sel" else super().active(operand)
-
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Choose."""
-        bits = _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
-        return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}
-
-
-def _bits_of(template: Repeated) -> Offsets:
-    size = template.width // 8
-    return np.arange(template.repeats * size, dtype=np.intp).reshape(template.repeats, size)
+        return {"dst": np.where(self.bits(inputs), inputs["src0"], inputs["src1"])}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectScalar(Selects):
+class SelectScalar(BitsInMemory):
     """dst = src0 where a bit in memory is 1, else CMPMASK's scalar; each repeat has its own bits.
 
     The bits lie one repeat's behind the last one's. The scalar is the first element of what
     set_cmpmask has loaded.
     """
 
-    in_repeats = False
-    steering = ("sel",)
-    bit_type: ClassVar[ElementType] = UINT8
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
     sel = read(Mem.UB, "repeat byte", "bit_type")
-    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     dst_block_stride: int = param(0, 255, "32 B between dst's blocks", default=1)
     src0_block_stride: int = param(0, 255, "32 B between src0's blocks", default=1)
     dst_repeat_stride: int = param(0, 255, "32 B between dst's repeats", default=8)
     src0_repeat_stride: int = param(0, 255, "32 B between src0's repeats", default=8)
-    chosen: bytes | None = taken("the bits, taken when the instruction starts")
-
-    @property
-    def widest(self) -> ElementType:
-        """src0's type."""
-        return self.dtype
-
-    def located(self, values: Mapping[str, Array]) -> Self:
-        """Take the bits."""
-        return replace(self, chosen=values["sel"].tobytes())
 
     def offsets(self, operand: str) -> Offsets:
         """Shape [repeats, lanes], of the bits [repeats, lanes / 8]."""
         if operand == "sel":
-            return _bits_of(self)
+            return super().offsets(operand)
         block: int = getattr(self, f"{operand}_block_stride")
         repeat: int = getattr(self, f"{operand}_repeat_stride")
         return self.strided(self.dtype, block, repeat)
 
-    def active(self, operand: str) -> NDArray[np.bool_] | None:
-        """Every bit is read."""
-        return None if operand == "sel" else super().active(operand)
-
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Choose."""
-        bits = _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
-        return {"dst": np.where(bits, inputs["src0"], value_of(registers.cmp_mask, self.dtype))}
+        return {
+            "dst": np.where(
+                self.bits(inputs), inputs["src0"], value_of(registers.cmp_mask, self.dtype)
+            )
+        }
 
 
 _PAGE = "basic API, Select and SetCmpMask"
