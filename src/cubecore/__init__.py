@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
     from cubecore.frontends import capi
     from cubecore.frontends.allocation import Struct
+    from cubecore.frontends.handle import CoreHandle
     from cubecore.frontends.kernel import Kernel, KernelRun, kernel
     from cubecore.frontends.places import KernelError
+    from cubecore.frontends.pointer import Pointer
     from cubecore.tiling.export import load_tiling
     from cubecore.tiling.mx import MxTypePara
     from cubecore.tiling.problem import Problem
@@ -34,12 +36,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "capi": "cubecore.frontends.capi",
     "chip": "cubecore.chips",
+    "CoreHandle": "cubecore.frontends.handle",
     "CubecoreError": "cubecore.errors",
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
     "Kernel": "cubecore.frontends.kernel",
     "KernelError": "cubecore.frontends.places",
     "KernelRun": "cubecore.frontends.kernel",
+    "Pointer": "cubecore.frontends.pointer",
     "Struct": "cubecore.frontends.allocation",
     "kernel": "cubecore.frontends.kernel",
     "load_tiling": "cubecore.tiling.export",
@@ -63,6 +67,7 @@ _MODULES = {"capi"}
 
 __all__ = [
     "BatchMatmulTiling",
+    "CoreHandle",
     "CubecoreError",
     "Kernel",
     "KernelError",
@@ -71,6 +76,7 @@ __all__ = [
     "MultiCoreMatmulTiling",
     "MxTypePara",
     "NoLegalTilingError",
+    "Pointer",
     "Problem",
     "RequestError",
     "Store",

@@ -1,0 +1,31 @@
+"""Goldens: what a test holds a timeline or a report to, in a file of the test's name."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REFRESH = "--refresh-goldens"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(REFRESH, action="store_true", help="write what tests find as their goldens")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest):
+    """Return the check of a value against the test's golden; with the flag it becomes that."""
+    folder = Path(request.path).parent / "goldens"
+    name = request.node.name.removeprefix("test_").replace("[", ".").rstrip("]")
+    path = folder / f"{name}.json"
+
+    def check(value: Any) -> None:
+        if request.config.getoption(REFRESH):
+            folder.mkdir(exist_ok=True)
+            path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        assert path.exists(), f"{path.name} must exist; pytest {REFRESH} writes it"
+        wanted = json.loads(path.read_text(encoding="utf-8"))
+        assert value == wanted, f"{path.name} says otherwise; pytest {REFRESH} takes what is new"
+
+    return check
