@@ -14,7 +14,7 @@ from cubecore.workflows.script import time_script
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-EXPECTED = {"vector_add", "reduction", "gelu"}
+EXPECTED = {"vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"}
 
 
 def example(name):

@@ -110,6 +110,28 @@ def test_a_mask_is_that_of_the_issue():
         assert a[:9].tolist() == [2] * 4 + [1] * 4 + [0]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_register_that_the_vector_unit_sets_is_that_of_the_issue(order):
+    @kernel(outputs="c", order=order)
+    def scaled(core, a, c):
+        x, y = core.ubuf("int32", 64), core.ubuf("half", 64)
+        core.asc_copy_gm2ub(x, a, 256)
+        core.asc_sync_notify("MTE2", "V", 0)
+        core.asc_sync_wait("MTE2", "V", 0)
+        for number, bits in enumerate((0x3C00, 0x4000)):  # 1 and 2 in half
+            core.asc_set_deq_scale(bits)
+            core.asc_deq_int322half(y, x, 64)
+            core.asc_sync_notify("V", "MTE3", 0)
+            core.asc_sync_wait("V", "MTE3", 0)
+            core.asc_copy_ub2gm(c + 64 * number, y, 128)
+            core.asc_sync_notify("MTE3", "V", 0)
+            core.asc_sync_wait("MTE3", "V", 0)
+
+    a, c = np.arange(64, dtype=np.int32), np.zeros(128, np.float16)
+    assert scaled[1](a, c).clean
+    assert (c == np.concatenate([a, 2 * a])).all()
+
+
 def test_what_vectors_leave_is_that_of_their_own_order():
     @kernel(checks="none")
     def selects(core, a, c):

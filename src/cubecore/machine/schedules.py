@@ -163,8 +163,8 @@ class Queues:
             pipe = template.on
         else:
             pipe = template.pipe.value
-        if pipe == "S":
-            self._scalar(recorded)
+        if pipe == "S" or type(template).apply is not Instruction.apply:
+            self._scalar(recorded)  # registers that are set are those of every later issue
         else:
             self._queues[pipe].append(_Entry(recorded, self.core.registers))
 
