@@ -7,6 +7,7 @@ from typing import Any
 from cubecore.frontends.tik.conversions import Conversions
 from cubecore.frontends.tik.cube import Cube
 from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.explicit import Explicit
 from cubecore.frontends.tik.kernel import Kernel, Result, sub_core
 from cubecore.frontends.tik.lanes import Lanes
 from cubecore.frontends.tik.moves import Moves
@@ -18,7 +19,7 @@ from cubecore.isa.spec import Mem
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Cube):
+class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Explicit, Cube):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

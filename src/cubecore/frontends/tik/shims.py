@@ -61,6 +61,18 @@ def _tik_names() -> dict[str, Any]:
     }
 
 
+_KINDS = ("INT", "FLOAT", "STR", "BOOL", "TYPE", "LIST_INT", "LIST_FLOAT", "LIST_BOOL")
+_CHECK_CONSTANTS = (
+    *("REQUIRED_INPUT", "OPTION_INPUT", "DYNAMIC_INPUT", "KERNEL_NAME"),
+    *("REQUIRED_OUTPUT", "OPTION_OUTPUT", "DYNAMIC_OUTPUT"),
+    *(f"{need}_ATTR_{kind}" for need in ("REQUIRED", "OPTION") for kind in _KINDS),
+)
+_CHECK_FUNCTIONS = (
+    *("check_dtype", "check_shape", "check_shape_rule", "check_dtype_rule", "check_shape_size"),
+    *("check_kernel_name", "check_tensor_shape_size", "check_format"),
+)
+
+
 class _Checks(ModuleType):
     """A module of checks: decorators pass, constants are their own names, functions do nothing."""
 
@@ -190,8 +202,13 @@ def modules() -> dict[str, ModuleType]:
     for kind, names in ((_Checks, _CHECKS), (_Errors, _ERRORS), (_Absent, _DSL)):
         for name in names:
             made[name] = _module(kind, name)
+    for name in _CHECKS:
+        # by name too: programs import all of the module
+        vars(made[name]).update({key: key.lower() for key in _CHECK_CONSTANTS})
+        vars(made[name]).update(dict.fromkeys(_CHECK_FUNCTIONS, _nothing))
+        vars(made[name]).update(check_op_params=_passes, check_input_type=_passes)
     for name in ("te.tvm", "tbe.tvm"):
-        made[name].const = lambda value, *_dtype: value  # type: ignore[attr-defined]
+        made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
     made["tbe.common.context"] = _module(ModuleType, "tbe.common.context", get_context=_Fluent())
     made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")

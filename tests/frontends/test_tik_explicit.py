@@ -1,0 +1,72 @@
+"""TIK's explicit style and its high-precision forms, against NumPy."""
+
+import numpy as np
+import pytest
+
+from cubecore.errors import RequestError
+from cubecore.frontends.tik.instance import Tik
+from cubecore.frontends.tik.language import Dprofile
+from cubecore.frontends.tik.shims import provided
+
+GM, UB, L1, L0A, L0B, L0C = "global", "local.UB", "local.L1", "local.L0A", "local.L0B", "local.L0C"
+
+
+def test_fractals_and_products_by_hand():
+    """a as zZ [1, 2, 16, 16], b as nZ [2, 1, 16, 16]; twice onto the same sum, drained as half."""
+    t = Tik(Dprofile("v100", "cloud"))
+    a, b = (t.Tensor("float16", (2, 16, 16), GM, name) for name in ("a", "b"))
+    c = t.Tensor("float16", (16, 16), GM, "c")
+    a_l1, b_l1 = (t.Tensor("float16", (2, 16, 16), L1, f"{name}_l1") for name in ("a", "b"))
+    a_l0 = t.Tensor("float16", (2, 16, 16), L0A, "a_l0")
+    b_l0 = t.Tensor("float16", (2, 16, 16), L0B, "b_l0")
+    total = t.Tensor("float32", (16, 16), L0C, "total")
+    half = t.Tensor("float16", (16, 16), UB, "half")
+    t.data_move(a_l1, a, 0, 1, 32, 0, 0)
+    t.data_move(b_l1, b, 0, 1, 32, 0, 0)
+    t.load2dv1(a_l0, a_l1, 0, 2, 1, 0)
+    t.load2dv1(b_l0, b_l1, 0, 2, 1, 0)
+    t.mmad(total, a_l0, b_l0, 16, 32, 16, 0)
+    t.mmad(total, a_l0, b_l0, 16, 32, 16, 1)
+    t.data_move(half, total, 0, 1, 1, 0, 0, 2)
+    t.data_move(c, half, 0, 1, 16, 0, 0)
+    t.BuildCCE("k", [a, b], [c])
+    rng = np.random.default_rng(0)
+    feeds = {name: rng.integers(-4, 5, (2, 16, 16)).astype(np.float16) for name in ("a", "b")}
+    ran = t.launch(feeds)
+    assert ran.findings == ()
+    product = np.einsum("kmx,knx->mn", feeds["a"].astype(float), feeds["b"].astype(float))
+    assert np.array_equal(ran.outputs["c"], np.maximum(2 * product, 0))
+    with pytest.raises(RequestError, match="mmad must take dst in L0C, a in L0A and b in L0B, got"):
+        t.mmad(total, b_l0, a_l0, 16, 32, 16, 0)
+    with pytest.raises(RequestError, match=r"load2dv1\.if_transpose must be False"):
+        t.load2dv1(a_l0, a_l1, 0, 2, 1, 0, True)
+    with pytest.raises(RequestError, match="load2dv1 must move L1 to L0A or L0B, got L1 to UB"):
+        t.load2dv1(half, a_l1, 0, 1, 1, 0)
+
+
+def test_high_precision_is_correctly_rounded():
+    t = Tik(Dprofile("v100", "cloud"))
+    x, y = (t.Tensor("float32", (64,), GM, name) for name in ("x", "y"))
+    ub, work = t.Tensor("float32", (64,), UB, "ub"), t.Tensor("float32", (256,), UB, "work")
+    t.data_move(ub, x, 0, 1, 8, 0, 0)
+    t.vec_rec_high_preci(64, ub, ub, work, 1, 8, 8)
+    t.data_move(y, ub, 0, 1, 8, 0, 0)
+    t.BuildCCE("k", [x], [y])
+    values = np.random.default_rng(1).uniform(0.1, 9, 64).astype(np.float32)
+    assert np.array_equal(t.launch({"x": values}).outputs["y"], np.float32(1) / values)
+
+
+def test_modules_of_the_kit():
+    with provided():
+        from te.lang import cce
+        from te.utils.op_utils import REQUIRED_INPUT, check_op_params
+        from te.utils.shape_util import axis_check
+
+        @check_op_params(REQUIRED_INPUT)
+        def kept(value):
+            return value
+
+        assert kept(7) == 7
+        for absent in (axis_check, cce.vadd):
+            with pytest.raises(RequestError, match="tensor-expression language is not part"):
+                absent(1)
