@@ -14,7 +14,10 @@ from cubecore.workflows.script import time_script
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
-EXPECTED = {"vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"}
+EXPECTED = {
+    *("vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"),
+    *("transpose", "top_k", "gemv"),
+}
 
 
 def example(name):
