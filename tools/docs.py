@@ -183,6 +183,15 @@ def findings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+@document("validation.md")
+def validation() -> str:
+    """Return the timing model's error on every published point."""
+    from cubecore.reports.validation import validation_page
+    from cubecore.workflows.validate import published_validation
+
+    return validation_page(published_validation())
+
+
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.store import Store
     from cubecore.workflows.sweep import plan_many
     from cubecore.workflows.time import time
+    from cubecore.workflows.validate import validate
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ _HOMES = {
     "run": "cubecore.workflows.run",
     "Store": "cubecore.workflows.store",
     "time": "cubecore.workflows.time",
+    "validate": "cubecore.workflows.validate",
 }
 
 _MODULES = {"capi"}
@@ -93,6 +95,7 @@ __all__ = [
     "plan_many",
     "run",
     "time",
+    "validate",
 ]
 
 

@@ -288,3 +288,29 @@ def explain(name: str, chip: str | None, **options: Any) -> int:
     _, _, as_json = split_options(options)
     show(make_explanation(name, chip), as_json, lambda answer: answer.text)
     return DONE
+
+
+@main.command()
+@click.option("--points", help="JSONL file of measurements; the published ones unless given")
+@click.option("--report", help="HTML file: a scatter plot, and every case")
+@common_options
+def validate(points: str | None, report: str | None, **options: Any) -> int:
+    """Hold the timing model against measurements, case by case.
+
+    The exit code is 1 if a line of the file is no point.
+    """
+    from cubecore.reports.progress import working
+    from cubecore.reports.scatter import scatter_page
+    from cubecore.reports.validation import validation_text
+    from cubecore.workflows.files import require_writable, write_whole
+    from cubecore.workflows.validate import validate as make_validation
+
+    _, settings, as_json = split_options(options)
+    if report is not None:
+        require_writable(report, "--report")
+    with working("timing the points"):
+        answer = make_validation(points, settings=settings)
+        if report is not None:
+            write_whole(report, scatter_page(answer).encode(), "--report")
+    show(answer, as_json, validation_text)
+    return FOUND if answer.unreadable else DONE

@@ -55,10 +55,18 @@ class CoreGroup:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launch:
-    """Tensors and cores."""
+    """Tensors and cores.
+
+    `kind` says what kind of kernel starts (`Chip.start_cycles`); `warm` that the same launch ran
+    just before, so that L2 may still hold its tensors; `past_l2` names tensors whose loads leave
+    nothing in L2.
+    """
 
     tensors: tuple[TensorSpec, ...]
     cores: tuple[CoreProgram, ...]
+    kind: str = "MDL"
+    warm: bool = False
+    past_l2: frozenset[str] = frozenset()
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -66,12 +66,17 @@ def matmul_plan(
 
 
 def matmul_launch(
-    problem: Problem, tiling: TCubeTiling, chip: Chip, step: str | None = None
+    problem: Problem,
+    tiling: TCubeTiling,
+    chip: Chip,
+    step: str | None = None,
+    blocks: Sequence[tuple[CoreBlock, ...]] | None = None,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
     The tiling must be legal in the effective reading. `step` names the scalar cost of a base-K step
     (`scalar_step_cycles`): what kind of kernel the code is taken to be; the template's by default.
+    `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
 
     Raises:
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
@@ -82,13 +87,13 @@ def matmul_launch(
     plan = matmul_plan(problem, tiling, chip, step)
     trees: dict[tuple[Share, ...], CoreTree] = {}
     cores = []
-    for core, blocks in enumerate(_blocks_of_cores(plan)):
-        shares = _shares(plan, blocks)
+    for core, own in enumerate(blocks or _blocks_of_cores(plan)):
+        shares = _shares(plan, own)
         tree = trees.get(shares)
         if tree is None:
             tree = trees[shares] = CoreTree(plan, shares)
-        cores.append(tree.on_core(core, blocks))
-    return Launch(_tensors(plan), tuple(cores))
+        cores.append(tree.on_core(core, own))
+    return Launch(_tensors(plan), tuple(cores), plan.step)
 
 
 def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:

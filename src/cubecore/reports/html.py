@@ -70,8 +70,8 @@ def _page(title: str, data: dict[str, Any]) -> str:
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own files
         data=embed(data),
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src {source_hash(style)}; "
+        f"script-src {source_hash(script)}; base-uri 'none'; form-action 'none'",
     )
 
 
@@ -85,7 +85,8 @@ def _read(name: str) -> str:
     return (_TEMPLATES / name).read_text("utf-8")
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
+    """Return how a content security policy names an inline style or script."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

@@ -80,6 +80,7 @@ class Leaf:
     weight: float
     blocks: Fraction = Fraction(1)
     before: float | None = None
+    past_l2: bool = False
 
     @property
     def key(self) -> object:
@@ -119,6 +120,8 @@ class Leaf:
 
     def gone(self, brought: float, l2_bytes: int) -> tuple[float, ...]:
         """Return what L2 no longer holds, by `Touch` level, if a launch brings in that much."""
+        if self.past_l2:
+            return (1.0,) * len(self.classes)
         return tuple(
             1.0 if since is None else 1 - math.exp(-since * brought / l2_bytes)
             for _, since in self.classes
@@ -269,6 +272,8 @@ class Traffic:
     groups: Sequence[CoreGroup]
     marks: Sequence[Marked]
     l2_bytes: int
+    warm: bool = False
+    past_l2: frozenset[str] = frozenset()
     _leaves: list[dict[object, Leaf]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -276,6 +281,10 @@ class Traffic:
         self._share_blocks()
         for group, leaves in zip(self.groups, self._leaves, strict=True):
             self._find_earlier(group, list(leaves.values()))
+            for leaf in leaves.values():
+                leaf.past_l2 = not self.past_l2.isdisjoint(_tensors(group, leaf.address))
+                if self.warm and leaf.before is None:
+                    leaf.before = 1.0
 
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
@@ -321,7 +330,7 @@ class Traffic:
             for leaf in self._all
             if leaf.traffic.writes
         )
-        loads = [leaf for leaf in self._all if not leaf.traffic.writes]
+        loads = [x for x in self._all if not x.traffic.writes and not x.past_l2]
         brought = written + sum(float(x.blocks) * x.count * x.traffic.size_bytes for x in loads)
         for _ in range(_ROUNDS):
             before = brought
@@ -364,6 +373,12 @@ class Traffic:
             else:
                 missing += size * leaf.missing_bytes(leaf.gone(self.brought_bytes, self.l2_bytes))
         return missing
+
+
+def _tensors(group: CoreGroup, address: Expr) -> set[str]:
+    """Return the tensors that an address may lie in, by the slots that it has."""
+    slots = group.cores[0].slots
+    return {slots[var][0] for var in address.variables() if var in slots}
 
 
 def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:

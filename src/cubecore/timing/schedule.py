@@ -1,11 +1,11 @@
 """Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.isa.check import program_violations
-from cubecore.isa.launch import CoreGroup, Launch
+from cubecore.isa.launch import Launch
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import MEMORY_STALL, NAMES
@@ -25,26 +25,33 @@ def time_launch(
     peak: int | None = None,
     record: int = 0,
     full: bool = False,
+    stand_in: bool = False,
 ) -> Timeline:
     """Return when a launch ends on `chip`.
 
     `operations` counts the useful multiply and add operations, `peak` those that the chip can do in
     a cycle; with both, the answer has TFLOPS and utilisation. `record` instructions of each group
     are kept as segments. `full` walks every instruction; otherwise periods in which the whole state
-    recurs are skipped, with the same answer.
+    recurs are skipped, with the same answer. `stand_in` lets instructions of another architecture
+    stand for this chip's own; what they cost is still the chip's.
 
     Raises:
         RequestError: a cost constant of the chip that no source gives, or a program whose time
             depends on data.
         DeadlockError: a flag that nobody raises.
     """
-    if broken := [v for program in launch.programs for v in program_violations(program, chip)]:
+    broken = [v for program in launch.programs for v in program_violations(program, chip)]
+    if broken and not stand_in:
         raise RequestError(broken)
     for name in chip.unknown_costs:
         chip.require(name, "timing")
     groups = launch.groups(_bases(launch))
     start: int = chip.require("start_cycles", "timing")
-    clocks = _walked(chip, groups, start, record, full=full)
+    marks = {program: marked(program, chip) for program in launch.programs}
+    own = [marks[group.program] for group in groups]
+    l2_bytes = chip.require("l2_bytes", "timing")
+    traffic = Traffic(groups, own, l2_bytes, launch.warm, launch.past_l2)
+    clocks = _walked(chip, traffic, start, record, full=full)
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
     cycles = max(ends) + launch_cycles
@@ -93,20 +100,17 @@ def _bases(launch: Launch) -> Mapping[str, int]:
 
 
 def _walked(
-    chip: Chip, groups: Sequence[CoreGroup], start: int, record: int, *, full: bool
+    chip: Chip, traffic: Traffic, start: int, record: int, *, full: bool
 ) -> list[CoreClock]:
     """Return the clock of each group after its tree."""
-    programs = dict.fromkeys(group.program for group in groups)
-    marks = {program: marked(program, chip) for program in programs}
-    own = [marks[group.program] for group in groups]
-    traffic = Traffic(groups, own, chip.require("l2_bytes", "timing"))
+    groups = traffic.groups
     demands = [traffic.demand(number) for number in range(len(groups))]
     clocks = []
     for number, group in enumerate(groups):
         part = demands[number] / sum(demands) if demands[number] else 1.0
         memory = MemoryPort(chip, part, traffic.written_back)
         clock = CoreClock(chip, memory, traffic.shares(number), start, record)
-        program, slots = own[number].program, group.slots[0]
+        program, slots = traffic.marks[number].program, group.slots[0]
         if full:
             program.run(clock, slots)
         else:

@@ -1,0 +1,208 @@
+"""Points: published measurements of real chips, one JSON object a line.
+
+A line that cannot be read as a point is listed with its reason; the others are points. What is
+measured has its unit in its name: `*_us` microseconds, `*_ratio` of the core's time, and so on.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cubecore.errors import refuse
+
+PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
+"""The points that come with cubecore; each names its source."""
+_TEXTS = ("id", "kind", "source", "chip", "note")
+_COUNTS = ("cores", "M", "N", "K")
+_WORDS = ("dtype_a", "dtype_b", "dtype_c", "formats", "trans")
+_TABLES = ("tiling", "measured")
+FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES)
+_NEEDED = ("id", "kind", "chip", "measured")
+_UNITS = re.compile(
+    r"(\w*_us|\w*_ratio|\w*_rate|\w*_pct|\w*cycles\w*|\w*TBps\w*|\w*GBps|TFLOPS|TOPS|GFLOPS|MB"
+    r"|\w*_bytes_read|\w*_read_cache_\w+|\w*_l2_(hit|miss|victim)|\w*block_num|waves)"
+)
+_LARGEST_LINE = 100_000
+_WALL = ("total_us", "wall_us", "derived_us", "npu_us")
+_CORE = (
+    *("aic_time_max_us", "aic_time_us", "aiv_time_us", "aicore_time_us", "aic_time_avg_us"),
+    *("block_avg_us", "avg_us"),
+)
+_PIPES = {
+    "M": ("aic_mac_us",),
+    "MTE1": ("aic_mte1_us",),
+    "MTE2": ("aic_mte2_us", "aic_mte2_avg_us", "aic_mte2_time_us"),
+    "FIX": ("aic_fixpipe_us",),
+    "S": ("aic_scalar_us",),
+}
+_VECTOR_PIPES = {
+    "V": ("aiv_vec_us",),
+    "MTE2": ("aiv_mte2_us", "aiv_mte2_time_us"),
+    "MTE3": ("aiv_mte3_us",),
+    "S": ("aiv_scalar_us",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measurement as it was published. Extents and cores are None where nobody stated them."""
+
+    id: str
+    kind: str
+    chip: str
+    source: str
+    note: str
+    cores: int | None
+    m: int | None
+    n: int | None
+    k: int | None
+    types: tuple[str, str, str]
+    formats: str
+    trans: str
+    tiling: Mapping[str, Any]
+    measured: Mapping[str, float]
+
+    @property
+    def wall_us(self) -> float | None:
+        """Time of the launch with its overhead."""
+        return _first(self.measured, _WALL)
+
+    @property
+    def core_us(self) -> float | None:
+        """Time on the cores."""
+        return _first(self.measured, _CORE)
+
+    @property
+    def pipes_us(self) -> dict[str, float]:
+        """Busy times of pipes, averages over the cores that the kernel runs on."""
+        on_vector = not any(name.startswith("aic_mac") for name in self.measured)
+        names = _VECTOR_PIPES if on_vector and self.kind in _ON_VECTOR else _PIPES
+        found = {pipe: _first(self.measured, keys) for pipe, keys in names.items()}
+        return {pipe: us for pipe, us in found.items() if us}
+
+    @property
+    def origin(self) -> str:
+        """The publication: points of one share what is unknown about it."""
+        return self.id.split("_", 1)[0]
+
+
+_ON_VECTOR = ("vector", "dma_read", "vector_ubench")
+
+
+def _first(values: Mapping[str, float], names: tuple[str, ...]) -> float | None:
+    return next((values[name] for name in names if values.get(name)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A line that is no point, and why."""
+
+    line: int
+    id: str
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"line": self.line, "id": self.id, "reason": self.reason}
+
+
+def read_points(path: Path) -> tuple[list[Point], list[Unreadable]]:
+    """Return the points of a file, and the lines that are none.
+
+    Raises:
+        RequestError: a file that cannot be read as text.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise refuse("--points", "be a file of JSON lines", f"{path} ({reason})") from None
+    points: list[Point] = []
+    unreadable: list[Unreadable] = []
+    seen: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        record, reason = _record(line)
+        name = str(record.get("id", ""))
+        reason = reason or (
+            f"id must be no other line's, got {name!r} again" if name in seen else ""
+        )
+        if reason:
+            unreadable.append(Unreadable(number, name, reason))
+        else:
+            seen.add(name)
+            points.append(_point(record))
+    return points, unreadable
+
+
+@cache
+def published() -> tuple[Point, ...]:
+    """Return the points that come with cubecore."""
+    points, unreadable = read_points(PUBLISHED)
+    assert not unreadable, unreadable
+    return tuple(points)
+
+
+def _record(line: str) -> tuple[dict[str, Any], str]:
+    """Return a line's object, and the sentence about it if it is no point."""
+    if len(line) > _LARGEST_LINE:
+        return {}, f"a line must be at most {_LARGEST_LINE} characters, got {len(line)}"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}, "a line must be a JSON object, got something else"
+    if not isinstance(record, dict):
+        return {}, "a line must be a JSON object, got something else"
+    for name in record:
+        if name not in FIELDS:
+            return record, f"a point must have only known fields, got {name!r}"
+    for name in _NEEDED:
+        if not record.get(name):
+            return record, f"{name} must be given, got {record.get(name)!r}"
+    return record, _wrong_value(record)
+
+
+def _wrong_value(record: Mapping[str, Any]) -> str:
+    for name in (*_TEXTS, *_WORDS):
+        if not isinstance(record.get(name), str | None):
+            return f"{name} must be a text, got {record[name]!r}"
+    for name in _COUNTS:
+        value = record.get(name)
+        if value is not None and (type(value) is not int or not 0 < value < 2**31):
+            return f"{name} must be a positive integer, got {value!r}"
+    for name in _TABLES:
+        if not isinstance(record.get(name), dict | None):
+            return f"{name} must be an object, got {record[name]!r}"
+    for name, value in record["measured"].items():
+        if not _UNITS.fullmatch(name):
+            return f"measured.{name} must have a known unit (_us, _ratio, TFLOPS, ...), got {name}"
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+            return f"measured.{name} must be a number, not negative, got {value!r}"
+    return ""
+
+
+def _point(record: Mapping[str, Any]) -> Point:
+    def text(name: str) -> str:
+        return record.get(name) or ""
+
+    return Point(
+        id=record["id"],
+        kind=record["kind"],
+        chip=record["chip"],
+        source=text("source"),
+        note=text("note"),
+        cores=record.get("cores"),
+        m=record.get("M"),
+        n=record.get("N"),
+        k=record.get("K"),
+        types=(text("dtype_a"), text("dtype_b"), text("dtype_c")),
+        formats=text("formats"),
+        trans=text("trans"),
+        tiling=record.get("tiling") or {},
+        measured=record["measured"],
+    )

@@ -1,0 +1,257 @@
+"""Points of products that state their tiling, as cases; what they leave open is filled in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.tiling.cores import CoreBlock
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.units import ceil_div
+from cubecore.workflows.cases import Case, Notes
+from cubecore.workflows.points import Point
+
+_STATES = ("baseM", "L0", "L1tileB")
+_HAND_WRITTEN = ("hand-written", "basic", "basic_api", "tensor_api", "asc_mmgelu")
+_ORIGINS_BY_HAND = {"catlass", "pto", "qwen3"}
+_DOUBTED = {
+    "catlass_basic_910b2_2048_4096_80000": "seven times what its own speed-up column says",
+    "ascdoc_unitflag_before": "three times the same work in the publication's other tables",
+    "ascdoc_unitflag_after": "three times the same work in the publication's other tables",
+    "ascdoc_nbuffer_before": "25 us more than its start, loads, product and stores in sequence",
+    "ascdoc_nbuffer_after": "25 us more than its start, loads, product and stores in sequence",
+}
+"""Points that contradict others of their own publication; they are timed and counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a point states of its tiling: elements, base blocks, and rounds over M."""
+
+    base: tuple[int, int, int]
+    step_k: tuple[int, int]
+    depth: tuple[int, int]
+    step: tuple[int, int] = (1, 1)
+    single: tuple[int, int] | None = None
+    rounds: int = 1
+
+
+def has_tiling(point: Point) -> bool:
+    """Whether a point states base blocks."""
+    return any(name in point.tiling for name in _STATES)
+
+
+def stated_case(point: Point, chip: Chip, problem: Problem, packed: int, notes: Notes) -> Case:
+    """Return the case of a product whose tiling is the point's, `packed` elements of it in one.
+
+    Raises:
+        RequestError: a tiling that the kernel does not carry.
+    """
+    text = _text(point)
+    template = _template(point, text, notes)
+    unit_flag = "UnitFlag" in text or bool(point.tiling.get("unitFlag")) or None
+    problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
+    stated = _stated(point, chip, problem, packed, notes)
+    tiling, blocks = _laid_out(chip, problem, stated, notes)
+    step = _step(point, text, template)
+    return Case(
+        chip,
+        lambda: matmul_launch(problem, tiling, chip, step, blocks),
+        "doubted" if point.id in _DOUBTED else "known",
+        tiling_known=True,
+        assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
+    )
+
+
+def _text(point: Point) -> str:
+    return " ".join(str(point.tiling.get(key, "")) for key in ("template", "kernel", "note"))
+
+
+def _template(point: Point, text: str, notes: Notes) -> str:
+    if "IBShare" in text:
+        return "IBSHARE"
+    if text.startswith("NORM") or ("template" not in point.tiling and "ibshare" in point.id):
+        if point.tiling.get("depthA1", 1) > 1:
+            notes.add("NORM asks for a block when it is needed, whatever the depth")
+        return "NORM"
+    if "MDL" not in text and "template" in point.tiling:
+        notes.add(f"{point.tiling['template']} as MDL")
+    return "MDL"
+
+
+def _step(point: Point, text: str, template: str) -> str:
+    """Return whose scalar cost a step has."""
+    by_hand = any(word in f"{text} {point.id}" for word in _HAND_WRITTEN)
+    if by_hand or point.origin in _ORIGINS_BY_HAND:
+        return "BASIC"
+    if "constant" in text or point.tiling.get("constant_tiling"):
+        return "CONSTANT"
+    return "MDL" if template == "MDL" else "NORM"
+
+
+def _cores(point: Point, template: str) -> dict[str, Any]:
+    """Return the problem's launch and cores."""
+    clients = point.tiling.get("usedCoreNum")
+    if clients or template == "IBSHARE" or point.tiling.get("mode") == "MIX":
+        return {"launch": "mix", "cores": clients or 2 * (point.cores or 0) or None}
+    return {"cores": point.cores}
+
+
+def _stated(point: Point, chip: Chip, problem: Problem, packed: int, notes: Notes) -> Stated:
+    tiling = point.tiling
+    if "L1tileB" in tiling:
+        columns = ceil_div(problem.n, tiling["blocks"])
+        return Stated((16, columns, 128), (1, 1), (2, 2), single=(16, columns))
+    if "L0" in tiling:
+        base = tuple(int(x) for x in tiling["L0"].split(","))
+        in_l1 = tuple(int(x) for x in tiling["L1"].split(","))
+        steps = (ceil_div(in_l1[2], base[2]),) * 2
+        depth = (2 * steps[0], 2 * steps[1])
+        blocks = (base[0], base[1], base[2] // packed)
+        return Stated(blocks, steps, depth, single=(in_l1[0], in_l1[1]))
+    blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"] // packed)
+    steps = _steps(point, chip, problem, blocks, notes)
+    depth = _depth(point, problem, steps, notes)
+    step = (tiling.get("stepM", 1), tiling.get("stepN", 1))
+    depth = (depth[0] * step[0], depth[1] * step[1])
+    single, rounds = _single(point, problem, blocks, notes)
+    return Stated(blocks, steps, depth, step, single, rounds)
+
+
+def _steps(
+    point: Point, chip: Chip, problem: Problem, base: Sequence[int], notes: Notes
+) -> tuple[int, int]:
+    """Return stepKa and stepKb: as stated, one for NORM, or what two buffers leave in L1."""
+    tiling = point.tiling
+    if problem.template == "NORM":
+        return 1, 1
+    size = problem.a_type.size_bytes
+    k_blocks = ceil_div(problem.k, base[2])
+    room = [chip.l1_bytes // 4 // (rows * base[2] * size) for rows in base[:2]]
+    steps = tuple(max(1, min(r, k_blocks, 8)) for r in room)
+    if "stepKa" in tiling and "stepKb" in tiling:
+        return tiling["stepKa"], tiling["stepKb"]
+    if "stepKa" in tiling:
+        notes.add(f"stepKb {steps[1]}: what fills L1")
+        return tiling["stepKa"], steps[1]
+    notes.add(f"stepKa {steps[0]}, stepKb {steps[1]}: what fills L1")
+    return steps[0], steps[1]
+
+
+def _depth(point: Point, problem: Problem, steps: tuple[int, int], notes: Notes) -> tuple[int, int]:
+    """Return depthA1 and depthB1 of one row and column of base blocks."""
+    tiling = point.tiling
+    norm = problem.template == "NORM"
+    if norm and problem.launch == "mix":
+        notes.add("the loads of one client run beside the product of the other: two buffers")
+        return 2, 2
+    if norm:
+        if "depthA1" not in tiling:
+            notes.add("one base block in L1")
+        return steps
+    if "depthA1" not in tiling and "dbL1" not in tiling:
+        notes.add("two buffers in L1")
+    return tiling.get("depthA1", 2 * steps[0]), tiling.get("depthB1", 2 * steps[1])
+
+
+def _single(
+    point: Point, problem: Problem, base: Sequence[int], notes: Notes
+) -> tuple[tuple[int, int] | None, int]:
+    """Return the share of a core, if it is stated, and how many rounds split M before."""
+    tiling = point.tiling
+    rounds, single = 1, None
+    if "singleM" in tiling:
+        times, _, rows = str(tiling["singleM"]).rpartition("x")
+        rounds = int(times or 1)
+        single = (int(rows), tiling.get("singleN", problem.n))
+    if "L2 split" in _text(point) and rounds == 1:
+        rounds = 2
+        if single is None:
+            half = replace(problem, m=ceil_div(problem.m, 2))
+            single = _split(half, point.cores or 1, base)
+            notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]} of each round")
+    return single, rounds
+
+
+# --- the tiling as a struct
+
+
+def _laid_out(
+    chip: Chip, problem: Problem, stated: Stated, notes: Notes
+) -> tuple[TCubeTiling, list[tuple[CoreBlock, ...]] | None]:
+    """Return the tiling, and the blocks of each core where they are no plain grid."""
+    base_m, base_n, base_k = stated.base
+    cores = problem.core_count(chip)
+    single = stated.single
+    if single is None:
+        single = _split(problem, cores, stated.base)
+        notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]}")
+    m_blocks, n_blocks = ceil_div(problem.m, single[0]), ceil_div(problem.n, single[1])
+    size = problem.a_type.bytes_of
+    fields = dict.fromkeys(FIELDS, 0) | {
+        "usedCoreNum": min(m_blocks * n_blocks, cores),
+        "M": problem.m,
+        "N": problem.n,
+        "Ka": problem.k,
+        "Kb": problem.k,
+        "singleCoreM": single[0],
+        "singleCoreN": single[1],
+        "singleCoreK": problem.k,
+        "baseM": base_m,
+        "baseN": base_n,
+        "baseK": base_k,
+        "depthA1": stated.depth[0],
+        "depthB1": stated.depth[1],
+        "stepM": stated.step[0],
+        "stepN": stated.step[1],
+        "stepKa": stated.step_k[0],
+        "stepKb": stated.step_k[1],
+        "dbL0A": 1 + (2 * size(base_m * base_k) <= chip.l0a_bytes),
+        "dbL0B": 1 + (2 * size(base_n * base_k) <= chip.l0b_bytes),
+        "dbL0C": 1 + (2 * base_m * base_n * problem.accumulator_type.size_bytes <= chip.l0c_bytes),
+    }
+    tiling = TCubeTiling(**fields)
+    if stated.rounds == 1 and m_blocks * n_blocks <= cores:
+        return tiling, None
+    if stated.rounds > 1:
+        notes.add(f"{stated.rounds} rounds over M, each split over all cores")
+    else:
+        notes.add("blocks go to the cores in turn")
+    return tiling, _dealt(problem, single, cores, stated.rounds)
+
+
+def _dealt(
+    problem: Problem, single: tuple[int, int], cores: int, rounds: int
+) -> list[tuple[CoreBlock, ...]]:
+    """Return the blocks of each core: block i of a round goes to core i mod cores."""
+    per_round = ceil_div(ceil_div(problem.m, rounds), single[0]) * single[0]
+    dealt: list[list[CoreBlock]] = [[] for _ in range(cores)]
+    place = 0
+    for first in range(0, problem.m, per_round):
+        place = 0 if rounds > 1 else place
+        for m0 in range(first, min(first + per_round, problem.m), single[0]):
+            for n0 in range(0, problem.n, single[1]):
+                block = CoreBlock(
+                    core=place % cores,
+                    m0=m0,
+                    n0=n0,
+                    m_len=min(single[0], problem.m - m0),
+                    n_len=min(single[1], problem.n - n0),
+                    k_len=problem.k,
+                )
+                dealt[block.core].append(block)
+                place += 1
+    return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def _split(problem: Problem, cores: int, base: Sequence[int]) -> tuple[int, int]:
+    """Return the share of a core, whole base blocks: the smallest largest share, near a square."""
+    m_tiles, n_tiles = ceil_div(problem.m, base[0]), ceil_div(problem.n, base[1])
+    shares = []
+    for m_blocks in range(1, min(cores, m_tiles) + 1):
+        n_blocks = min(cores // m_blocks, n_tiles)
+        rows, columns = ceil_div(m_tiles, m_blocks) * base[0], ceil_div(n_tiles, n_blocks) * base[1]
+        shares.append((rows * columns, rows + columns, rows, columns))
+    return min(shares)[2:]

@@ -1,0 +1,261 @@
+"""validate: points and lines that are none, what errors amount to, and the command."""
+
+import json
+import re
+from statistics import median
+
+import pytest
+
+import cubecore
+from cubecore.chips import chip
+from cubecore.reports.scatter import scatter_page
+from cubecore.reports.validation import validation_text
+from cubecore.workflows.points import read_points
+from cubecore.workflows.validate import published_validation, validate
+from cubecore.workflows.validation import Errors
+from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
+
+GOOD = {
+    "id": "mine_1",
+    "kind": "matmul",
+    "source": "a bench of my own",
+    "chip": "Ascend910B3",
+    "cores": 20,
+    "M": 2048,
+    "N": 2560,
+    "K": 1024,
+    "dtype_a": "half",
+    "dtype_b": "half",
+    "dtype_c": "half",
+    "trans": "A:N B:N",
+    "tiling": {},
+    "measured": {"total_us": 100.0},
+}
+
+
+def written(tmp_path, *lines):
+    path = tmp_path / "points.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+# --- what is predicted
+
+
+def stated_tiling(tiling, **more):
+    """Return a point that states all of a planned tiling."""
+    t = tiling
+    return {
+        "baseM": t.baseM,
+        "baseN": t.baseN,
+        "baseK": t.baseK,
+        "singleM": t.singleCoreM,
+        "singleN": t.singleCoreN,
+        "stepM": t.stepM,
+        "stepN": t.stepN,
+        "stepKa": t.stepKa,
+        "stepKb": t.stepKb,
+        "depthA1": t.depthA1 // t.stepM,
+        "depthB1": t.depthB1 // t.stepN,
+        "template": "MDL",
+        **more,
+    }
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_a_point_is_what_time_says_of_its_tiling(tmp_path, stated):
+    """A wall is the launch's, an aic_time without the launch; a pipe is the mean of the cores."""
+    problem = {"chip": "Ascend910B3", "m": 2048, "n": 2560, "k": 1024, "c": "float16"}
+    tiling = cubecore.plan(problem).tiling
+    now = cubecore.time(problem, tiling=tiling, step=None if stated else "CONSTANT").timeline
+    hertz = chip("Ascend910B3").frequency_hz
+    launch_us = chip("Ascend910B3").launch_cycles * 1e6 / hertz
+    keys = {"tiling": stated_tiling(tiling)} if stated else {}
+    wall = (
+        GOOD | keys | {"measured": {"total_us": now.us, "aic_mac_us": now.pipes["M"] / hertz * 1e6}}
+    )
+    core = GOOD | keys | {"id": "mine_2", "measured": {"aic_time_us": now.us - launch_us}}
+    answer = validate(written(tmp_path, wall, core))
+    assert [case.skipped for case in answer.cases] == [None, None]
+    for case in answer.cases:
+        assert case.wall.error == pytest.approx(0, abs=1e-12)
+        assert case.tiling_known == stated
+        assert case.group == ("known" if stated else "library")
+        assert ("our planner's tiling" in case.assumed) != stated
+    assert answer.cases[0].pipes["M"].error == pytest.approx(0, abs=1e-12)
+
+
+def test_what_a_tiling_leaves_open_is_said(tmp_path):
+    keys = {"tiling": {"baseM": 128, "baseN": 256, "baseK": 64, "template": "MDL"}}
+    (case,) = validate(written(tmp_path, GOOD | keys)).cases
+    assert case.assumed == (
+        "stepKa 8, stepKb 4: what fills L1",
+        "two buffers in L1",
+        "singleCoreM 512, singleCoreN 512",
+    )
+
+
+def test_a_chip_of_settings_is_another_chip(tmp_path):
+    path = written(tmp_path, GOOD)
+    slow = validate(path, settings={"frequency_hz": "900000000"}).cases[0].wall
+    fast = validate(path).cases[0].wall
+    assert slow.predicted_us > 1.5 * fast.predicted_us
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"chip": "Ascend999"}, "chip must be a SoC or a family of the catalogue, got 'Ascend999'"),
+        ({"kind": "conv"}, "convolutions are not in the kernels"),
+        ({"kind": "softmax"}, "kind must be one of matmul, matmul+vector, grouped_matmul, "
+         "grouped_matmul+vector, vector, vector_ubench, dma_read, launch, got 'softmax'"),
+        ({"K": None}, "the extents are not stated"),
+        ({"dtype_a": "int3"}, "types must be ones of the kernel, got int3 x half -> half"),
+        ({"tiling": {"groups": 4}}, "grouped products are not in the kernel"),
+        ({"tiling": {"baseM": 128, "baseN": 256}},
+         "the tiling must be stated as its kind has it, got KeyError('baseK')"),
+        ({"measured": {"TFLOPS": 3}}, "no time of the launch or its pipes is stated"),
+        ({"kind": "launch", "cores": 99}, "more blocks than cores: how they queue is not modelled"),
+    ],
+)  # fmt: skip
+def test_a_point_that_cannot_be_timed_says_why(tmp_path, changes, reason):
+    (case,) = validate(written(tmp_path, GOOD | changes)).cases
+    assert case.skipped == reason
+    assert case.wall is None
+
+
+# --- lines that are no points
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "a line must be a JSON object, got something else"),
+        ("[1]", "a line must be a JSON object, got something else"),
+        ("[" * 50_000, "a line must be a JSON object, got something else"),
+        (" " * 100_001 + "{}", "a line must be at most 100000 characters, got 100003"),
+        (GOOD | {"colour": 1}, "a point must have only known fields, got 'colour'"),
+        (GOOD | {"chip": ""}, "chip must be given, got ''"),
+        ({"id": "x"}, "kind must be given, got None"),
+        (GOOD | {"measured": {}}, "measured must be given, got {}"),
+        (GOOD | {"chip": 9}, "chip must be a text, got 9"),
+        (GOOD | {"M": -4}, "M must be a positive integer, got -4"),
+        (GOOD | {"M": 4.5}, "M must be a positive integer, got 4.5"),
+        (GOOD | {"M": True}, "M must be a positive integer, got True"),
+        (GOOD | {"M": 2**31}, "M must be a positive integer, got 2147483648"),
+        (GOOD | {"tiling": 3}, "tiling must be an object, got 3"),
+        (GOOD | {"measured": 3}, "measured must be an object, got 3"),
+        (
+            GOOD | {"measured": {"total_ms": 3}},
+            "measured.total_ms must have a known unit (_us, _ratio, TFLOPS, ...), got total_ms",
+        ),
+        (
+            GOOD | {"measured": {"total_us": "3"}},
+            "measured.total_us must be a number, not negative, got '3'",
+        ),
+        (
+            GOOD | {"measured": {"total_us": -3}},
+            "measured.total_us must be a number, not negative, got -3",
+        ),
+        (
+            json.dumps(GOOD).replace("100.0", "NaN"),
+            "measured.total_us must be a number, not negative, got nan",
+        ),
+        (GOOD, "id must be no other line's, got 'mine_1' again"),
+    ],
+)
+def test_a_line_that_is_no_point_is_listed_and_the_rest_is_read(tmp_path, line, reason):
+    points, unreadable = read_points(written(tmp_path, GOOD, line, GOOD | {"id": "mine_3"}))
+    assert [point.id for point in points] == ["mine_1", "mine_3"]
+    assert [(u.line, u.reason) for u in unreadable] == [(2, reason)]
+
+
+# --- what errors amount to
+
+
+@pytest.mark.parametrize("count", range(1, 25))
+def test_median_and_percentile(count):
+    values = [(7 * i) % 25 / 100 for i in range(count)]
+    errors = Errors(tuple(sorted(values)))
+    assert errors.median == median(values)
+    below = sum(v <= errors.p90 for v in values)
+    assert below >= 0.9 * count
+    assert sum(v < errors.p90 for v in values) < 0.9 * count
+
+
+def test_order_is_judged_within_a_series_where_times_differ(tmp_path):
+    """Three tilings, two of which change places in what is stated; a fourth is near the first."""
+    base = {"baseM": 128, "baseK": 64, "template": "MDL"}
+    tilings = [base | {"baseN": n} for n in (64, 128, 256)]
+    records = [GOOD | {"id": f"a_{i}", "tiling": t} for i, t in enumerate(tilings)]
+    path = written(tmp_path, *records)
+    us = [case.wall.predicted_us for case in validate(path).cases]
+    assert us[0] > 1.1 * us[1] > 1.2 * us[2]
+    told = [us[0], us[2], us[1]]
+    series = [r | {"measured": {"total_us": t}} for r, t in zip(records, told, strict=True)]
+    near = records[0] | {"id": "a_3", "measured": {"total_us": told[0] * 1.019}}
+    elsewhere = records[0] | {"id": "b_0"}
+    orders = validate(written(tmp_path, *series, near, elsewhere)).orders
+    found = {(o.one.point.id, o.other.point.id): o.right for o in orders}
+    assert found == {
+        ("a_0", "a_1"): True,
+        ("a_0", "a_2"): True,
+        ("a_1", "a_2"): False,
+        ("a_1", "a_3"): True,
+        ("a_2", "a_3"): True,
+    }
+
+
+# --- the command
+
+
+def test_the_command_answers_json_text_and_page(tmp_path):
+    path = written(tmp_path, GOOD, GOOD | {"id": "<script>alert(1)</script>"})
+    page = tmp_path / "v.html"
+    answer = cli("validate", "--points", path, "--json", "--report", page)
+    assert (answer.code, answer.err) == (DONE, "")
+    first, second = answer.json["cases"]
+    keys = "id chip kind measured_us predicted_us error tiling_known assumed skipped"
+    assert set(keys.split()) <= set(first)
+    assert first["error"] == pytest.approx(first["predicted_us"] / 100 - 1)
+    assert second["predicted_us"] == first["predicted_us"]
+    assert answer.json["summary"]["timed"] == 2
+    text = page.read_text("utf-8")
+    assert "<script" not in text
+    assert text.count('class="case"') == 2
+    assert "&lt;script&gt;alert(1)" in text
+    assert "default-src &#39;none&#39;" in text
+    assert "mine_1" in cli("validate", "--points", path).out
+
+
+def test_a_broken_line_is_told_and_the_exit_code_says_so(tmp_path):
+    path = written(tmp_path, "{", GOOD)
+    answer = cli("validate", "--points", path)
+    assert (answer.code, answer.err) == (FOUND, "")
+    assert "  line 1: a line must be a JSON object, got something else\n" in answer.out
+    assert "1 point: 1 timed, 0 not, 1 line not read" in answer.out
+    assert cli("validate", "--points", path, "--json").json["unreadable"] == [
+        {"line": 1, "id": "", "reason": "a line must be a JSON object, got something else"}
+    ]
+
+
+def test_a_file_that_is_not_there_and_a_setting_that_is_none(tmp_path):
+    missing = tmp_path / "no.jsonl"
+    line = f"--points must be a file of JSON lines, got {missing} (No such file or directory)"
+    assert_refused(cli("validate", "--points", missing), line)
+    binary = tmp_path / "b.jsonl"
+    binary.write_bytes(b"\xff\xfe")
+    line = f"--points must be a file of JSON lines, got {binary} (no UTF-8 text)"
+    assert_refused(cli("validate", "--points", binary), line)
+    answer = cli("validate", "--points", written(tmp_path, GOOD), "--set", "nonsense=1")
+    assert answer.code == BAD_REQUEST
+
+
+def test_the_text_has_every_case_once_and_the_page_every_mark():
+    answer = published_validation()
+    words = re.findall(r"\S+", validation_text(answer))
+    for case in answer.cases:
+        assert words.count(case.point.id) == 1
+    page = scatter_page(answer)
+    assert page.count('class="case"') == sum(case.wall is not None for case in answer.timed)
