@@ -25,18 +25,18 @@ def test_a_sum_of_two_arrays_is_right_and_in_order(elements, cores, buffers):
 
 
 def test_work_is_done_as_often_as_asked():
-    """A scalar of 1 is added three times to x, each time from x: the last one stays."""
-    x = np.arange(256, dtype=np.float16)
+    x = -np.arange(256, dtype=np.float16)
     once, thrice = (
         answer(
-            elementwise_launch(Elementwise(256, HALF, 1, (("vadds", times, HALF),), 256, 1, 1)),
+            elementwise_launch(Elementwise(256, HALF, 1, (("vabs", times, HALF),), 256, 1, 1)),
             {"x0": x.view(np.uint8)},
             "reference",
         )
         for times in (1, 3)
     )
-    assert thrice.issued == once.issued + 2
-    assert np.array_equal(thrice.data.view(np.float16), x + 1)
+    assert thrice.issued == once.issued + 2 * 2  # each with its barrier
+    assert thrice.findings == []
+    assert np.array_equal(thrice.data.view(np.float16), abs(x))
 
 
 class Seen:

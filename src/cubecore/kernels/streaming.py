@@ -14,6 +14,7 @@ from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
 from cubecore.isa.program import Program
 from cubecore.isa.spec import Instruction, Mem, instruction_named
+from cubecore.isa.sync import PipeBarrier
 from cubecore.isa.vector.mask import REPEAT_BYTES
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Flags, Ring
@@ -106,6 +107,7 @@ class _Tree:
                 places = [first + i * place_bytes for i in range(len(template.operands()) - 1)]
                 with b.loop("again", times):
                     b.issue(template, to + done, *[place + done for place in places])
+                    b.issue(PipeBarrier(on="V"))  # all work of a tile writes one place
         self.flags.set("V", "MTE2", event)
         self.flags.set("V", "MTE3", event)
         self.flags.wait("V", "MTE3", event)
@@ -128,7 +130,7 @@ def _repeats(name: str, dtype: ElementType, elements: int) -> list[tuple[Instruc
 
 
 def vector_instruction(name: str, dtype: ElementType, repeat: int) -> Instruction:
-    """Return a vector instruction on `repeat` repeats; its scalar, if it takes one, is 1."""
+    """Return a vector instruction on `repeat` repeats; its scalar, if it takes one, has the code 1."""
     cls: Any = instruction_named(name)
     scalar = {"value": 1} if "value" in cls.__dataclass_fields__ else {}
     made: Instruction = cls(dtype=dtype, **scalar, repeat=repeat)
