@@ -130,7 +130,7 @@ def _repeats(name: str, dtype: ElementType, elements: int) -> list[tuple[Instruc
 
 
 def vector_instruction(name: str, dtype: ElementType, repeat: int) -> Instruction:
-    """Return a vector instruction on `repeat` repeats; its scalar, if it takes one, has the code 1."""
+    """Return a vector instruction of so many repeats; a scalar that it takes has the code 1."""
     cls: Any = instruction_named(name)
     scalar = {"value": 1} if "value" in cls.__dataclass_fields__ else {}
     made: Instruction = cls(dtype=dtype, **scalar, repeat=repeat)
