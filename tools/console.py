@@ -3,6 +3,8 @@
 In a fenced block marked ``console`` a line that starts with ``$ cubecore`` is a command, and the
 lines up to the next command are what it prints. `rendered` runs the commands and returns the text
 with their present output; what varies from run to run or from machine to machine stays as it was.
+A line that starts with the debugger's prompt is typed at it, and a Python block with a title is a
+file that the commands find.
 """
 
 import re
@@ -13,10 +15,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md",)
+DOCUMENTS = ("README.md", "docs/debugging.md")
 """Documents whose console blocks are run."""
 
 _BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r'^```python title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_PROMPT = "(cubecore) "
 _NUMBER = r"\d[\d.]*(e-?\d+)?"
 _VARYING = re.compile(
     rf"\b{_NUMBER} s\b|(?<=largest error ){_NUMBER}|(?<=worst element at ){_NUMBER}"
@@ -27,6 +31,8 @@ _VARYING = re.compile(
 def rendered(text: str) -> str:
     """Return `text` with every console block's output as it is now."""
     with tempfile.TemporaryDirectory() as folder:
+        for name, code in _FILE.findall(text):
+            (Path(folder) / name).write_text(code, encoding="utf-8")
         return _BLOCK.sub(lambda match: _run_block(match[0], Path(folder)), text)
 
 
@@ -36,15 +42,23 @@ def same(before: str, after: str) -> bool:
 
 
 def _run_block(block: str, folder: Path) -> str:
-    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-    return "".join(f"$ {command}\n{_output(command, folder)}" for command in commands)
+    typed: dict[str, list[str]] = {}
+    command = ""
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            command = line[2:]
+            typed[command] = []
+        elif line.startswith(_PROMPT):
+            typed[command].append(line.removeprefix(_PROMPT) + "\n")
+    return "".join(f"$ {c}\n{_output(c, folder, ''.join(t))}" for c, t in typed.items())
 
 
-def _output(command: str, folder: Path) -> str:
+def _output(command: str, folder: Path, typed: str) -> str:
     words = shlex.split(command)
     assert words[0] == "cubecore", f"a console block may only run cubecore, got {words[0]}"
     done = subprocess.run(
         [sys.executable, "-m", "cubecore", *words[1:]],
+        input=typed,
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
     from cubecore.frontends import capi
     from cubecore.frontends.allocation import Struct
+    from cubecore.frontends.debugging import Debugging, debug
     from cubecore.frontends.handle import CoreHandle
     from cubecore.frontends.kernel import Kernel, KernelRun, kernel
     from cubecore.frontends.places import KernelError
@@ -39,6 +40,8 @@ _HOMES = {
     "chip": "cubecore.chips",
     "CoreHandle": "cubecore.frontends.handle",
     "CubecoreError": "cubecore.errors",
+    "debug": "cubecore.frontends.debugging",
+    "Debugging": "cubecore.frontends.debugging",
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
     "Kernel": "cubecore.frontends.kernel",
@@ -71,6 +74,7 @@ __all__ = [
     "BatchMatmulTiling",
     "CoreHandle",
     "CubecoreError",
+    "Debugging",
     "Kernel",
     "KernelError",
     "KernelRun",
@@ -88,6 +92,7 @@ __all__ = [
     "check",
     "chip",
     "compare",
+    "debug",
     "explain",
     "kernel",
     "load_tiling",

@@ -8,7 +8,9 @@ import click
 
 from cubecore import __version__
 from cubecore.cli_scripts import (
+    debug_options,
     require_alone,
+    require_script,
     run_of_script,
     script_arguments,
     time_of_script,
@@ -129,6 +131,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     help="memcheck,initcheck,racecheck,synccheck or some of them; all; none",
 )
 @click.option("--sarif", help="SARIF file of the findings")
+@debug_options
 @common_options
 def run(
     script: str | None,
@@ -142,18 +145,24 @@ def run(
     engine: str,
     checks: str,
     sarif: str | None,
+    breaks: tuple[str, ...],
+    watches: tuple[str, ...],
+    dumps: tuple[str, ...],
+    step: bool,
     **options: Any,
 ) -> int:
     """Execute the kernel instruction by instruction and verify its result.
 
     SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
     """
+    asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
         others |= {"scale-file": scale_file, "out": out}
         require_alone(script, options, others)
         options |= {"engine": engine, "checks": checks}
-        return run_of_script(script, arguments, sarif, options)
+        return run_of_script(script, arguments, sarif, asked, options)
+    require_script(asked)
     from cubecore.reports.files import RunFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import run_text

@@ -1,17 +1,72 @@
 """What `run` and `time` do with a script of the user's own kernels."""
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cubecore.console import DONE, FOUND, Command, show, split_options
+
+if TYPE_CHECKING:
+    from cubecore.workflows.debug import Dialogue
 
 
 def script_arguments(command: Command) -> Command:
     """Add SCRIPT and its ARGUMENTS."""
     command = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
     return click.argument("script", required=False)(command)
+
+
+def debug_options(command: Command) -> Command:
+    """Add what stops a script's launches."""
+    for option in (
+        click.option("--step", is_flag=True, help="with SCRIPT, stop before the first instruction"),
+        click.option(
+            "--dump",
+            "dumps",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, show x 4x16 NZ or UB:0 float 64 at every stop, else at the end",
+        ),
+        click.option(
+            "--watch",
+            "watches",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, stop behind what touches UB:0x100+64, or c:0+64 of a tensor",
+        ),
+        click.option(
+            "--break",
+            "breaks",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, stop before asc_add, #12 or FILE:LINE [if EXPRESSION]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _dialogue(asked: Mapping[str, Any]) -> "Dialogue | None":
+    """Return the debugger that the options ask for."""
+    if not any(asked.values()):
+        return None
+    from cubecore.workflows.debug import PROMPT, Dialogue
+
+    def write(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def read() -> str | None:
+        if sys.stdin.isatty():
+            write(PROMPT)
+        line = sys.stdin.readline()
+        if line and not sys.stdin.isatty():
+            write(PROMPT + line.rstrip("\n") + "\n")
+        return line.rstrip("\n") if line else None
+
+    return Dialogue(read, write, **asked)
 
 
 def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, Any]) -> None:
@@ -36,13 +91,28 @@ def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, A
         raise RequestError(found)
 
 
+def require_script(asked: Mapping[str, Any]) -> None:
+    """Refuse to debug what is no script.
+
+    Raises:
+        RequestError: one violation for each option that was given.
+    """
+    from cubecore.errors import RequestError, Violation
+
+    words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
+    found = [Violation(words[n], "come with SCRIPT", "none") for n, v in asked.items() if v]
+    if found:
+        raise RequestError(found)
+
+
 def run_of_script(
     script: str,
     arguments: tuple[str, ...],
     sarif: str | None,
+    asked: Mapping[str, Any],
     options: dict[str, Any],
 ) -> int:
-    """Run a script and show what its launches left."""
+    """Run a script and show what its launches left; `asked` is what `debug_options` give."""
     from cubecore.reports.files import RunFiles
     from cubecore.reports.script import script_run_text
     from cubecore.workflows.script import run_script
@@ -50,6 +120,7 @@ def run_of_script(
     keys, settings, as_json = split_options(options)
     files = RunFiles(sarif)
     files.require_writable()
+    dialogue = _dialogue(asked)
     answer = run_script(
         script,
         arguments=arguments,
@@ -58,7 +129,10 @@ def run_of_script(
         settings=settings,
         quiet=as_json,
         chip=keys.get("chip"),
+        debugger=None if dialogue is None else dialogue.debugger,
     )
+    if dialogue is not None:
+        dialogue.finish()
     files.write(answer.findings)
     show(answer, as_json, script_run_text)
     return DONE if answer.verified else FOUND

@@ -1,7 +1,8 @@
 """The core as a kernel sees it: the C API's names as methods, arrays, pointers, indices."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,18 @@ from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.allocation import SPACES, Space
 from cubecore.frontends.places import KernelError, location
 from cubecore.frontends.pointer import Pointer, RuntimeInt
+from cubecore.frontends.showing import DUMPS, formatted, shape_of
 from cubecore.frontends.signature import Bound, bind
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.spec import Instruction
-from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.mask import SetVectorMask
 from cubecore.kernels.trace import Trace
 from cubecore.machine.core import Core
+from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
+from cubecore.machine.views import View, view
 
 
 class Issues:
@@ -56,8 +60,15 @@ class CoreHandle:
     biasbuf: Space
     fbuf: Space
 
-    def __init__(self, core: Core, issues: Issues, trace: Trace | None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        issues: Issues,
+        trace: Trace | None,
+        debugger: Debugger | None = None,
+    ) -> None:
         self._core, self._issues, self._trace = core, issues, trace
+        self._debugger = debugger
         self._stale: tuple[str, int, Location] | None = None
         self._bound: dict[tuple[Any, ...], Bound] = {}
         for name, mem in SPACES.items():
@@ -100,12 +111,77 @@ class CoreHandle:
         self._record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
         self._record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
 
+    # --- what the kernel shows
+
+    def dump(
+        self,
+        tensor: Pointer,
+        shape: int | Sequence[int],
+        layout: str | None = None,
+        name: str = "",
+    ) -> View:
+        """Print what memory holds from `tensor` on, as the matrix that it is, and return it.
+
+        `shape` is in elements; `layout` is ND, NZ, ZZ or ZN, the memory's own unless given (ZZ in
+        L0A, ZN in L0B, NZ in L0C, else ND). Elements that nobody wrote are marked. A dump is no
+        access: no check hears of it. In another order than the program's it shows what is there
+        when the scalar unit gets to it.
+
+        Raises:
+            KernelError: bytes outside the memory or tensor; a layout or shape that is none.
+        """
+        return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
+
+    def printf(self, text: str, *values: Any) -> None:
+        """Print a line as C's printf forms it (d i u x f e g s c p), the core in front of it.
+
+        Raises:
+            KernelError: conversions and values that do not fit.
+        """
+        where = location(sys._getframe(1))  # noqa: SLF001
+        try:
+            self._print(formatted(text, values).rstrip("\n"))
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+
+    def _dumper(self, mem: Mem | None) -> Callable[[Pointer, int, int], None]:
+        """Return the C API's dump: `desc` is a number of the author's, `dump_size` in elements."""
+
+        def dump(tensor: Pointer, desc: int, dump_size: int) -> None:
+            frame = sys._getframe(1)  # noqa: SLF001
+            if mem is not None and tensor.mem is not mem:
+                wrong = refuse("asc_dump", f"be given a pointer into {mem.label}", str(tensor))
+                raise KernelError.at(location(frame), wrong)
+            self._dump(tensor, (int(dump_size),), "ND", f"desc {int(desc)}", frame)
+
+        return dump
+
+    def _dump(
+        self,
+        tensor: Pointer,
+        shape: tuple[int, ...],
+        layout: str | None,
+        name: str,
+        frame: FrameType,
+    ) -> View:
+        where = location(frame)
+        self._core.flush()
+        try:
+            found = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+        self._print(f"{name + ' ' if name else ''}at {where}: {found}")
+        return found
+
+    def _print(self, text: str) -> None:
+        sys.stdout.write(f"{self._core.id}: {text}\n")
+
     # --- instructions
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("asc_"):
             raise AttributeError(name)
-        method = self._caller(name)
+        method = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
         setattr(self, name, method)
         return method
 
@@ -151,7 +227,14 @@ class CoreHandle:
         self._issues.one(where)
         if self._trace is not None:
             self._trace.append(template, addresses, where)
+        debugger = self._debugger
+        if debugger is None:
+            self._core.record(template, addresses, where)
+            return
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):  # the engine does not see them
+            debugger.before(self._core, (template, addresses, where))
         self._core.record(template, addresses, where)
+        self._core.flush()
 
     def _answer(self, template: Instruction) -> Any:
         """Return what the scalar unit reads, for an instruction that gives it something."""
@@ -174,6 +257,9 @@ class CoreHandle:
             raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
         load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
         raw = self._core.load_scalar(load, pointer.address)
+        if self._debugger is not None:
+            end = pointer.address + kind.size_bytes
+            self._debugger.read(self._core, pointer.mem, pointer.address, end)
         if kind.kind == "float":
             bits = np.array(raw, f"u{kind.size_bytes}")
             return float(bits.view(kind.numpy))

@@ -20,10 +20,12 @@ from cubecore.isa.program import Location
 from cubecore.isa.registers import Place
 from cubecore.isa.spec import Mem
 from cubecore.kernels.trace import Trace
+from cubecore.machine import reference
 from cubecore.machine.core import Core
+from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import INITCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.scheduler import Task, run
+from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.topology import CoreId
 
 KINDS = ("vector", "cube", "mix")
@@ -89,11 +91,12 @@ _session: ContextVar["Session | None"] = ContextVar("session", default=None)
 class Session:
     """Launches that a script makes: `options` replace those of its kernels, `runs` is what it did.
 
-    None of `options` leaves the kernel's own.
+    None of `options` leaves the kernel's own. A `debugger` stops them.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
     runs: list[KernelRun] = field(default_factory=list)
+    debugger: Debugger | None = None
 
     @contextmanager
     def collecting(self) -> Iterator["Session"]:
@@ -103,6 +106,11 @@ class Session:
             yield self
         finally:
             _session.reset(token)
+
+
+def current_session() -> Session | None:
+    """Return the session that collects launches, if there is one."""
+    return _session.get()
 
 
 @dataclass(frozen=True)
@@ -195,15 +203,29 @@ class _Launch:
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
     traces: dict[CoreId, Trace]
     issues: Issues
+    debugger: Debugger | None
+
+    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> Outcome:
+        """Run every core to its end."""
+        tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
+        if self.debugger is None:
+            return run(self.chip, gm, tasks, checks=checks, order=order)
+        self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
+        execute = self.debugger.around(reference.execute)
+        return run(self.chip, gm, tasks, execute, checks=checks, order=order)
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
         trace = self.traces.setdefault(core.id, Trace()) if self.options.trace else None
         core.registers = replace(core.registers, place=self._place(core.id))
-        handle = CoreHandle(core, self.issues, trace)
+        handle = CoreHandle(core, self.issues, trace, self.debugger)
+        if self.debugger is not None:
+            core.observe = self.debugger.touched
         own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         try:
             self.made.function(handle, **own)
+            if self.debugger is not None:
+                self.debugger.ended(core)
         except (KernelError, DeadlockError):
             raise
         except Exception as error:
@@ -247,7 +269,7 @@ class _Launch:
 def _ready(
     made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
 ) -> tuple[_Launch, GlobalMemory]:
-    session = _session.get()
+    session = current_session()
     options = made.options if session is None else replace(made.options, **session.options)
     chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(made, arguments, words)
@@ -261,7 +283,8 @@ def _ready(
             tensors[name] = host, place
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
-    return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues), gm
+    debugger = None if session is None else session.debugger
+    return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
 
 
 def launch(
@@ -277,8 +300,7 @@ def launch(
     ready, gm = _ready(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
-    tasks = [Task(core, ready.body) for core in ready.cores]
-    outcome = run(ready.chip, gm, tasks, checks=checks, order=ready.options.order)
+    outcome = ready.run(gm, checks)
     for host, place in ready.tensors.values():
         write_back(host, place.buffer.data)
     done = KernelRun(
@@ -291,7 +313,7 @@ def launch(
         traces=ready.traces,
         tensors=tuple(ready.tensors.values()),
     )
-    session = _session.get()
+    session = current_session()
     if session is not None:
         session.runs.append(done)
     return done

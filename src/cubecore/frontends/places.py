@@ -43,6 +43,14 @@ def place_of(code: CodeType) -> Location:
     return _location(code, code.co_firstlineno)
 
 
+def kernel_frame() -> FrameType | None:
+    """Return the frame of the nearest caller outside this package."""
+    outer: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files
+    while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
+        outer = outer.f_back
+    return outer
+
+
 def location(frame: FrameType) -> Location:
     """Return the place of a frame, or of the nearest caller outside this package."""
     outer: FrameType | None = frame

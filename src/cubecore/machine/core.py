@@ -52,6 +52,8 @@ class Core:
     issued: int = 0
     queues: Queues | None = None
     """What runs instructions in another order than the program's; None: program order."""
+    observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
+    """Told what an instruction touches, just before it does; its operands' addresses."""
 
     def memory(self, mem: Mem) -> Buffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""

@@ -28,6 +28,11 @@ class Footprint:
         """Return the footprint of at least one interval."""
         return Footprint(starts, ends, int(starts[0]), int(ends[-1]))
 
+    @staticmethod
+    def run(low: int, high: int) -> "Footprint":
+        """Return the footprint of the bytes [low, high)."""
+        return Footprint.of(np.array([low]), np.array([high]))
+
     def at(self, address: int) -> "Footprint":
         """Return the footprint `address` bytes further on."""
         return Footprint.of(self.starts + address, self.ends + address)

@@ -6,8 +6,6 @@ each instruction is judged by the bytes that it touches and by what its pipe's c
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Pipe
@@ -125,7 +123,7 @@ class CoreWatch:
 
     def scalar_read(self, touch: Touch, low: int, high: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
-        touched = Footprint.of(np.array([low]), np.array([high]))
+        touched = Footprint.run(low, high)
         self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
 
     def finish(self) -> None:

@@ -70,6 +70,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         core.log.add(finding, f"{to} {source}")
     if core.watch is not None:
         core.watch.touch(resolved, list(places.values()), where, core.registers)
+    if core.observe is not None:
+        core.observe(core, resolved, list(places.values()))
     if resolved.copies:
         _move(core, resolved, complete, where)
     else:

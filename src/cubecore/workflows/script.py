@@ -16,6 +16,7 @@ from cubecore.frontends.places import KernelError, location_of
 from cubecore.isa.launch import TensorSpec
 from cubecore.isa.program import Location
 from cubecore.kernels.recorded import Placed, Recording, recorded_launch
+from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
@@ -120,18 +121,19 @@ def run_script(
     order: str | None = None,
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
+    debugger: Debugger | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
     `chip`, fields of it (`settings`), `checks` and `order` replace those of its kernels. With
-    `quiet` what it prints goes to standard error.
+    `quiet` what it prints goes to standard error. A `debugger` stops the launches.
 
     Raises:
         RequestError: no script, or one that launches nothing.
         KernelError: the script or a kernel cannot go on; the place in its source comes first.
     """
     options = {"chip": chip, "checks": checks, "order": order, "settings": settings or None}
-    return _execute(path, arguments, options, quiet=quiet)
+    return _execute(path, arguments, options, quiet=quiet, debugger=debugger)
 
 
 def time_script(
@@ -171,12 +173,18 @@ def _timed(run: KernelRun, record: int) -> TimedLaunch:
 
 
 def _execute(
-    path: str, arguments: tuple[str, ...], options: Mapping[str, Any], *, quiet: bool
+    path: str,
+    arguments: tuple[str, ...],
+    options: Mapping[str, Any],
+    *,
+    quiet: bool,
+    debugger: Debugger | None = None,
 ) -> ScriptRun:
     begin = perf_counter()
     if not Path(path).is_file():
         raise refuse(path, "be a file", "none")
-    session = Session({name: value for name, value in options.items() if value is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    session = Session(given, debugger=debugger)
     with session.collecting(), _as_main(path, arguments), _printing(quiet=quiet):
         failure = _failure(path, lambda: runpy.run_path(path, run_name="__main__"))
     if not session.runs and failure is None:
