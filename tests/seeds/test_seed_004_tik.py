@@ -37,7 +37,7 @@ def program(tmp_path):
 
     def run(text):
         path.write_text(text)
-        return run_program(str(path))
+        return run_program(str(path))[0].built
 
     return run
 

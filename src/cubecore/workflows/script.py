@@ -1,20 +1,21 @@
 """Scripts with kernels: run as they are, their launches collected, checked and timed."""
 
-import runpy
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from traceback import extract_tb
 from typing import Any
 
-from cubecore.errors import CubecoreError, Violation, refuse
+from cubecore.errors import Violation, refuse
 from cubecore.frontends.kernel import KernelRun, Session
-from cubecore.frontends.places import KernelError, location_of
+from cubecore.frontends.places import KernelError
+from cubecore.frontends.scripts import run_as_main
+from cubecore.frontends.tik.kernel import TikRun
+from cubecore.frontends.tik.program import imports_tik, program_session
+from cubecore.frontends.tik.session import Options
 from cubecore.isa.launch import TensorSpec
-from cubecore.isa.program import Location
 from cubecore.kernels.recorded import Placed, Recording, recorded_launch
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
@@ -33,7 +34,7 @@ class ScriptRun:
     """
 
     script: str
-    launches: tuple[KernelRun, ...]
+    launches: tuple[KernelRun | TikRun, ...]
     failure: str | None
     total_wall_s: float
     peak_bytes: int
@@ -67,7 +68,7 @@ class ScriptRun:
 class TimedLaunch:
     """One launch of a script, and where its cycles go."""
 
-    run: KernelRun
+    run: KernelRun | TikRun
     timeline: Timeline
 
     @property
@@ -161,8 +162,10 @@ def time_script(
     return ScriptTime(path, tuple(_timed(launch, record) for launch in done.launches))
 
 
-def _timed(run: KernelRun, record: int) -> TimedLaunch:
+def _timed(run: KernelRun | TikRun, record: int) -> TimedLaunch:
     require_runnable(run.chip)
+    if isinstance(run, TikRun):
+        return TimedLaunch(run, time_launch(run.launch, run.chip, record=record))
     placed = [
         Placed(TensorSpec(tensor.name, tensor.buffer.size_bytes), tensor.address)
         for _, tensor in run.tensors
@@ -184,57 +187,20 @@ def _execute(
     if not Path(path).is_file():
         raise refuse(path, "be a file", "none")
     given = {name: value for name, value in options.items() if value is not None}
-    session = Session(given, debugger=debugger)
-    with session.collecting(), _as_main(path, arguments), _printing(quiet=quiet):
-        failure = _failure(path, lambda: runpy.run_path(path, run_name="__main__"))
-    if not session.runs and failure is None:
+    session, tik = Session(given, debugger=debugger), imports_tik(path)
+    names = ("chip", "settings", "checks", "order")
+    tik_options = Options(**{n: given[n] for n in names if n in given}, echo=False)
+    provided = program_session(tik_options) if tik else nullcontext(None)
+    with session.collecting(), provided as programs, _printing(quiet=quiet):
+        failure = run_as_main(path, arguments)
+    runs = (*session.runs, *(programs.runs if programs else ()))
+    if not runs and failure is None:
         remedy = 'kernel[blocks](...) under `if __name__ == "__main__":`, say'
+        if tik:
+            remedy = "tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, say"
         raise refuse(path, "launch a kernel", "no launch", remedy)
     total = perf_counter() - begin
-    return ScriptRun(path, tuple(session.runs), failure, total, peak_bytes())
-
-
-def _failure(path: str, script: Callable[[], Any]) -> str | None:
-    """Run a script; return what it holds against its kernels.
-
-    Raises:
-        KernelError: it did not come to its end for another reason.
-    """
-    try:
-        script()
-    except CubecoreError:
-        raise
-    except AssertionError as error:
-        where = _own_place(path, error)
-        return f"{where}: the assertion must hold, got {str(error).strip() or 'False'}"
-    except SystemExit as error:
-        return None if error.code in {None, 0} else f"{path} must end with 0, got {error.code}"
-    except SyntaxError as error:
-        raise refuse(path, "be Python", f"{error.msg} in line {error.lineno}") from None
-    except Exception as error:
-        where = _own_place(path, error)
-        got = f"{type(error).__name__}: {error}"
-        raise KernelError.at(where, refuse("the script", "run to its end", got)) from error
-    return None
-
-
-def _own_place(path: str, error: BaseException) -> Location:
-    """Return the innermost line of the script itself that led to an error."""
-    lines = [f for f in extract_tb(error.__traceback__) if f.filename == path]
-    last = lines[-1] if lines else None
-    return location_of(path, (last.lineno if last else 0) or 0, last.name if last else "<module>")
-
-
-@contextmanager
-def _as_main(path: str, arguments: tuple[str, ...]) -> Iterator[None]:
-    """Give the script its arguments, and imports from beside it."""
-    before = sys.argv, list(sys.path)
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    try:
-        yield
-    finally:
-        sys.argv, sys.path[:] = before
+    return ScriptRun(path, runs, failure, total, peak_bytes())
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from cubecore.frontends.tik.conversions import Conversions
 from cubecore.frontends.tik.cube import Cube
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.explicit import Explicit
-from cubecore.frontends.tik.kernel import Kernel, Result, sub_core
+from cubecore.frontends.tik.kernel import Kernel, TikRun, sub_core
 from cubecore.frontends.tik.lanes import Lanes
 from cubecore.frontends.tik.moves import Moves
 from cubecore.frontends.tik.scalars import Scalars
+from cubecore.frontends.tik.session import active
 from cubecore.frontends.tik.shapes import Shapes
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.spec import Mem
@@ -72,18 +73,16 @@ class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Explicit, Cube):
             zeroed=frozenset(self.zeroed),
             constants=dict(self.constants),
         )
-        built.append(self)
+        active().built.append(self)
         return self
 
-    def launch(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Result:
+    def launch(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> TikRun:
         """Run the built kernel; `outputs` are arrays for shapes that the program leaves open."""
         if self.kernel is None:
             raise refuse("launch", "follow BuildCCE", "an unfinished kernel")
-        return self.kernel.launch(feeds, outputs)
-
-
-built: list[Tik] = []
-"""The kernels that were built in this process, in order."""
+        done = self.kernel.launch(feeds, outputs)
+        active().runs.append(done)
+        return done
 
 
 class Debugger:
@@ -91,11 +90,11 @@ class Debugger:
 
     def __init__(self, instance: Tik) -> None:
         self._instance = instance
-        self.last: Result | None = None
+        self.last: TikRun | None = None
 
     def start_debug(self, feed_dict: Mapping[str, Any], interactive: bool = True) -> list[Any]:
         """Run to the end and return the outputs in order; what was found goes to stderr."""
         self.last = self._instance.launch(feed_dict)
-        for finding in self.last.findings:
+        for finding in self.last.findings if active().options.echo else ():
             sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")
         return list(self.last.outputs.values()) or [[0]]

@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from cubecore.chips.model import Chip
-from cubecore.errors import refuse
+from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.session import active
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program import Assign, Program
 from cubecore.isa.spec import Array, Mem
 from cubecore.machine.engines import run_launch
-from cubecore.machine.findings import CHECKS, Finding
+from cubecore.machine.findings import Finding
 from cubecore.machine.memory import GlobalMemory
 from cubecore.units import align_up
 
@@ -23,12 +25,37 @@ _SLACK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a launch gave: every output by name, and what was found on the way."""
+class TikRun:
+    """What a launch gave: every output by name, and what was found on the way.
 
+    `wall_s` is from the first issue to the last byte written; `launch` is what was run.
+    """
+
+    kernel: str
+    blocks: int
+    chip: Chip
     outputs: Mapping[str, Array]
     findings: tuple[Finding, ...]
     issued: int
+    wall_s: float
+    launch: Launch
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch as JSON."""
+        return {
+            "kernel": self.kernel,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "clean": self.clean,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "wall_s": self.wall_s,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +78,7 @@ class Kernel:
 
     def launch(
         self, feeds: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
-    ) -> Result:
+    ) -> TikRun:
         """Run the kernel on arrays by tensor name; `outputs` give shapes that the program does not.
 
         Raises:
@@ -76,20 +103,26 @@ class Kernel:
                 placed = gm.place(tensor.name, raw)
             bases[tensor.name], held[tensor.name] = placed.address, placed.buffer
             sizes[tensor.name] = tuple(shape), size
-        outcome, _ = run_launch(
-            self._launch({n: b for n, (_, b) in sizes.items()}),
-            self.chip,
-            gm,
-            bases,
-            "reference",
-            frozenset(CHECKS),
-        )
+        launch = self._launch({n: b for n, (_, b) in sizes.items()})
+        options = active().options
+        begin = perf_counter()
+        outcome, _ = run_launch(launch, self.chip, gm, bases, options.engine, options.wanted_checks)
+        wall_s = perf_counter() - begin
         found = {}
         for tensor in self.outputs:
             shape, size = sizes[tensor.name]
             raw = held[tensor.name].data[:size].copy()
             found[tensor.name] = raw.view(tensor.record.numpy).reshape(shape)
-        return Result(found, outcome.findings, outcome.issued)
+        return TikRun(
+            kernel=self.name,
+            blocks=self.blocks,
+            chip=self.chip,
+            outputs=found,
+            findings=outcome.findings,
+            issued=outcome.issued,
+            wall_s=wall_s,
+            launch=launch,
+        )
 
     def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:
         names = [tensor.name for tensor in self.inputs]

@@ -3,6 +3,7 @@
 from cubecore.chips import chip
 from cubecore.chips.model import JOINED_ARCHS, Chip
 from cubecore.frontends.tik.errors import refuse
+from cubecore.frontends.tik.session import active
 
 DEFAULT_SOC = "Ascend310"
 """What TIK compiles for when nothing says otherwise (spec/tik.md 2.1)."""
@@ -22,15 +23,17 @@ _ARCHS = (*JOINED_ARCHS, "2201")
 
 
 def target(soc: str) -> Chip:
-    """Return the chip that TIK calls `soc`.
+    """Return the chip that TIK calls `soc`, or the one that replaces it for this run.
 
     Raises:
         RequestError: a chip that nobody describes, or one whose TIK calls are not known here.
     """
-    found = chip(_SHORT.get(soc, soc))
+    options = active().options
+    named = options.chip or soc
+    found = chip(_SHORT.get(named, named)).what_if(options.settings or {})
     if found.arch not in _ARCHS:
         known = "Ascend310, Ascend310P, Ascend910 or a chip of arch 2201"
-        raise refuse("the target of TIK", f"be {known}", f"{soc} of architecture {found.arch}")
+        raise refuse("the target of TIK", f"be {known}", f"{named} of architecture {found.arch}")
     return found
 
 
