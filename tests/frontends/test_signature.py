@@ -42,9 +42,12 @@ SYNONYMS = {
     "mask0": "mask_low",
     "src_offset": "offset",
     "sel_mask": "src",
+    "arg": "memory",
 }
 TWO_MEANINGS = {
     ("asc_set_l0c2gm_config", "quant_pre"): "scales_at",
+    ("asc_set_l0c2gm_config", "relu_pre"): "relu_at",
+    ("asc_set_l0c2gm_lrelu_alpha", "config"): "alpha",
     ("asc_sync_notify", "pipe"): "src",
     ("asc_sync_wait", "pipe"): "src",
     ("asc_sync_block_wait", "pipe"): "pipe",
@@ -66,7 +69,7 @@ def test_the_documented_order(call, order):
         pointers, numbers = [], ["dst_va", "src_va", *numbers[2:]]
     fitting = [f for f in forms(call) if len(f.operands) == len(pointers)]
     assert fitting
-    form = fitting[0]
+    form = next((f for f in fitting if len(f.parameters) == len(numbers)), fitting[0])
     assert [OPERANDS.get(p, p) for p in pointers] == list(form.operands)
     if numbers[-1:] in (["count"], ["size"]):
         assert len(numbers) - 1 == len(form.scalars)
@@ -178,6 +181,27 @@ def test_mmad_in_the_apis_order_m_k_n():
     ((_, mad, places),) = steps("asc_mmad", c, a, b, 16, 48, 32, 0, False, False, True)
     assert (mad.m, mad.k, mad.n, mad.c_matrix_init_val) == (16, 48, 32, True)
     assert places == (0, 1, 2)
+
+
+def test_mmads_longer_form_takes_three_arguments_that_do_nothing():
+    c, a, b = pointer(Mem.L0C, "float32"), pointer(Mem.L0A), pointer(Mem.L0B)
+    ((_, mad, _),) = steps("asc_mmad", c, a, b, 16, 48, 32, 9, 7, 2, False, True, False, True)
+    assert (mad.m, mad.k, mad.n, mad.unit_flag, mad.c_matrix_init_val) == (16, 48, 32, 2, True)
+
+
+def test_products_of_4_bits_have_a_name_of_their_own():
+    c, a, b = (pointer(m, t) for m, t in ((Mem.L0C, "int32"), (Mem.L0A, "int4"), (Mem.L0B, "int4")))
+    ((_, mad, _),) = steps("asc_mmad_s4", c, a, b, 16, 64, 16, 0, False, False, True)
+    assert {mad.a_type.name, mad.b_type.name} == {"int4"}
+    with pytest.raises(RequestError) as error:
+        bind("asc_mmad_s4", (c, pointer(Mem.L0A, "int8"), b, 16, 64, 16), {})
+    assert str(error.value) == "asc_mmad_s4.a must point to int4, got int8"
+
+
+@pytest.mark.parametrize("given", [0.5, np.float16(0.5), np.float32(0.5), 0x3F000000])
+def test_a_float_where_a_parameter_holds_bits(given):
+    ((_, setter, _),) = steps("asc_set_l0c2gm_lrelu_alpha", given)
+    assert setter.alpha == 0x3F000000
 
 
 def test_a_bias_lies_at_the_start_of_its_buffer():

@@ -27,7 +27,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
 }
 """Alignment: seed 003, table 1; scales at multiples of 128 B (asc-devkit, DataCopy to Fixpipe)."""
 
-_FIXPIPE = {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": BIT} | {
+_FIXPIPE = {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": (0, 2)} | {
     "dst_stride": (1, 2**32 - 1),
     "src_stride": (0, 65535),
 }
@@ -40,7 +40,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     | {"src_stride": (0, 65535), "dst_stride": (0, 65535)},
     "set_nd_para": {"nd_num": (1, 65535), "src_nd_stride": (0, 512), "dst_nd_stride": (0, 65535)},
     "set_quant_pre": {"scale": (0, MASK_64)},
-    "set_fpc": {"scales_at": (0, 65535), "reset_unit_flags": BIT},
+    "set_fpc": {"relu_at": (0, 65535), "scales_at": (0, 65535), "reset_unit_flags": BIT},
 }
 
 _MODES = (

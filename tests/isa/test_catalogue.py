@@ -14,7 +14,7 @@ from cubecore.isa.program import Issue, Program
 from cubecore.isa.spec import Instruction, Mem, spelled
 from cubecore.isa.sync import Sync
 from cubecore.isa.vector.mask import SetVectorMask
-from isa import fixpipe_rows, joined_rows, scalar_rows, vector_rows
+from isa import cube_rows, fixpipe_rows, joined_rows, scalar_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -47,6 +47,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mask_norm": {},
     "set_mask_count": {},
 } | (fixpipe_rows.EXAMPLES | scalar_rows.EXAMPLES | vector_rows.EXAMPLES | joined_rows.EXAMPLES)
+EXAMPLES |= cube_rows.EXAMPLES
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
@@ -62,7 +63,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "load_cbuf_to_cb_transpose": {"dst": (L0B, 512), "src": (L1, 32)},
     "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
-} | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS | joined_rows.OPERANDS)
+} | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS | joined_rows.OPERANDS | cube_rows.OPERANDS)
 """Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
 
 BIT = (0, 1)
@@ -102,6 +103,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
+    **cube_rows.RANGES,
     **fixpipe_rows.RANGES,
     **scalar_rows.RANGES,
     **vector_rows.RANGES,
@@ -121,6 +123,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ),
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
+    **cube_rows.WORDS,
     **fixpipe_rows.WORDS,
     **scalar_rows.WORDS,
     **vector_rows.WORDS,
@@ -144,6 +147,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("int4", "int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
         *("float32", "int32", "uint32"),
     ),
+    **cube_rows.TYPES,
     **fixpipe_rows.TYPES,
     **vector_rows.TYPES,
     **joined_rows.TYPES,
@@ -175,6 +179,7 @@ ORACLES: dict[str, str] = {
     "set_vector_mask": "isa/test_vector.py::test_masks",
     "set_mask_norm": "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
     "set_mask_count": "isa/test_vector.py::test_masks",
+    **cube_rows.ORACLES,
     **fixpipe_rows.ORACLES,
     **scalar_rows.ORACLES,
     **vector_rows.ORACLES,

@@ -7,14 +7,14 @@ once.
 """
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.pointer import Pointer
 from cubecore.isa.spec import Instruction, spelled, spellings
@@ -52,21 +52,22 @@ class Form:
     call: str
     kind: type[Instruction]
     fixed: Mapping[str, Any]
+    signature: tuple[str, ...]
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
         """The operands that a call gives, in order."""
         declared = {o.name for o in self.kind.declared}
-        if self.kind.signature:
-            return tuple(n for n in self.kind.signature if n in declared)
+        if self.signature:
+            return tuple(n for n in self.signature if n in declared)
         return tuple(o.name for o in self.kind.declared)
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """The parameters that a call gives behind the operands, in order."""
         given = [n for n in self._fields if n not in self.fixed]
-        if self.kind.signature:
-            rest = self.kind.signature[len(self.operands) :]
+        if self.signature:
+            rest = self.signature[len(self.operands) :]
             return tuple(n for n in rest if n not in self.fixed)
         scalars = [n for n in given if n in _SCALARS]
         return tuple(scalars + [n for n in given if n not in _SCALARS])
@@ -96,6 +97,10 @@ class Form:
             for f in fields(self.kind)  # type: ignore[arg-type]
             if f.default is MISSING and "types" not in f.metadata and f.name not in self.fixed
         )
+
+    def knows(self, word: str) -> bool:
+        """Whether a parameter is called so."""
+        return word in self._fields
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -164,8 +169,12 @@ def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
 
 @lru_cache(maxsize=4096)
 def forms(call: str) -> tuple[Form, ...]:
-    """Return the instructions that a call of the C API may mean."""
-    return tuple(Form(call, kind, fixed) for kind, fixed in spelled(call))
+    """Return the instructions that a call of the C API may mean, each with each of its orders."""
+    return tuple(
+        Form(call, kind, fixed, signature)
+        for kind, fixed in spelled(call)
+        for signature in (kind.signature, *kind.signatures)
+    )
 
 
 def known(call: str) -> bool:
@@ -188,11 +197,29 @@ def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bo
         raise refuse(call, "be a name of the C API that an instruction has", "none", near)
     flat = _flat(arguments)
     pointers = [a for a in flat if isinstance(a, Pointer)]
-    fitting = [form for form in candidates if len(form.operands) == len(pointers)] or candidates
-    bound = _bind(fitting[0], flat, keywords)
+    form = _fitting(candidates, pointers, len(flat) - len(pointers), keywords)
+    bound = _bind(form, flat, keywords)
     if name != call:
         bound = replace(bound, steps=(*bound.steps, (PipeBarrier(), ())))
-    return replace(bound, reusable=len(pointers) == len(fitting[0].operands))
+    return replace(bound, reusable=len(pointers) == len(form.operands))
+
+
+def _fitting(
+    candidates: Sequence[Form], pointers: Sequence[Any], numbers: int, keywords: Mapping[str, Any]
+) -> Form:
+    """Return the form with so many operands that knows all keywords and takes so many numbers.
+
+    Where none does, it is the first that meets the earlier of these three.
+    """
+    conditions: tuple[Callable[[Form], bool], ...] = (
+        lambda form: len(form.operands) == len(pointers),
+        lambda form: all(form.knows(word) for word in keywords),
+        lambda form: len(form.parameters) == numbers,
+    )
+    fitting: Sequence[Form] = candidates
+    for fits in conditions:
+        fitting = [form for form in fitting if fits(form)] or fitting
+    return fitting[0]
 
 
 def _flat(arguments: Sequence[Any]) -> list[Any]:
@@ -277,9 +304,25 @@ def _values(
         raise refuse(form.call, f"be given {', '.join(missing)}", "nothing")
     return {
         name: value if name == "value" and pointers else _integer(form, name, value)
-        for name, value in given.items()
+        for name, value in _as_bits(form, pointers, given).items()
         if not name.startswith("_")
     }
+
+
+def _as_bits(
+    form: Form, pointers: Sequence[Pointer], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the parameters, floats for those that hold bits replaced by their bits."""
+    bits_of = {f.name: f.metadata.get("bits_of") for f in fields(form.kind)}  # type: ignore[arg-type]
+    found = dict(given)
+    for name, value in given.items():
+        whose = bits_of.get(name)
+        if not whose or not isinstance(value, (float, np.floating)):
+            continue
+        typed = form.typed(pointers)
+        kind = typed[whose] if whose in typed else element_type(whose)
+        found[name] = scalar_bits(value, kind, form.call)
+    return found
 
 
 def _integer(form: Form, name: str, value: Any) -> Any:

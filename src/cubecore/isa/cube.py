@@ -12,7 +12,7 @@ from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import UNIT_FLAG_ARCHS, combination, combinations
-from cubecore.dtypes import FLOAT32, ElementType
+from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
@@ -119,6 +119,7 @@ DEPENDENT_MAD_FRACTALS = 10
     "mad",
     Pipe.M,
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
+    variants={"asc_mmad_s4": {"a_type": INT4, "b_type": INT4}},
     source="seed 002, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32 and K "
     "direction alignment (2201)",
     uncertain=(
@@ -131,6 +132,8 @@ DEPENDENT_MAD_FRACTALS = 10
         "it lies and no more",
         "the unit flag is not for accumulation in L0C, says seed 002, and has a sum's earlier mads "
         "carry 2: a sum over K into one tile is taken as meant by the second",
+        "feat_offset, smask_offset and is_weight_offset of the C API's longer form do nothing: "
+        "reserved, or without a word on their effect",
         "Kirin: a half sum is rounded once for each mad and may become infinite; Kirin 9030 takes "
         "no bias (table of products), though table 6 names a half one",
     ),
@@ -160,6 +163,12 @@ class Mad(Instruction):
     signature = (
         *("c", "a", "b", "m", "k", "n"),
         *("unit_flag", "k_direction_align", "c_matrix_source", "c_matrix_init_val"),
+    )
+    signatures = (
+        (
+            *("c", "a", "b", "m", "k", "n", "_feat_offset", "_smask_offset", "unit_flag"),
+            *("k_direction_align", "_is_weight_offset", "c_matrix_source", "c_matrix_init_val"),
+        ),
     )
     c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
     a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)

@@ -51,13 +51,23 @@ _UNCERTAIN = (
     "precision between the two is not documented",
     "the 9 bits between rounding and offset, and the offset's sign, follow the published examples; "
     "a shift of N means N + 1 as in the page's table, which the examples contradict",
+    "relu_pre 2 is leaky ReLU: a page of the Tensor API lists normal, leaky and PReLU in this "
+    "order, and no page gives the numbers; a product with the factor is rounded to float32",
 )
+_LEAKY = 2
 
 
 _SIGNATURE = (
     *("dst", "src", "n_size", "m_size", "dst_stride", "src_stride"),
     *("unit_flag", "quant_pre", "relu_pre"),
 )
+
+
+def _leaky(values: Array, alpha: int) -> Array:
+    """Return float32 values, the negative ones times the factor whose bits `alpha` are."""
+    factor = np.array(alpha, np.uint32).view(np.float32)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(np.where(values < 0, values * factor, values), np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +81,12 @@ class _Fixpipe(Instruction):
     m_size: int = param(1, 65535, "rows")
     dst_stride: int = param(1, 2**32 - 1, "from one column of fractals to the next, 32 B")
     src_stride: int = param(0, 65535, "rows of L0C from one column of fractals to the next")
-    relu_pre: bool = param(0, 1, "replace negative values by 0", default=False)
+    relu_pre: int = param(
+        0,
+        2,
+        "negative values become 0 (1) or are multiplied by set_lrelu_alpha's factor (2)",
+        default=0,
+    )
     unit_flag: int = choice(
         "share L0C with mad fractal by fractal: 0 no, 2 yes, 3 yes and give it back",
         *UNIT_FLAGS,
@@ -79,6 +94,7 @@ class _Fixpipe(Instruction):
     )
     quant_pre: str = "NoQuant"
     scale: int | None = taken("the one scale, from set_quant_pre")
+    alpha: int | None = taken("the factor of leaky ReLU, from set_lrelu_alpha")
     scales_at: int | None = taken("where in the Fixpipe buffer the scales are, from set_fpc")
 
     @property
@@ -111,17 +127,27 @@ class _Fixpipe(Instruction):
         """Columns of a fractal at the target: int8 merges two of L0C, int4 four."""
         return _MERGED_COLUMNS.get(self.dst_type.bits, FRACTAL_ROWS)
 
+    @property
+    def takes_registers(self) -> bool:
+        """Scales, and the factor of leaky ReLU."""
+        return self.scaling != "none" or self.relu_pre == _LEAKY
+
     def resolved(self, registers: Registers) -> Self:
-        """Take the scale, or its address, from its register."""
+        """Take the scale, or its address, and the factor of leaky ReLU from their registers."""
+        made = self
+        if self.relu_pre == _LEAKY:
+            made = replace(made, alpha=registers.lrelu_alpha)
         if self.scaling == "one":
-            return replace(self, scale=registers.quant_pre)
+            made = replace(made, scale=registers.quant_pre)
         if self.scaling == "column":
-            return replace(self, scales_at=registers.scales_at)
-        return self
+            made = replace(made, scales_at=registers.scales_at)
+        return made
 
     def unmet(self, registers: Registers) -> list[Violation]:
-        """A scale that nobody set."""
+        """A scale, or a factor, that nobody set."""
         found = super().unmet(registers)
+        if self.relu_pre == _LEAKY and registers.lrelu_alpha is None:
+            found.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))
         given = {"one": registers.quant_pre, "column": registers.scales_at}
         if given.get(self.scaling, 0) is None:
             setter = "set_quant_pre" if self.scaling == "one" else "set_fpc"
@@ -157,7 +183,9 @@ class _Fixpipe(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion, with or without a scale."""
         values, finite = inputs["src"], not registers.float_ieee
-        if self.relu_pre:
+        if self.relu_pre == _LEAKY:
+            values = _leaky(values, self.alpha or 0)
+        elif self.relu_pre:
             values = np.maximum(values, np.zeros((), values.dtype))
         if self.scaling == "none":
             if self.quant_pre != "NoQuant":
@@ -171,7 +199,10 @@ class _Fixpipe(Instruction):
         return {"dst": quantised(values, words, self.dst_type)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Conversion by source type."""
+        """Conversion by source type; leaky ReLU of float32."""
+        if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
+            only = "be 0 or 1 unless src_type is float32"
+            return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
         if self.row is not None:
             return []
         need = " or ".join(fixpipe_sources(self.quant_pre))
@@ -204,10 +235,11 @@ class CopyMatrixCcToGm(_Fixpipe):
     beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
     number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
 
-    An uninitialised element stays so. ReLU comes first. Modes without a scale round to nearest
-    even; CTRL[48] chooses between infinities and the largest finite value, with NaN as 0. Modes
-    with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply, the others also
-    add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and changes no value.
+    An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
+    round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
+    NaN as 0. Modes with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply,
+    the others also add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and
+    changes no value.
     """
 
     signature = (*_SIGNATURE, "channel_split", "nz2nd_en")
@@ -226,7 +258,7 @@ class CopyMatrixCcToGm(_Fixpipe):
     @property
     def takes_registers(self) -> bool:
         """The repetition of NZ2ND, and scales."""
-        return self.nz2nd_en or self.scaling != "none"
+        return self.nz2nd_en or super().takes_registers
 
     def resolved(self, registers: Registers) -> Self:
         """Take the repetition from set_nd_para, and the scale."""
@@ -323,11 +355,6 @@ class CopyMatrixCcToCbuf(_Fixpipe):
     src = read(Mem.L0C, "m n", "src_type", layout="NZ")
     quant_pre: str = choice("conversion", *fixpipe_modes("L1"), default="F322F16")
 
-    @property
-    def takes_registers(self) -> bool:
-        """Scales."""
-        return self.scaling != "none"
-
     def offsets_src(self) -> Offsets:
         """Shape [m_size, n_size]."""
         return self._tile()
@@ -344,6 +371,30 @@ class CopyMatrixCcToCbuf(_Fixpipe):
     def cost(self, chip: Chip) -> Cost:
         """Elements over the L0C to L1 link."""
         return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, self.m_size * self.n_size)))
+
+
+@instruction(
+    "set_lrelu_alpha",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_lrelu_alpha"},
+    source="asc-devkit, asc_set_l0c2gm_lrelu_alpha (2201)",
+)
+class SetLreluAlpha(Instruction):
+    """Set the factor of fixpipe's leaky ReLU; a half one is widened, which is exact."""
+
+    alpha: int = param(0, 2**32 - 1, "the factor, bits of a float32", bits_of="float32")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """An ordinary number or 0, as the parameters of ReLU are (asc-devkit, relu_pre)."""
+        exponent, fraction = self.alpha >> 23 & 0xFF, self.alpha & 0x7FFFFF
+        if exponent != 0xFF and (exponent or not fraction):
+            return []
+        need = "be no infinity, NaN or subnormal number"
+        return [Violation(f"{self.name}.alpha", need, f"{self.alpha:#010x}")]
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the factor."""
+        return replace(registers, lrelu_alpha=self.alpha)
 
 
 @instruction(

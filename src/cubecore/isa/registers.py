@@ -46,7 +46,9 @@ class Registers:
     fills with, None before they are set; `atomic` is what stores to global memory do ("" for a
     plain store) and `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND;
     `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
-    they are set; the next two are HF32. `place` never changes; `ffts_base` is kept for who asks.
+    they are set; `relu_at` and `resets_units` are kept with it for who asks; `lrelu_alpha` is the
+    factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
+    `ffts_base` is kept for who asks.
     """
 
     mask_high: int = FULL_MASK
@@ -66,6 +68,9 @@ class Registers:
     dst_nd_stride: int = 0
     quant_pre: int | None = None
     scales_at: int | None = None
+    relu_at: int = 0
+    resets_units: bool = False
+    lrelu_alpha: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
     place: Place = Place()

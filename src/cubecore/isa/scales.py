@@ -109,8 +109,8 @@ class SetQuantPre(Instruction):
     names={"c_api": "asc_set_l0c2gm_config", "cpp": "SetFixPipeConfig"},
     source="asc-devkit, asc_set_l0c2gm_config and SetFixPipeConfig (2201)",
     uncertain=(
-        "the relu tensor is kept for later, the page says, so it has no parameter here; how the "
-        "register packs the address is not documented",
+        "the relu tensor is kept for later, the page says: only asc_get_l0c2gm_relu reads it; how "
+        "the register packs the addresses is not documented",
     ),
 )
 class SetFpc(Instruction):
@@ -119,15 +119,27 @@ class SetFpc(Instruction):
     reset_unit_flags takes all unit flags of L0C down.
     """
 
-    signature = ("_relu_pre", "scales_at", "reset_unit_flags")
+    signature = ("relu_at", "scales_at", "reset_unit_flags")
+    relu_at: int = param(
+        0,
+        65535,
+        "first ReLU factor, bytes from the buffer's start",
+        default=0,
+        multiple=FIXPIPE_ALIGN_BYTES,
+    )
     scales_at: int = param(
         0, 65535, "first scale, bytes from the buffer's start", multiple=FIXPIPE_ALIGN_BYTES
     )
     reset_unit_flags: bool = param(0, 1, "take all unit flags down", default=False)
 
     def apply(self, registers: Registers) -> Registers:
-        """Keep the address."""
-        return replace(registers, scales_at=self.scales_at)
+        """Keep the addresses."""
+        return replace(
+            registers,
+            scales_at=self.scales_at,
+            relu_at=self.relu_at,
+            resets_units=bool(self.reset_unit_flags),
+        )
 
 
 _ATOMIC_TYPES = {

@@ -120,9 +120,15 @@ def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> A
     return Operand(mem, Access.UPDATE, element, axes, **kwargs)
 
 
-def param(low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1) -> Any:
-    """Declare an integer or boolean parameter with its documented range."""
-    metadata = {"low": low, "high": high, "multiple": multiple, "doc": doc}
+def param(
+    low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1, bits_of: str = ""
+) -> Any:
+    """Declare an integer or boolean parameter with its documented range.
+
+    `bits_of` says that it holds a value's bits: those of the element type that it names, or of the
+    one that the named parameter has. A call may then give the value as a float.
+    """
+    metadata = {"low": low, "high": high, "multiple": multiple, "doc": doc, "bits_of": bits_of}
     return (
         field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
     )
@@ -201,6 +207,8 @@ class Instruction:
 
     Names of operands and parameters; one with an underscore before it is taken and means nothing.
     """
+    signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Further orders of arguments, told apart by how many there are."""
     size_unit: ClassVar[int] = 0
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
     count_form: ClassVar[Mapping[str, Any] | None] = None

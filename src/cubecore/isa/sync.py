@@ -94,6 +94,44 @@ class PipeBarrier(Sync):
     on: str = choice("pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value)
 
 
+_DSB_PIPES = {
+    "DSB_ALL": _PIPES,
+    "DSB_DDR": ("S", "MTE1", "MTE2", "MTE3", "FIX"),
+    "DSB_UB": ("S", "V", "MTE2", "MTE3"),
+}
+
+
+@instruction(
+    "dsb",
+    Pipe.S,
+    names={"c_api": "asc_sync_data_barrier", "cpp": "DataSyncBarrier"},
+    source="asc-devkit, asc_sync_data_barrier (2201)",
+    uncertain=(
+        "what accesses a memory is judged by pipe: all that the pipe was given completes",
+        "DSB_SEQ is reserved, the page says, and refused",
+    ),
+)
+class Dsb(Sync):
+    """Hold everything later until earlier accesses of global memory, of UB or of both are complete.
+
+    The scalar unit itself waits. `pipes` are those whose instructions access the memory.
+    """
+
+    memory: str = choice("whose accesses complete", *_DSB_PIPES, default="DSB_ALL")
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        """The pipes that complete."""
+        return _DSB_PIPES[self.memory]
+
+
+def joined_pipes(sync: Instruction) -> tuple[str, ...]:
+    """Return the pipes that the scalar unit itself waits for: none, some, or all."""
+    if isinstance(sync, Dsb):
+        return sync.pipes
+    return _PIPES if isinstance(sync, PipeBarrier) and sync.on == Pipe.ALL.value else ()
+
+
 @instruction(
     "ffts_cross_core_sync",
     Pipe.S,

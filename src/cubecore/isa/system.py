@@ -92,6 +92,24 @@ class SetHf32TransMode(Instruction):
 
 
 @instruction(
+    "set_mmad_direction",
+    Pipe.S,
+    variants={
+        "asc_set_mmad_direction_m": {"first": "m"},
+        "asc_set_mmad_direction_n": {"first": "n"},
+    },
+    source="asc-devkit, asc_set_mmad_direction_m and _n, SetMMColumnMajor (2201)",
+)
+class SetMmadDirection(Instruction):
+    """Choose the axis along which `mad` finishes its fractals first.
+
+    An order within one product: its values do not depend on it, and its cost is one number.
+    """
+
+    first: str = choice("the axis that runs faster", "m", "n", default="m")
+
+
+@instruction(
     "scalar_work",
     Pipe.S,
     source="facts/hardware.md section 5, scalar cost per iteration",

@@ -32,6 +32,7 @@ class _Line:
     uncertain: tuple[str, ...] = ()
 
 
+_BEFORE_SET = ("it is 0 before set_fpc: the page says nothing",)
 _VARIABLES = (
     _Line("get_ctrl", "Read CTRL", lambda r: r.ctrl, "GetCtrlSpr"),
     _Line(
@@ -72,6 +73,24 @@ _VARIABLES = (
         "get_ffts_base_addr",
         "Read the base address of the flags between cores",
         lambda r: r.ffts_base,
+    ),
+    _Line(
+        "get_l0c2gm_prequant",
+        "Read where in the Fixpipe buffer the scales are, as set_fpc said",
+        lambda r: r.scales_at or 0,
+        uncertain=_BEFORE_SET,
+    ),
+    _Line(
+        "get_l0c2gm_relu",
+        "Read where in the Fixpipe buffer the ReLU factors are, as set_fpc said",
+        lambda r: r.relu_at,
+        uncertain=_BEFORE_SET,
+    ),
+    _Line(
+        "get_l0c2gm_unitflag",
+        "Read the unit flags' bit that set_fpc set",
+        lambda r: int(r.resets_units),
+        uncertain=_BEFORE_SET,
     ),
 )
 

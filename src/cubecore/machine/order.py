@@ -217,15 +217,19 @@ class CoreOrder:
 
         self.submit(pipe, join, where)
 
-    def barrier_all(self) -> None:
-        """Let everything later start after everything earlier; a held pipe is a deadlock."""
+    def barrier_all(self, pipes: Sequence[int]) -> None:
+        """Let everything later start after everything earlier on `pipes` and the scalar unit.
+
+        One of them that is held is a deadlock.
+        """
         if self.stuck:
             return
-        if any(self.held):
+        if any(self.held[pipe] for pipe in pipes):
             self._give_up()
             return
         self.counts[SCALAR] += 1
-        self.done[SCALAR] = list(self.counts)
+        for pipe in pipes:
+            self.done[SCALAR][pipe] = self.counts[pipe]
         self._version += 1
 
     def signal(self, pipe: int, own: int) -> Foreign:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Instruction, Mem, Pipe
+from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import (
     JOINED_PAIRS,
     FftsCrossCoreSync,
@@ -16,6 +16,7 @@ from cubecore.isa.sync import (
     SetFlag,
     Sync,
     WaitFlag,
+    joined_pipes,
     pairs,
 )
 from cubecore.machine.findings import Access, Finding, FindingLog
@@ -81,11 +82,10 @@ class CoreWatch:
             (self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag)(
                 flag, where
             )
+        elif joined := joined_pipes(template):
+            self.order.barrier_all([INDEX[pipe] for pipe in joined])
         elif isinstance(template, PipeBarrier):
-            if template.on == Pipe.ALL.value:
-                self.order.barrier_all()
-            else:
-                self.order.barrier(INDEX[template.on], where)
+            self.order.barrier(INDEX[template.on], where)
 
     def signal(self, template: FftsCrossCoreSync, where: Location) -> None:
         """Follow a signal to other cores."""

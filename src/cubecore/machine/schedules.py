@@ -18,7 +18,14 @@ from cubecore.errors import DeadlockError, Violation, refuse
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, Sync, WaitFlag
+from cubecore.isa.sync import (
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    Sync,
+    WaitFlag,
+    joined_pipes,
+)
 
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 _LATE = ("S", "MTE3", "FIX", "V", "M", "MTE1", "MTE2")
@@ -152,8 +159,8 @@ class Queues:
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
         template = recorded[0]
-        if isinstance(template, PipeBarrier) and template.on == "ALL":
-            self.drain()
+        if joined := joined_pipes(template):
+            self.drain(joined)
             return
         if isinstance(template, SetFlag):
             pipe = template.src
@@ -181,13 +188,13 @@ class Queues:
         else:
             self.core.perform(recorded)
 
-    def drain(self) -> None:
-        """Run everything.
+    def drain(self, pipes: Sequence[str] = _LATE) -> None:
+        """Run everything that some pipes were given, and of the others what is chosen before.
 
         Raises:
             DeadlockError: a wait that nothing meets.
         """
-        while any(self._queues.values()):
+        while any(self._queues[pipe] for pipe in pipes):
             self._step("")
 
     def _step(self, waiting: str) -> None:

@@ -7,8 +7,8 @@ from math import gcd, lcm
 
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node
-from cubecore.isa.spec import Mem, Pipe
-from cubecore.isa.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.spec import Mem
+from cubecore.isa.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag, joined_pipes
 from cubecore.timing.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.reuse import Touch
 from cubecore.timing.way import increment
@@ -48,7 +48,7 @@ class Body:
         leaves = [node for node in nodes if isinstance(node, Issue)]
         issues = [leaf for leaf in leaves if not isinstance(leaf.template, Touch)]
         templates = [issue.template for issue in issues]
-        everywhere = any(isinstance(t, PipeBarrier) and t.on == Pipe.ALL.value for t in templates)
+        everywhere = any(joined_pipes(t) for t in templates)
         flags = dict.fromkeys(flag for issue in issues for flag in _flags(issue))
         pipes = {pipe for issue in issues for pipe in _pipes(issue)}
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}

@@ -6,7 +6,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from cubecore.isa.sync import (
     SetFlag,
     WaitFlag,
     WaitFlagDev,
+    joined_pipes,
 )
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.queues import (
@@ -90,8 +91,11 @@ class CoreClock:
             return self._touch_handler(template.level)
         if isinstance(template, (SetFlag, WaitFlag)):
             return self._flag_handler(issue, template)
+        if joined := joined_pipes(template):
+            return self._join_handler([self.pipes[INDEX[name]] for name in joined])
         if isinstance(template, PipeBarrier):
-            return self._barrier_handler(template)
+            pipe = self.pipes[INDEX[template.on]]
+            return self._issuing(pipe, self._drain, pipe)
         if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
             raise refuse(
                 template.name,
@@ -117,11 +121,11 @@ class CoreClock:
         Raises:
             DeadlockError: a pipe still waits for a flag that nobody raises.
         """
-        self._require_unblocked()
+        self._require_unblocked(self.pipes)
         return max(self.scalar, *(pipe.done for pipe in self.pipes))
 
-    def _require_unblocked(self) -> None:
-        stuck = [pipe.name for pipe in self.pipes if pipe.blocked]
+    def _require_unblocked(self, pipes: Sequence[PipeState]) -> None:
+        stuck = [pipe.name for pipe in pipes if pipe.blocked]
         if stuck:
             raise unmet(", ".join(stuck))
 
@@ -454,21 +458,15 @@ class CoreClock:
         pipe.queue.append(max(time, pipe.gate, pipe.free))
         return True
 
-    def _barrier_handler(self, template: PipeBarrier) -> Callable[..., None]:
-        if template.on == Pipe.ALL.value:
+    def _join_handler(self, pipes: Sequence[PipeState]) -> Callable[..., None]:
+        def join(*_: int) -> None:
+            self.issued += 1
+            self._require_unblocked(pipes)
+            self.scalar = max(self.scalar + self._issue_cycles, *(pipe.done for pipe in pipes))
+            for pipe in pipes:
+                pipe.drained = True
 
-            def join(*_: int) -> None:
-                self.issued += 1
-                self._require_unblocked()
-                self.scalar = max(
-                    self.scalar + self._issue_cycles, *(pipe.done for pipe in self.pipes)
-                )
-                for pipe in self.pipes:
-                    pipe.drained = True
-
-            return join
-        pipe = self.pipes[INDEX[template.on]]
-        return self._issuing(pipe, self._drain, pipe)
+        return join
 
     def _drain(self, time: int, pipe: PipeState) -> bool:
         pipe.drained = True
