@@ -11,31 +11,38 @@ from cubecore.tiling.conflict import Constraint, Narrowing, find_conflict
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling, rule_named
 from cubecore.tiling.struct import FIELDS
+from cubecore.tiling.wanted import NOTHING, Limits, Wanted
 from cubecore.workflows.conflict import narrowing
 from tiling.cases import B3, problem, tiling
 
 
-def conflict_of(p, t, keep=(), settings=None, **how):
+def conflict_of(p, t, keep=(), settings=None, wanted=NOTHING, **how):
     """Return the conflict, after its witnesses have been looked at one by one."""
     settings = settings or {}
     narrow = narrowing(p, settings)
     case = Case(t, p, B3.what_if(settings), **how)
-    found = find_conflict(case, keep, narrow)
+    found = find_conflict(case, keep, narrow, wanted)
     if found is not None:
         assert found.minimal
         for constraint in found.constraints:
             others = [c for c in found.constraints if c is not constraint]
-            assert_satisfies(constraint.without, others, case, narrow, how)
+            assert_satisfies(constraint.without, others, case, narrow, wanted, how)
     return found
 
 
-def assert_satisfies(witness, constraints, case, narrow, how):
+def assert_satisfies(witness, constraints, case, narrow, wanted, how):
     names = {c.name for c in constraints}
     p, soc = narrow.narrowed({c.name for c in constraints if c.kind in {"setting", "request"}})
     broken = {f.rule for f in check_tiling(witness, p, soc, **how).findings}
     assert not broken & names
     for constraint in constraints:
-        if constraint.kind == "field":
+        if constraint.name in wanted.fields:
+            limits = wanted.fields[constraint.name]
+            value = getattr(witness, constraint.name)
+            whole = constraint.name == "singleCoreM" and value >= witness.M
+            assert limits.low <= value <= limits.high
+            assert value % limits.multiple == 0 or whole
+        elif constraint.kind == "field":
             kept = getattr(case.tiling, constraint.name)
             assert getattr(witness, constraint.name) == kept
 
@@ -146,6 +153,43 @@ def test_enumeration_finds_nothing_that_satisfies_a_conflict(name):
     for rule_id in want - set(FIELDS) - {*settings, "cores", "l1_bytes, l1_user_bytes"}:
         legal &= np.broadcast_to(rule_named(rule_id).measure(case).holds(), rows)
     assert not legal.any()
+
+
+WANTED = {
+    "two blocks": (
+        {"baseM": Limits(256, 256), "baseN": Limits(256, 256), "baseK": Limits(64, 64)},
+        {"L0C-CAPACITY", "baseM", "baseN"},
+    ),
+    "ranges": (
+        {"baseM": Limits(300), "baseN": Limits(200), "stepKa": Limits(1, 9)},
+        {"L0C-CAPACITY", "baseM", "baseN"},
+    ),
+    "no whole fractal": ({"baseM": Limits(20, 20)}, {"BASE-M-ALIGNMENT", "baseM"}),
+    "nothing in the range": ({"baseM": Limits(100, 150, 96)}, {"baseM"}),
+    "shares for too many cores": (
+        {"singleCoreM": Limits(8, 12), "singleCoreN": Limits(1, 500)},
+        {"USED-CORE-NUM-RANGE", "USED-CORE-NUM-PRODUCT", "singleCoreM"},
+    ),
+    "a step and a depth": (
+        {"depthA1": Limits(9, 9), "stepKa": Limits(multiple=2, low=2)},
+        {"DEPTH-A1", "depthA1", "stepKa"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_what_is_asked_of_fields_takes_part(name):
+    fields, want = WANTED[name]
+    assert named(conflict_of(problem(), tiling(), wanted=Wanted(fields))) == want
+
+
+def test_what_can_be_had_is_no_conflict():
+    for fields in (
+        {"baseM": Limits(48, 48)},
+        {"baseM": Limits(100, 200, 48), "singleCoreM": Limits(multiple=96)},
+        {"baseK": Limits(16, 16), "depthA1": Limits(64, 64)},
+    ):
+        assert conflict_of(problem(), tiling(), wanted=Wanted(fields)) is None
 
 
 def test_a_rule_that_reads_no_field_conflicts_alone():

@@ -211,9 +211,34 @@ def test_fixed_shares_are_kept():
     assert tiling.get_core_num() == (16, 4, 4)
     assert found.usedCoreNum == 16
     assert refused(multi_with_shares(100, 100)) == (
-        "1024 x 1024 x 1024 on Ascend910B3 must have a tiling with singleCoreM = 100 and "
-        "singleCoreN = 100 that satisfies every rule, got none on 20 cores"
+        "1024 x 1024 x 1024 on Ascend910B3 must have a tiling that satisfies every rule, got none: "
+        "USED-CORE-NUM-RANGE (no more cores than there are) and USED-CORE-NUM-PRODUCT (the cores "
+        "are the blocks of the single-core grid) and singleCoreM = 100 and singleCoreN = 100 "
+        "conflict; leave out any one of them"
     )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "budget", "want"),
+    [
+        ((256, 256, -1), {}, {"L0C-CAPACITY", "baseM", "baseN"}),
+        ((20, -1, -1), {}, {"BASE-M-ALIGNMENT", "baseM"}),
+        ((128, 128, -1), {"l0c_size": 16384}, {"L0C-CAPACITY", "baseM", "baseN", "l0c_size"}),
+        ((48, -1, -1), {"l1_size": 1024}, {"L1-CAPACITY", "baseM", "l1_size"}),
+        ((-1, -1, -1), {"l1_size": 512}, {"L1-CAPACITY", "l1_size"}),
+    ],
+)
+def test_blocks_and_budgets_that_exclude_each_other_are_named(blocks, budget, want):
+    tiling = made(MatmulApiTiling)
+    tiling.set_shape(256, 512, 1024)
+    tiling.set_fix_split(*blocks)
+    if budget:
+        tiling.set_buffer_space(**budget)
+    with pytest.raises(NoLegalTilingError) as caught:
+        tiling.get_tiling()
+    conflict = caught.value.conflict
+    assert conflict.minimal
+    assert {constraint.name for constraint in conflict.constraints} == want
 
 
 def multi_with_shares(m, n):

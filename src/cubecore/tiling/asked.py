@@ -1,6 +1,6 @@
 """What the setters of `cubecore.tiling.setters` have said, and the request that it makes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,7 +8,9 @@ from cubecore.chips import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+from cubecore.tiling.conflict import Constraint, Narrowing
 from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, Epilogue, Problem
+from cubecore.tiling.solver import planned_chip
 from cubecore.tiling.wanted import Limits, Wanted
 
 NOT_SET = -1
@@ -179,3 +181,19 @@ class Asked:
                 raise refuse(f"set_buffer_space.{name}", need, f"{size} B")
             changes |= dict.fromkeys(_SIZES[name], size)
         return replace(target, **changes)
+
+    def narrowing(self, problem: Problem, target: Chip) -> Narrowing:
+        """Return what buffer budgets and a number of cores leave of a request."""
+        budgets = {name: f"{name} = {size}" for name, size in self.budget.items()}
+        constraints = [Constraint("setting", name, text) for name, text in budgets.items()]
+        if problem.cores is not None:
+            constraints.append(Constraint("request", "cores", f"cores = {problem.cores}"))
+
+        def narrowed(names: Collection[str]) -> tuple[Problem, Chip]:
+            """Return the problem and the chip with some of that only."""
+            kept = {name: size for name, size in self.budget.items() if name in names}
+            cores = problem.cores if "cores" in names else None
+            chip = replace(self, budget=kept).budgeted(target)
+            return replace(problem, cores=cores), planned_chip(chip)
+
+        return Narrowing(tuple(constraints), narrowed)

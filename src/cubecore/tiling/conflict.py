@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.nearest import SEARCH_UNITS, Search
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.reads import GIVEN_FIELDS, readers
-from cubecore.tiling.repair import seeds
+from cubecore.tiling.repair import seeds, smallest
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
-from cubecore.tiling.space import Budget, Space
+from cubecore.tiling.space import Budget, Space, asked_id
 from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.tiling.wanted import NOTHING, Wanted
 
 
 @dataclass(frozen=True)
@@ -77,18 +79,58 @@ class Narrowing:
     narrowed: Callable[[Collection[str]], tuple[Problem, Chip]]
 
 
-def find_conflict(case: Case, keep: Collection[str], narrowing: Narrowing) -> Conflict | None:
+class ConflictError(NoLegalTilingError):
+    """No tiling is legal, and `conflict` says which constraints see to that (exit code 1)."""
+
+    def __init__(self, problem: Problem, chip: Chip, conflict: Conflict) -> None:
+        self.conflict = conflict
+        listed = " and ".join(constraint.text for constraint in conflict.constraints)
+        many = len(conflict.constraints) > 1
+        verb = "conflict" if many else "excludes them all"
+        remedy = "leave out any one of them" if many and conflict.minimal else ""
+        subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+        need = "have a tiling that satisfies every rule"
+        super().__init__([Violation(subject, need, f"none: {listed} {verb}", remedy)])
+
+    @property
+    def rule(self) -> str:
+        """The id of the first rule that takes part."""
+        return next((c.name for c in self.conflict.constraints if c.kind == "rule"), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conflict beside the message."""
+        return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
+
+
+def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | None:
+    """Return the constraints that leave a request without a plan; None if none are found.
+
+    Everything that the request narrows is in `narrowing`; `wanted` is asked of the tiling's fields.
+    """
+    problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
+    extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
+    case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
+    return find_conflict(replace(case, tiling=smallest(case)), (), narrowing, wanted)
+
+
+def find_conflict(
+    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted = NOTHING
+) -> Conflict | None:
     """Return why no tiling with the fields in `keep` as in the case's is legal.
 
-    None if one is, or if the search ends without a proof.
+    None if one is, or if the search ends without a proof. `wanted` is asked of fields besides.
     """
+    asked = [
+        Constraint("field", name, f"{name} {limits}") for name, limits in wanted.fields.items()
+    ]
     kept = [
         Constraint("field", name, f"{name} = {getattr(case.tiling, name)}")
         for name in FIELDS
         if name in keep and name not in GIVEN_FIELDS
     ]
     listed = [Constraint("rule", rule.id, f"{rule.id} ({rule.title})") for rule in rules()]
-    return _Deletion(case, narrowing).run([*listed, *kept, *narrowing.constraints])
+    deletion = _Deletion(case, narrowing, wanted)
+    return deletion.run([*listed, *kept, *asked, *narrowing.constraints])
 
 
 @dataclass(frozen=True)
@@ -102,8 +144,8 @@ class _Verdict:
 class _Deletion:
     """Leaves out constraints one after another."""
 
-    def __init__(self, case: Case, narrowing: Narrowing) -> None:
-        self.case, self.narrowing = case, narrowing
+    def __init__(self, case: Case, narrowing: Narrowing, wanted: Wanted) -> None:
+        self.case, self.narrowing, self.wanted = case, narrowing, wanted
 
     def run(self, constraints: Sequence[Constraint]) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
@@ -123,23 +165,27 @@ class _Deletion:
             needed.append(replace(tried, without=verdict.tiling))
         return Conflict(tuple(needed), minimal)
 
-    def _charged(self, constraints: Sequence[Constraint], charged: Collection[str]) -> list[Any]:
+    def _charged(self, constraints: Sequence[Constraint], charged: frozenset[str]) -> list[Any]:
         """Return the constraints that a proof uses: its rules, what these read, what narrows."""
         case = self.case
         read = {name for r in readers(case) if r.id in charged for name in r.reads}
         return [
             c
             for c in constraints
-            if c.name in charged or c.kind in {"setting", "request"} or c.name in read
+            if c.kind in {"setting", "request"}
+            or not charged.isdisjoint({c.name, asked_id(c.name)})
+            or c.name in read
         ]
 
     def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
         names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
         problem, chip = self.narrowing.narrowed(names["setting"] | names["request"])
         case = replace(self.case, problem=problem, chip=chip)
-        changeable = frozenset(FIELDS) - GIVEN_FIELDS - names["field"]
+        kept = names["field"] - self.wanted.fields.keys()
+        changeable = frozenset(FIELDS) - GIVEN_FIELDS - kept
         without = frozenset(rule.id for rule in rules()) - names["rule"]
-        space = Space(case, changeable, without)
+        wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
+        space = Space(case, changeable, without, wanted, named)
         search = Search(space, Budget(SEARCH_UNITS), lambda: tuple(seeds(case)), first=True)
         outcome = search.run()
         if outcome.impossible:

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse
+from cubecore.errors import NoLegalTilingError, refuse
 from cubecore.tiling.asked import FORMATS, FROM, Asked, number, word
+from cubecore.tiling.conflict import ConflictError, why_no_plan
 from cubecore.tiling.cores import batch_groups
 from cubecore.tiling.problem import DEFAULT_CHIP, LAUNCHES, Problem
 from cubecore.tiling.solver import Solution, solve
@@ -281,11 +282,18 @@ class MatmulApiTilingBase:
 
         Raises:
             RequestError: what was set is no product, or one that the chip or cubecore lacks.
-            NoLegalTilingError: no tiling keeps to the rules and to what was asked.
+            NoLegalTilingError: no tiling keeps to the rules and to what was asked; a
+                `ConflictError` where it is known which of them exclude each other.
         """
         problem, asked = self.problem, self._asked
-        target = asked.budgeted(self._chip)
-        self._solution = solve(problem, target, wanted=asked.wanted())
+        target, wanted = asked.budgeted(self._chip), asked.wanted()
+        try:
+            self._solution = solve(problem, target, wanted=wanted)
+        except NoLegalTilingError:
+            conflict = why_no_plan(asked.narrowing(problem, self._chip), wanted)
+            if conflict is None:
+                raise
+            raise ConflictError(problem, target, conflict) from None
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)
         whole = {"M": m, "N": n, "Ka": ka, "Kb": kb}
         self._answer = replace(self._solution.best.tiling, **whole, **asked.fields)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from cubecore.tiling.candidates import Columns
 from cubecore.tiling.domains import BLOCKS, Domain, base_columns, domain
 from cubecore.tiling.reads import Reader, measured, readers
-from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rule_model import Case, Measure, Rule
+from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted
 
 Fields = frozenset[str]
 Table = dict[str, NDArray[np.int64]]
@@ -48,16 +49,29 @@ class Space:
     """The tilings that a request allows around a starting point, the tiling of `case`.
 
     Fields outside `changeable` stay. Rules whose ids are in `without` are left out, except those
-    that say what kind of value a changeable field has: positive, one of a few, whole fractals.
+    that say what kind of value a changeable field has, unless it is `named`: positive, one of a
+    few, whole fractals. What is `wanted` of fields is a rule too, with the id of `asked_id`.
     """
 
-    def __init__(self, case: Case, changeable: Fields, without: Fields = frozenset()) -> None:
+    def __init__(
+        self,
+        case: Case,
+        changeable: Fields,
+        without: Fields = frozenset(),
+        wanted: Wanted = NOTHING,
+        named: Fields = frozenset(),
+    ) -> None:
         self.case, self.changeable = case, changeable
-        self.readers = tuple(
+        declared = (
             Reader(found.rule, found.reads & changeable)
             for found in readers(case)
-            if found.id not in without or _says_the_kind(found, case, changeable)
+            if found.id not in without or _says_the_kind(found, case, changeable - named)
         )
+        asked = (
+            Reader(_asked_rule(name, limits), frozenset({name}) & changeable)
+            for name, limits in wanted.fields.items()
+        )
+        self.readers = (*declared, *asked)
         self.base: dict[str, Any] = base_columns(case.tiling)
         self._domains: dict[str, Domain] = {}
 
@@ -104,8 +118,8 @@ class Space:
         return tuple(parts)
 
 
-def _says_the_kind(found: Reader, case: Case, changeable: Fields) -> bool:
-    if len(found.reads) != 1 or not found.reads <= changeable:
+def _says_the_kind(found: Reader, case: Case, about: Fields) -> bool:
+    if len(found.reads) != 1 or not found.reads <= about:
         return False
     judged = Case(
         Columns(base_columns(case.tiling)), case.problem, case.chip, case.edition, case.reading
@@ -113,3 +127,22 @@ def _says_the_kind(found: Reader, case: Case, changeable: Fields) -> bool:
     (field,) = found.reads
     kinds = {">=", "in", "multiple"} if field in BLOCKS else {">=", "in"}
     return measured(found, judged).relation in kinds
+
+
+def asked_id(name: str) -> str:
+    """Return the id of the rule that holds a field to what is asked of it."""
+    return f"asked {name}"
+
+
+def _asked_rule(name: str, limits: Limits) -> Rule:
+    def measure(case: Case) -> Measure:
+        """Measure the field: its value where one will do, else whether it will."""
+        value, wanted = getattr(case.tiling, name), limits.only
+        if wanted is None:
+            fits = value % limits.multiple == 0
+            if name in SHARED_AXES:
+                fits = fits | (value >= getattr(case.tiling, SHARED_AXES[name]))
+            value, wanted = fits & (value >= limits.low) & (value <= limits.high), 1
+        return Measure(used=value, limit=wanted, relation="==", unit="", terms=lambda: name)
+
+    return Rule(asked_id(name), f"{name} {limits}", (), "the request", measure, "")

@@ -10,8 +10,8 @@ from typing import Any
 
 import cubecore
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+from cubecore.tiling.conflict import ConflictError
 from cubecore.tiling.problem import Problem
-from cubecore.workflows.conflict import ConflictError
 from cubecore.workflows.plan import plan
 from cubecore.workflows.request import make_request
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.errors import NoLegalTilingError, refuse
+from cubecore.tiling.conflict import ConflictError, why_no_plan
 from cubecore.tiling.cores import CoreBlock, problem_blocks
 from cubecore.tiling.cost import Prediction
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.solver import Ranked, planned_chip, solve
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.conflict import ConflictError, why_no_plan
+from cubecore.workflows.conflict import narrowing
 from cubecore.workflows.request import IllegalTilingError, Request, as_tiling, make_request
 
 
@@ -73,10 +74,10 @@ def plan(
     try:
         solution = solve(request.problem, request.chip, alternatives)
     except NoLegalTilingError:
-        conflict = why_no_plan(request, settings, planned_chip)
+        conflict = why_no_plan(narrowing(request.problem, settings, planned_chip))
         if conflict is None:
             raise
-        raise ConflictError(request, conflict) from None
+        raise ConflictError(request.problem, request.chip, conflict) from None
     return Plan(
         request=request,
         tiling=solution.best.tiling,
