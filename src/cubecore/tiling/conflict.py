@@ -19,7 +19,7 @@ from cubecore.tiling.reads import GIVEN_FIELDS, readers
 from cubecore.tiling.repair import seeds, smallest
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
-from cubecore.tiling.space import Budget, Space, asked_id
+from cubecore.tiling.space import Budget, Space, asked_id, says_the_kind
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.wanted import NOTHING, Wanted
 
@@ -152,7 +152,7 @@ class _Deletion:
         verdict = self._verdict(constraints)
         if verdict.rules is None:
             return None
-        left = self._charged(constraints, verdict.rules)
+        left = self._charged(self._worth_naming(constraints), verdict.rules)
         needed: list[Constraint] = []
         minimal = True
         while left:
@@ -164,6 +164,12 @@ class _Deletion:
             minimal = minimal and verdict.tiling is not None
             needed.append(replace(tried, without=verdict.tiling))
         return Conflict(tuple(needed), minimal)
+
+    def _worth_naming(self, constraints: Sequence[Constraint]) -> list[Constraint]:
+        """Return the constraints without the rules that stay whether they are named or not."""
+        free = self._changeable(constraints) - self.wanted.fields.keys()
+        kinds = {r.id for r in readers(self.case) if says_the_kind(r, self.case, free)}
+        return [c for c in constraints if c.kind != "rule" or c.name not in kinds]
 
     def _charged(self, constraints: Sequence[Constraint], charged: frozenset[str]) -> list[Any]:
         """Return the constraints that a proof uses: its rules, what these read, what narrows."""
@@ -177,12 +183,16 @@ class _Deletion:
             or c.name in read
         ]
 
+    def _changeable(self, constraints: Sequence[Constraint]) -> frozenset[str]:
+        """Return the fields that are not kept as they are."""
+        held = {c.name for c in constraints if c.kind == "field"} - self.wanted.fields.keys()
+        return frozenset(FIELDS) - GIVEN_FIELDS - held
+
     def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
         names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
         problem, chip = self.narrowing.narrowed(names["setting"] | names["request"])
         case = replace(self.case, problem=problem, chip=chip)
-        kept = names["field"] - self.wanted.fields.keys()
-        changeable = frozenset(FIELDS) - GIVEN_FIELDS - kept
+        changeable = self._changeable(constraints)
         without = frozenset(rule.id for rule in rules()) - names["rule"]
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
         space = Space(case, changeable, without, wanted, named)

@@ -16,7 +16,8 @@ from cubecore.tiling.candidates import Columns
 from cubecore.tiling.mx import SHIFTS, SPARE_BITS, with_factor
 from cubecore.tiling.reads import Reader, measured
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.struct import FIELDS
+from cubecore.tiling.struct import FIELDS, INT32_MAX
+from cubecore.tiling.wanted import Limits
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Ints = NDArray[np.int64]
@@ -59,10 +60,15 @@ class Domain:
     cover: Cover
 
 
-def domain(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
-    """Return the values of `field` that the rules in `alone`, which read only it, allow."""
+def domain(
+    field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | None = None
+) -> Domain:
+    """Return the values of `field` that the rules in `alone`, which read only it, allow.
+
+    `limits` are what is asked of the field, which one of the rules in `alone` holds it to.
+    """
     named = _named_values(field, case, alone)
-    found = Domain(named, Cover.ALL) if named is not None else _range(field, case)
+    found = Domain(named, Cover.ALL) if named is not None else _range(field, case, alone, limits)
     allowed = np.ones(len(found.values), dtype=bool)
     columns = base_columns(case.tiling) | {field: found.values}
     judged = Case(Columns(columns), case.problem, case.chip, case.edition, case.reading)
@@ -118,7 +124,21 @@ def wanted_values(
     return answers[0] if same else None
 
 
-def _range(field: str, case: Case) -> Domain:
+def _range(field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | None) -> Domain:
+    if limits is not None and field in _SHARES:
+        return _asked_shares(field, case, limits)
+    found = _kind(field, case, alone)
+    if limits is None:
+        return found
+    # What is asked for may lie beyond what fits; the rule that excludes it is to say so.
+    lowest = [align_up(max(limits.low, 1), limits.multiple), limits.low]
+    most = dict.fromkeys(_COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
+    lowest += [align_up(limits.low, math.lcm(FRACTAL_ROWS, limits.multiple))]
+    more = [value for value in lowest if value <= most.get(field, INT32_MAX)]
+    return Domain(np.unique(np.append(found.values, more)), found.cover)
+
+
+def _kind(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
     chip = case.chip
     bits = min(case.a.bits, case.b.bits)
     if field in _SHARES:
@@ -127,7 +147,7 @@ def _range(field: str, case: Case) -> Domain:
         largest = max(chip.l0a_bytes * 8 // bits, chip.l0b_bytes * 8 // bits, chip.l0c_bytes // 4)
         return _up_to(largest // FRACTAL_ROWS)
     if field == "usedCoreNum":
-        return _up_to(case.problem.core_limit(chip))
+        return _up_to(_most(field, case, alone))
     if field in _COUNTS:
         # The documented capacities may count a block of 16 x 16 as one of 16.
         smallest = FRACTAL_ROWS * (FRACTAL_ROWS if case.effective else 1)
@@ -154,10 +174,39 @@ def _up_to(largest: int) -> Domain:
     return Domain(np.arange(1, min(largest, MOST_VALUES) + 1, dtype=np.int64), cover)
 
 
+def _most(field: str, case: Case, alone: tuple[Reader, ...]) -> int:
+    """Return the largest value that a rule about the field alone allows, INT32_MAX without one."""
+    probe = np.ones(1, dtype=np.int64)
+    columns = Columns(base_columns(case.tiling) | {field: probe})
+    judged = Case(columns, case.problem, case.chip, case.edition, case.reading)
+    found = (measured(reader, judged) for reader in alone)
+    return min(
+        (int(x.limit) for x in found if x.relation == "<=" and x.used is probe), default=INT32_MAX
+    )
+
+
+def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
+    """Return every length of a core's share that will do."""
+    extent = _extent(field, case)
+    align = max(case.row_align, case.column_align, case.k_align)
+    unit = limits.multiple
+    ends = (align_up(max(limits.low, 1), unit), min(limits.high, align_up(extent, align)))
+    values = np.arange(ends[0], ends[1] + 1, unit, dtype=np.int64)
+    whole = [extent] if limits.low <= extent <= limits.high else []
+    cover = Cover.ALL if len(values) <= MOST_VALUES else Cover.SAMPLE
+    beyond = [limits.low] if not len(values) and not whole else []
+    return Domain(np.unique(np.concatenate([values[:MOST_VALUES], whole, beyond])), cover)
+
+
+def _extent(field: str, case: Case) -> int:
+    p = case.problem
+    return {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
+
+
 def _shares(field: str, case: Case) -> Domain:
     """Return lengths of a core's share: all of them, or for every count of cores a few."""
     p = case.problem
-    extent = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
+    extent = _extent(field, case)
     align = max(case.row_align, case.column_align, case.k_align)
     if not case.effective and field != "singleCoreK":
         # The letter wants usedCoreNum * singleCoreM * singleCoreN = M * N.

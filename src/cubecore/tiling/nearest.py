@@ -15,7 +15,7 @@ from math import inf, prod
 
 import numpy as np
 
-from cubecore.tiling.reads import measured
+from cubecore.tiling.reads import Reader, measured
 from cubecore.tiling.search import Explored, Explorer
 from cubecore.tiling.space import Budget, Fields, Space
 from cubecore.tiling.struct import TCubeTiling
@@ -24,8 +24,10 @@ SEARCH_UNITS = 20_000_000
 """Work that one search may do, about 0.3 s."""
 LARGE = 2.0**26
 """Beyond this many combinations of a part the seeds' values are tried first."""
-FEW = 2.0**22
+FEW = 2.0**24
 """Up to this many combinations a broken rule is first looked at alone."""
+DEMAND_UNITS = 50
+"""What looking at one demand costs for each set that is tried."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Search:
             for chosen in hitting_sets(tuple(self.demands), size):
                 if len(chosen) < size or not all(chosen & d for d in self.demands):
                     continue
+                self.budget.spend(DEMAND_UNITS * len(self.demands), 1)
                 if self.budget.spent:
                     return self._outcome(found, every=False)
                 parts = self._explore(chosen, fields)
@@ -119,14 +122,26 @@ class Search:
             self.space = self.space.moved(new)
 
     def _hopeless(self) -> Explored | None:
-        """Return the proof that one broken rule cannot hold whatever changes, if that is short."""
-        for reader in self.space.broken:
-            many = prod(float(len(self.space.domain(name).values)) for name in reader.reads)
-            if many <= FEW:
-                own = Explorer(self.space, reader.reads, self.budget, inside=True).run()
-                if own.complete and not own.rows:
-                    return own
+        """Return the proof that one rule cannot hold whatever changes, if that is short.
+
+        Broken rules are looked at, and those that read a field which these read.
+        """
+        near = frozenset[str]().union(*(r.reads for r in self.space.broken))
+        scopes = ((self._combinations(r), r.reads) for r in self.space.readers if r.reads & near)
+        short = (reads for many, reads in sorted(scopes, key=_size) if many <= FEW)
+        for reads in dict.fromkeys(short):
+            share = Budget(max(self.budget.left, 0) // 2)
+            before = share.left
+            own = Explorer(self.space, reads, share, inside=True).run()
+            self.budget.left -= before - share.left
+            if own.complete and not own.rows:
+                return own
         return None
+
+    def _combinations(self, reader: Reader) -> float:
+        """Return how many values of its fields a rule leaves to be tried."""
+        sizes = [float(len(self.space.domain(name).values)) for name in reader.reads]
+        return prod(sizes) / (max(1, *sizes) if reader.id in self.space.equalities else 1)
 
     def _explore(self, chosen: Fields, fields: Fields) -> tuple[Explored, ...] | None:
         """Return the explored parts of a set of fields; None if one has no legal values."""
@@ -173,6 +188,10 @@ class Search:
             if all(np.all(measured(r, judged).holds()) for r in about):
                 return Explored(part, table, False, False, frozenset(), frozenset())
         return None
+
+
+def _size(scope: tuple[float, Fields]) -> tuple[float, list[str]]:
+    return scope[0], sorted(scope[1])
 
 
 def hitting_sets(demands: Sequence[Fields], size: int) -> Iterator[Fields]:

@@ -57,7 +57,8 @@ class Explorer:
     """One exploration of the values of `free`, the other fields as at the starting point.
 
     `thin` tries some values of each field only, evenly in proportion. `inside` applies only rules
-    that read nothing else: what they exclude, no other change can help.
+    that read nothing else, and ends at the first legal combination: what they exclude, no other
+    change can help.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Explorer:
         self.charged: dict[str, Reader] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
-        self.thin = thin
+        self.thin, self.inside = thin, inside
         covers = {space.domain(name).cover for name in free}
         self.complete = Cover.SAMPLE not in covers
         self.whole = covers == {Cover.ALL}
@@ -85,14 +86,17 @@ class Explorer:
         try:
             values = self._values()
             if values is not None:
-                self._join(values)
+                self._join(values, [Table()], sorted(self.free))
         except _SpentError:
             self.complete = False
         core = frozenset[str]().union(*(r.reads for r in self.charged.values())) - self.free
         tables, cut = _limited(self.legal)
         legal = {name: np.concatenate([t[name] for t in tables]) for name in self.free if tables}
         whole = self.whole and self.complete and not cut
-        return Explored(self.free, legal, self.complete, whole, core, frozenset(self.charged))
+        # A domain holds only what the rules about its field alone allow: the proof rests on them.
+        alone = {r.id for r in self.relevant if len(r.reads) == 1}
+        charged = self.charged.keys() | alone
+        return Explored(self.free, legal, self.complete, whole, core, frozenset(charged))
 
     def _values(self) -> Table | None:
         """Return every field's values that held fields allow; None, and why, if there are none."""
@@ -121,30 +125,38 @@ class Explorer:
                 return values[(values >= INT32_MIN) & (values <= INT32_MAX)], [reader]
         return self.space.domain(name).values, []
 
-    def _join(self, values: Table) -> None:
-        tables = [Table()]
-        pending = sorted(self.free)
-        while pending:
-            name, wanted = self._next(values, pending, tables)
-            pending.remove(name)
-            joined = self.free.difference(pending)
-            ready = [
-                r
-                for r in self.relevant
-                if r.id not in self.applied and r.reads & self.free <= joined
-            ]
-            self.applied |= {r.id for r in ready}
-            if wanted is not None:
-                self.charged.setdefault(wanted.id, wanted)
-                ready += [r for r in self.relevant if r.reads & self.free == {name}]
-            made = self._extend(tables, name, values[name], wanted, ready)
-            if not pending:
-                for table in made:
-                    self.legal.append(table)
-                return
+    def _join(self, values: Table, tables: list[Table], pending: list[str]) -> None:
+        name, wanted = self._next(values, pending, tables)
+        pending = [other for other in pending if other != name]
+        joined = self.free.difference(pending)
+        ready = [
+            r for r in self.relevant if r.id not in self.applied and r.reads & self.free <= joined
+        ]
+        self.applied |= {r.id for r in ready}
+        if wanted is not None:
+            self.charged.setdefault(wanted.id, wanted)
+            ready += [r for r in self.relevant if r.reads & self.free == {name}]
+        made = self._extend(tables, name, values[name], wanted, ready)
+        if self.inside:
+            self._each(values, made, pending)
+        elif not pending:
+            self.legal += made
+        else:
             tables, cut = _limited(list(made))
             self.complete = self.complete and not cut
-            if not tables:
+            if tables:
+                self._join(values, tables, pending)
+
+    def _each(self, values: Table, made: Iterator[Table], pending: list[str]) -> None:
+        """Go on with one table after the other, none left out, until one has a legal row."""
+        applied = frozenset(self.applied)
+        for table in made:
+            if not pending:
+                self.legal.append(table)
+            else:
+                self.applied = set(applied)
+                self._join(values, [table], pending)
+            if self.legal:
                 return
 
     def _next(
@@ -171,7 +183,15 @@ class Explorer:
                 left = prod(sizes) / (max(sizes) if reader.id in self.space.equalities else 1)
                 scopes.append((left, reader.id not in broken, place, missing))
         missing = min(scopes, key=lambda scope: scope[:3])[3] if scopes else frozenset(pending)
-        return min(missing, key=lambda name: (len(values[name]), name))
+        return min(missing, key=lambda name: (self._is_given(name), len(values[name]), name))
+
+    def _is_given(self, name: str) -> bool:
+        """Whether a proof does better to wait until a rule gives the field's value."""
+        return self.inside and any(
+            wanted_values(reader, name, self.space.base, self.space.case) is not None
+            for reader in self.relevant
+            if {name} < reader.reads
+        )
 
     def _extend(
         self,

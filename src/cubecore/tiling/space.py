@@ -61,11 +61,11 @@ class Space:
         wanted: Wanted = NOTHING,
         named: Fields = frozenset(),
     ) -> None:
-        self.case, self.changeable = case, changeable
+        self.case, self.changeable, self.wanted = case, changeable, wanted
         declared = (
             Reader(found.rule, found.reads & changeable)
             for found in readers(case)
-            if found.id not in without or _says_the_kind(found, case, changeable - named)
+            if found.id not in without or says_the_kind(found, case, changeable - named)
         )
         asked = (
             Reader(_asked_rule(name, limits), frozenset({name}) & changeable)
@@ -104,7 +104,8 @@ class Space:
         """Return the values of a changeable field that the rules about it alone allow."""
         if name not in self._domains:
             alone = tuple(r for r in self.readers if r.reads == {name})
-            self._domains[name] = domain(name, self.case, alone)
+            limits = self.wanted.fields.get(name)
+            self._domains[name] = domain(name, self.case, alone, limits)
         return self._domains[name]
 
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
@@ -118,7 +119,8 @@ class Space:
         return tuple(parts)
 
 
-def _says_the_kind(found: Reader, case: Case, about: Fields) -> bool:
+def says_the_kind(found: Reader, case: Case, about: Fields) -> bool:
+    """Whether a rule reads one field only, of `about`, and says what kind of value it has."""
     if len(found.reads) != 1 or not found.reads <= about:
         return False
     judged = Case(
