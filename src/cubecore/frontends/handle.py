@@ -17,8 +17,8 @@ from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.trace import Trace
 from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.kernels.trace import Trace
 from cubecore.machine.core import Core
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding

@@ -19,13 +19,14 @@ from cubecore.frontends.tensors import HostTensor, host_tensor, write_back
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Place
 from cubecore.isa.spec import Mem
-from cubecore.kernels.trace import Trace
+from cubecore.isa.trace import Trace
 from cubecore.machine import reference
 from cubecore.machine.core import Core
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import INITCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.scheduler import Outcome, Task, run
+from cubecore.machine.together import run_together
 from cubecore.machine.topology import CoreId
 
 KINDS = ("vector", "cube", "mix")
@@ -39,6 +40,7 @@ class Options:
 
     `settings` replace fields of the chip; `order` is program, late or early (consumers or
     producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
+    `engine` is fast (cores in lockstep where it makes no difference) or reference.
     """
 
     chip: str = DEFAULT_CHIP
@@ -47,14 +49,16 @@ class Options:
     limit: int = MOST_ISSUES
     order: str = "program"
     trace: bool = False
+    engine: str = "fast"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRun:
     """What a launch left: findings, and how much it issued.
 
-    `wall_s` is from the first issue to the last byte written back. `traces` holds what each core
-    issued, if it was asked for; `tensors` are the kernel's, and where global memory had them.
+    `engine` is lockstep or reference: which one ran it. `wall_s` is from the first issue to the
+    last byte written back. `traces` holds what each core issued, if it was asked for; `tensors` are
+    the kernel's, and where global memory had them.
     """
 
     kernel: str
@@ -62,6 +66,7 @@ class KernelRun:
     chip: Chip
     findings: tuple[Finding, ...]
     issued: int
+    engine: str
     wall_s: float
     traces: dict[CoreId, Trace] = field(repr=False)
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
@@ -80,6 +85,7 @@ class KernelRun:
             "clean": self.clean,
             "findings": [finding.to_json() for finding in self.findings],
             "issued": self.issued,
+            "engine": self.engine,
             "wall_s": self.wall_s,
         }
 
@@ -205,14 +211,16 @@ class _Launch:
     issues: Issues
     debugger: Debugger | None
 
-    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> Outcome:
-        """Run every core to its end."""
+    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[Outcome, str]:
+        """Run every core to its end; return what was found, and the engine that ran it."""
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
+        if self.debugger is None and order == "program" and self.options.engine == "fast":
+            return run_together(self.chip, gm, tasks, checks)
         if self.debugger is None:
-            return run(self.chip, gm, tasks, checks=checks, order=order)
+            return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
         self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
         execute = self.debugger.around(reference.execute)
-        return run(self.chip, gm, tasks, execute, checks=checks, order=order)
+        return run(self.chip, gm, tasks, execute, checks=checks, order=order), "reference"
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
@@ -300,7 +308,7 @@ def launch(
     ready, gm = _ready(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
-    outcome = ready.run(gm, checks)
+    outcome, engine = ready.run(gm, checks)
     for host, place in ready.tensors.values():
         write_back(host, place.buffer.data)
     done = KernelRun(
@@ -309,6 +317,7 @@ def launch(
         chip=ready.chip,
         findings=(*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ())),
         issued=outcome.issued,
+        engine=engine,
         wall_s=perf_counter() - begin,
         traces=ready.traces,
         tensors=tuple(ready.tensors.values()),

@@ -17,6 +17,8 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
+LEFT = ("cmp_mask", "kept", "extreme", "merged")
+"""Registers that vector instructions leave for others: values decide what they hold."""
 ATOMICS = ("add", "max", "min")
 """What a store to global memory may do with what is there instead of replacing it."""
 

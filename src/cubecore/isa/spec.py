@@ -192,6 +192,12 @@ class Instruction:
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
     """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
+    stacks: ClassVar[bool] = False
+    """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
+    reads_left: ClassVar[bool] = False
+    """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    leaves_whole: ClassVar[str] = ""
+    """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False
     """Whether the offsets' first axis counts repeats, which run one after another."""
     overlap: ClassVar[str] = ""

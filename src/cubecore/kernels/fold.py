@@ -8,7 +8,7 @@ two trips. Nested loops follow, since loops are items too. Unfolded, the result 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cubecore.kernels.trace import Trace
+from cubecore.isa.trace import Trace
 
 _LONGEST_BODY = 512
 """Items of a loop's body that are looked for."""

@@ -7,8 +7,8 @@ from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program import Issue, Loop, Node, Program
 from cubecore.isa.spec import Mem
+from cubecore.isa.trace import Trace
 from cubecore.kernels.fold import Bases, Folder, Item, Leaf
-from cubecore.kernels.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Core:
     def memory(self, mem: Mem) -> Buffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
         found = self.memories.get(mem)
-        if found is None and mem in self._own:
+        if found is None and self.has(mem):
             physical, _ = memory_bytes(self.chip, mem)
             found = self.memories[mem] = Buffer(physical)
         return found
@@ -69,6 +69,10 @@ class Core:
         if self.chip.joins_vector:
             return AIC_MEMORIES + AIV_MEMORIES
         return AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES
+
+    def has(self, mem: Mem) -> bool:
+        """Whether this part of the core has a local memory."""
+        return mem in self._own
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""

@@ -18,13 +18,16 @@ class Elements:
 
     `active` are those that the mask lets through, None where it lets all; `through` are their
     offsets. `first` is where all of them lie one after another in order, None where they do not.
-    `span` are the bytes [start, end) between which `through` lies, None where there are none.
+    `run` is (first, start, stop) where what the mask lets through are the elements [start, stop),
+    which lie one after another from `first` on. `span` are the bytes [start, end) between which
+    `through` lies, None where there are none.
     """
 
     offsets: Offsets
     active: NDArray[np.bool_] | None
     through: Offsets
     first: int | None
+    run: tuple[int, int, int] | None
     span: tuple[int, int] | None
 
     @staticmethod
@@ -37,10 +40,22 @@ class Elements:
         span = None
         if inside.size:
             span = element.extent_bytes(int(inside.min()), int(inside.max()))
-        first = int(offsets.flat[0]) if offsets.size else None
-        if first is None or first < 0 or element.bits % 8 or np.any(np.diff(offsets.flat) != 1):
-            first = None
-        return Elements(offsets, active, through, first, span)
+        whole = _run(offsets, None, element)
+        run = whole if active is None else _run(offsets, active, element)
+        return Elements(offsets, active, through, None if whole is None else whole[0], run, span)
+
+
+def _run(
+    offsets: Offsets, active: NDArray[np.bool_] | None, element: ElementType
+) -> tuple[int, int, int] | None:
+    """Return (first offset, start, stop) of the elements that are let through, if they are one."""
+    flat = offsets.reshape(-1)
+    places = np.arange(flat.size) if active is None else np.flatnonzero(active)
+    if element.bits % 8 or not places.size or np.any(np.diff(places) != 1):
+        return None
+    start, stop = int(places[0]), int(places[-1]) + 1
+    own = flat[start:stop]
+    return None if own[0] < 0 or np.any(np.diff(own) != 1) else (int(own[0]), start, stop)
 
 
 def elements(template: Instruction, operand: str) -> Elements:

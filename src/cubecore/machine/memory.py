@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,13 @@ class Buffer:
         self.size_bytes = size_bytes
         self.data = np.full(size_bytes, POISON_BYTE, np.uint8)
         self.valid = np.zeros(size_bytes, np.uint8)
+
+    @classmethod
+    def over(cls, data: NDArray[np.uint8], valid: NDArray[np.uint8]) -> Self:
+        """Return a buffer over bytes and a map that exist, and that others may share."""
+        made = cls.__new__(cls)
+        made.size_bytes, made.data, made.valid = data.size, data, valid
+        return made
 
     def read(
         self, address: int, offsets: Offsets, element: ElementType, first: int | None = None
@@ -217,6 +224,11 @@ class GlobalMemory:
         if place < 0 or address >= self._tensors[place].end:
             return None
         return self._tensors[place]
+
+    def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each address the start of the last tensor at or before it; -1 for none."""
+        starts = np.array([-1, *self._starts], np.int64)
+        return np.asarray(starts[np.searchsorted(starts[1:], addresses, side="right")])
 
     def near(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address` or ends last before it."""

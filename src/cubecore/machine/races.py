@@ -27,6 +27,9 @@ from cubecore.machine.signals import Signals
 from cubecore.machine.topology import CoreId, Topology
 from cubecore.machine.touched import GlobalShadow, LocalShadow, Meeting, Touch
 
+Touched = tuple[Footprint, int, Touch]
+"""A footprint, the address that it counts from, and what touches it."""
+
 
 class Sanitizer:
     """Watches the cores of one launch; findings go to its log."""
@@ -106,19 +109,8 @@ class CoreWatch:
     ) -> None:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
         pipe = INDEX[template.pipe.value]
-        found = []
-        given = zip(template.operands(), addresses, footprints(template), strict=True)
-        for operand, address, touched in given:
-            if touched is None:
-                continue
-            access, mem = operand.access, operand.mem
-            atomic = ""
-            if mem is Mem.GM and access.writes and registers.atomic:
-                atomic = f"{registers.atomic} {registers.atomic_type}"
-            touch = Touch(template, operand.name, mem, access.reads, access.writes, where, atomic)
-            found.append((touched, address, touch))
+        found = touches(template, addresses, where, registers)
         if found:
-            found.sort(key=lambda entry: entry[2].writes)  # what it reads, it reads first
             self.order.submit(pipe, lambda: self._enter(pipe, found), where)
 
     def scalar_read(self, touch: Touch, low: int, high: int) -> None:
@@ -132,7 +124,7 @@ class CoreWatch:
 
     # --- accesses
 
-    def _enter(self, pipe: int, found: Sequence[tuple[Footprint, int, Touch]]) -> None:
+    def _enter(self, pipe: int, found: Sequence[Touched]) -> None:
         number = self.order.enter(pipe)
         entered = []
         for touched, address, touch in found:
@@ -195,6 +187,25 @@ class CoreWatch:
             accesses=accesses,
         )
         self._launch.log.add(finding, about)
+
+
+def touches(
+    template: Instruction, addresses: Sequence[int], where: Location, registers: Registers
+) -> list[Touched]:
+    """Return what an instruction touches, what it reads first, as it reads it first."""
+    found = []
+    given = zip(template.operands(), addresses, footprints(template), strict=True)
+    for operand, address, touched in given:
+        if touched is None:
+            continue
+        access, mem = operand.access, operand.mem
+        atomic = ""
+        if mem is Mem.GM and access.writes and registers.atomic:
+            atomic = f"{registers.atomic} {registers.atomic_type}"
+        touch = Touch(template, operand.name, mem, access.reads, access.writes, where, atomic)
+        found.append((touched, address, touch))
+    found.sort(key=lambda entry: entry[2].writes)
+    return found
 
 
 _HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}

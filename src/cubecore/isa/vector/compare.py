@@ -45,6 +45,7 @@ class CompareToRegister(BinaryStrides):
 
     count_form = None
     in_repeats = False
+    reads_left = True
     function: ClassVar[Callable[[Array, Array], Any]]
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
@@ -209,6 +210,8 @@ class SetCmpmask(Instruction):
     What they are is up to vsel's mode: bits of lanes, a scalar, or the address of bits.
     """
 
+    stacks = True
+    leaves_whole = "cmp_mask"
     byte_type: ClassVar[ElementType] = UINT8
     src = read(Mem.UB, "byte", "byte_type", align_bytes=CMP_MASK_BYTES)
 
@@ -235,6 +238,7 @@ class SetCmpmask(Instruction):
 class GetCmpmask(Instruction):
     """Store CMPMASK's 128 bits in the Unified Buffer; of a 32-bit comparison 8 bytes are new."""
 
+    reads_left = True
     byte_type: ClassVar[ElementType] = UINT8
     dst = write(Mem.UB, "byte", "byte_type", align_bytes=CMP_MASK_BYTES)
 

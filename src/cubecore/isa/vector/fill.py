@@ -36,6 +36,7 @@ _BLOCKS = 8
 class Duplicate(Repeated):
     """dst = value, in every lane."""
 
+    stacks = True
     dst = write(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type")
     value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
@@ -106,6 +107,7 @@ declare(
 class Vci(Repeated):
     """dst = first + index, in every lane; lane e of repeat r has the index r * lanes + e."""
 
+    stacks = True
     dst = write(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type", *ARITHMETIC)
     first: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
@@ -138,6 +140,7 @@ class Vbrcb(Instruction):
     must not be src.
     """
 
+    stacks = True
     overlap = "none"
     signature = ("dst", "src", "dst_block_stride", "dst_repeat_stride", "repeat")
     dst = write(Mem.UB, "repeat block lane")
@@ -160,7 +163,7 @@ class Vbrcb(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Repeat each element over its block."""
-        elements = inputs["src"][:, :, None]
+        elements = inputs["src"][..., None]
         return {"dst": np.broadcast_to(elements, (*inputs["src"].shape, self.dtype.c0))}
 
     def cost(self, chip: Chip) -> Cost:

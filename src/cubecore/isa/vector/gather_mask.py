@@ -42,6 +42,8 @@ _PATTERNS = {1: 0b0101, 2: 0b1010, 3: 0b0001, 4: 0b0010, 5: 0b0100, 6: 0b1000, 7
 class GatherMask(Instruction):
     """What gather mask and squeeze share: which elements are kept, and where they lie."""
 
+    stacks = True
+    leaves_whole = "kept"
     propagates = True
     dst = write(Mem.UB, "element")
     src0 = read(Mem.UB, "element")

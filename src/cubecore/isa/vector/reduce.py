@@ -38,6 +38,7 @@ UINT32 = element_type("uint32")
 class Reduction(Repeated):
     """Lanes that the mask excludes do not count."""
 
+    stacks = True
     in_repeats = False
     dense = MappingProxyType({"dst": 1})
     signature = (
@@ -65,10 +66,10 @@ class Reduction(Repeated):
         return on.reshape(self.repeats, self.width // size, size)
 
     def sums(self, values: Array, size: int, registers: Registers) -> Array:
-        """Return the sum of each group of `size` lanes, neighbour by neighbour."""
+        """Return the sum of each group of `size` lanes, [..., repeats, groups]."""
         nothing = np.array(-0.0, values.dtype)  # added to anything it changes nothing
         on = self.grouped(size)
-        level = np.where(on, values.reshape(on.shape), nothing)
+        level = np.where(on, values.reshape(*values.shape[:-2], *on.shape), nothing)
         with np.errstate(all="ignore"):
             while level.shape[-1] > 1:
                 x, y = (wide(level[..., part::2], self.dtype) for part in (0, 1))
@@ -76,13 +77,18 @@ class Reduction(Repeated):
         return level[..., 0]
 
     def extremes(self, values: Array, size: int, registers: Registers) -> tuple[Array, Array]:
-        """Return the extreme of each group of `size` lanes and its first place in the group."""
+        """Return the extreme of each group of `size` lanes and its first place in the group.
+
+        Both are [..., repeats, groups].
+        """
         on = self.grouped(size)
         with np.errstate(all="ignore"):
-            x = wide(values, self.dtype).reshape(on.shape)
+            x = wide(values, self.dtype).reshape(*values.shape[:-2], *on.shape)
             worst = -np.inf if self.takes_largest else np.inf
             x = np.where(on, x, worst)
             best = x.max(axis=-1) if self.takes_largest else x.min(axis=-1)
+            if np.isnan(best).any():  # NumPy leaves any of several NaN
+                best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)
             if not ((best == 0) | (best == worst)).any():  # no zeros of two signs, no lane is off
                 place = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
                 return settle(best, self.dtype, registers), place
@@ -144,6 +150,7 @@ class RepeatExtreme(Reduction):
     extreme of all repeats and its first index, counted through them.
     """
 
+    leaves_whole = "extreme"
     dst = write(Mem.UB, "repeat part", align_bytes=2)
     src = read(Mem.UB, "repeat lane")
     order: str = choice("what is written, and in which order", *_ORDERS, default="value_index")

@@ -22,8 +22,10 @@ UINT8 = element_type("uint8")
 
 def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
     """Return bits as booleans, shape [repeats, width]; one repeat's bits serve every repeat."""
+    if not repeats:
+        return np.zeros((0, width), np.bool_)
     found = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(np.bool_)
-    if found.size < repeats * width or not repeats:
+    if found.size < repeats * width:
         return np.broadcast_to(found[:width], (repeats, width))
     return found[: repeats * width].reshape(repeats, width)
 
@@ -31,6 +33,7 @@ def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
 class Selects(Repeated):
     """What the modes share: `chosen` are the bits, 1 for src0."""
 
+    reads_left = True
     chosen: bytes | None
 
     def chooses(self) -> NDArray[np.bool_] | None:

@@ -66,6 +66,7 @@ class Vbitsort(Instruction):
     bytes of dst. repeat 0: nothing happens.
     """
 
+    stacks = True
     overlap = "general"
     index_type: ClassVar[ElementType] = UINT32
     record_type: ClassVar[ElementType] = UINT64
@@ -184,7 +185,7 @@ class Vmrgsort4(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Give the records in the merged order."""
-        owners = self._merged().reshape(self.repeat, -1)
+        owners = self._merged().reshape(self.offsets("dst").shape)
         merged = np.empty(owners.shape, np.uint64)
         for number in range(self.queues):
             here = owners == number

@@ -51,6 +51,7 @@ class Vtranspose(Instruction):
     Unwritten elements stay unwritten. dst may be src.
     """
 
+    stacks = True
     propagates = True
     overlap = "general"
     dst = write(Mem.UB, "repeat row column")
@@ -118,6 +119,7 @@ class To5hd(Instruction):
     a stride of 0 avoids it). repeat 0: nothing happens. Unwritten elements stay unwritten.
     """
 
+    stacks = True
     in_repeats = True
     propagates = True
     overlap = "general"

@@ -1,0 +1,269 @@
+"""Cores in lockstep: one walk, and one call of NumPy, for all cores of a group.
+
+Their local memories are stacked (`cubecore.machine.stacks`), their registers are one but for what
+values left there. For each template, what the reference engine does at every issue is prepared
+once, and only addresses change. What is not prepared (values decide which elements are touched,
+registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
+the rows of the stacks. Whatever the reference engine would report ends lockstep (`IrregularError`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.isa.check import memory_bytes, template_violations
+from cubecore.isa.program import LoadScalar
+from cubecore.isa.registers import LEFT, Place, Registers
+from cubecore.isa.spec import Array, Instruction, Mem
+from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine import reference
+from cubecore.machine.core import Core
+from cubecore.machine.findings import FindingLog
+from cubecore.machine.groupwatch import NOWHERE, Collecting, GroupWatch
+from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.machine.order import INDEX
+from cubecore.machine.prepared import computing, moving, prepares
+from cubecore.machine.products import IrregularError
+from cubecore.machine.reach import Reach, Snapshots
+from cubecore.machine.stacks import Stack
+from cubecore.machine.topology import CoreId
+
+Act = Callable[[tuple[int, ...]], object]
+"""What an instruction does at the first core's addresses."""
+
+
+class Group:
+    """Cores that issue alike, at local addresses that are equal."""
+
+    def __init__(
+        self,
+        chip: Chip,
+        gm: GlobalMemory,
+        log: FindingLog,
+        snapshots: Snapshots,
+        cores: Sequence[tuple[CoreId, Place]],
+    ) -> None:
+        self.chip, self.gm, self.snapshots = chip, gm, snapshots
+        self.count = len(cores)
+        self.reach = Reach(self.count)
+        first = cores[0][0], self.reach
+        self.watch = GroupWatch(gm, log, first, joined=chip.joins_vector)
+        self.registers = Registers()
+        self._places = [place for _, place in cores]
+        self._stacks: dict[Mem, Stack] = {}
+        self._rows = [_Row(self, number, core, log) for number, (core, _) in enumerate(cores)]
+        self._own: dict[str, list[Any]] = {}
+        self._late: dict[str, Callable[[int], object]] = {}
+        self._synced: Registers | None = None
+        self._states: dict[Registers, tuple[Registers, dict[Instruction, Act]]] = {}
+        self._acts: dict[Instruction, Act] = {}
+        self._enter(self.registers)
+
+    def stack(self, mem: Mem) -> Stack:
+        """Return a local memory of all cores, made on first use."""
+        found = self._stacks.get(mem)
+        if found is None:
+            if not self._rows[0].has(mem):
+                raise IrregularError(f"a memory that {self._rows[0].id} lacks")
+            found = self._stacks[mem] = Stack(self.count, memory_bytes(self.chip, mem)[0])
+        return found
+
+    # --- instructions
+
+    def issue(self, template: Instruction, addresses: tuple[int, ...]) -> None:
+        """Run an instruction on every core; `addresses` are the first one's.
+
+        Raises:
+            IrregularError: a finding, or cores that would not do alike.
+        """
+        act = self._acts.get(template)
+        if act is None:
+            act = self._acts[template] = self._act(template)
+        act(addresses)
+
+    def _act(self, template: Instruction) -> Act:
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+            raise IrregularError("cores that wait for each other")
+        if isinstance(template, Sync):
+            self._require_legal(template)
+            return lambda _: self.watch.sync(template, NOWHERE)
+        if template.reads_left:
+            return lambda addresses: self._each(template, addresses)
+        resolved = template.resolved(self.registers)
+        self._require_legal(resolved)
+        after = resolved.apply(self.registers)
+        if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
+            state = self._state(after)
+            return lambda _: self._go(state)
+        if after != self.registers or not prepares(resolved, self.registers):
+            return lambda addresses: self._each(template, addresses)
+        return self._prepared(template, resolved)
+
+    def _require_legal(self, template: Instruction) -> None:
+        if template_violations(template, self.chip) or template.unmet(self.registers):
+            raise IrregularError(f"{template.name} is not legal")
+
+    def _state(self, registers: Registers) -> tuple[Registers, dict[Instruction, Act]]:
+        return self._states.setdefault(registers, (registers, {}))
+
+    def _go(self, state: tuple[Registers, dict[Instruction, Act]]) -> None:
+        self.registers, self._acts = state
+
+    def _enter(self, registers: Registers) -> None:
+        self._go(self._state(registers))
+
+    def _prepared(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does that all cores do at once, after its checks."""
+        if template.copies:
+            return moving(self, template)
+        act = computing(self, template, lambda addresses: self._each(issued, addresses))
+        if type(template).leaves is Instruction.leaves:
+            return act
+        registers = self.registers
+
+        def leave(addresses: tuple[int, ...]) -> None:
+            inputs = act(addresses)
+            if inputs is not None:
+                self._leave(template, inputs, registers)
+
+        return leave
+
+    # --- what values leave in registers
+
+    def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
+        """Let a template that replaces a register whole leave it when somebody asks."""
+        name = template.leaves_whole
+        held = {operand: values.copy() for operand, values in inputs.items()}
+
+        def left(core: int) -> object:
+            own = {operand: values[core] for operand, values in held.items()}
+            return getattr(template.leaves(own, registers), name)
+
+        self._late[name] = left
+
+    def rows(self) -> Sequence[Core]:
+        """Return the cores as the reference engine sees them, their registers up to date."""
+        if self._late:
+            for name, left in self._late.items():
+                self._own[name] = [left(core) for core in range(self.count)]
+            self._late.clear()
+            self._synced = None
+        if self._synced is not self.registers:
+            for number, row in enumerate(self._rows):
+                own: dict[str, Any] = {name: left[number] for name, left in self._own.items()}
+                row.registers = replace(self.registers, place=self._places[number], **own)
+            self._synced = self.registers
+        return self._rows
+
+    def _take(self, before: Sequence[Registers]) -> None:
+        """Take the registers that the reference engine left; they were `before`."""
+        after = [row.registers for row in self._rows]
+        if all(new is old for new, old in zip(after, before, strict=True)):
+            return
+        self._own = {name: [getattr(registers, name) for registers in after] for name in LEFT}
+        shared = {replace(registers, place=Place(), **_NONE_LEFT) for registers in after}
+        if len(shared) > 1:
+            raise IrregularError("registers that differ from core to core")
+        self._enter(shared.pop())
+        self._synced = self.registers
+
+    # --- core by core
+
+    def _each(self, template: Instruction, addresses: tuple[int, ...]) -> None:
+        """Run an instruction by the reference engine, one core after another."""
+        mems = [operand.mem for operand in template.operands()]
+        far = [self._far(mem, at) for mem, at in zip(mems, addresses, strict=True)]
+        rows = self.rows()
+        before = [row.registers for row in rows]
+        steered = bool(template.steering) or template.reads_left
+        collected = Collecting()
+        maps = _Maps(self._stacks.values()) if self.count > 1 and _decides(template) else None
+        for core, row in enumerate(rows):
+            if maps is not None and core:
+                maps.again()
+            row.watch = collected if steered else None if core else self.watch  # type: ignore[assignment]
+            own = tuple(at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True))
+            row.perform((template, own, NOWHERE))
+            if maps is not None:
+                maps.compare()
+        if collected.found:
+            self.watch.together(INDEX[template.pipe.value], collected.found)
+        self._take(before)
+
+    def _far(self, mem: Mem, address: int) -> list[int] | None:
+        """Return the cores' distances in the tensor at an address; None in a local memory."""
+        if mem is not Mem.GM:
+            return None
+        tensor = self.gm.at(address)
+        if tensor is None:
+            raise IrregularError("an address between tensors")
+        self.snapshots.keep(tensor)
+        return [int(distance) for distance in self.reach.distances(tensor).values]
+
+    # --- the scalar unit
+
+    def scalars(self, template: Instruction) -> list[tuple[int, ...]]:
+        """Return what each core's scalar unit reads from its registers."""
+        return [template.result(row.registers) for row in self.rows()]
+
+    def load_scalars(self, load: LoadScalar, address: int) -> list[int]:
+        """Return what each core's scalar unit reads from memory."""
+        far = self._far(load.mem, address)
+        found = []
+        for core, row in enumerate(self.rows()):
+            row.watch = None if core else self.watch
+            found.append(row.load_scalar(load, address + (far[core] if far else 0)))
+        return found
+
+    def finish(self) -> None:
+        """Judge what the cores leave behind."""
+        self.watch.finish()
+
+
+def _decides(template: Instruction) -> bool:
+    """Whether an initialised map depends on values, or on what it was."""
+    return template.propagates or template.copies or bool(template.steering)
+
+
+class _Maps:
+    """The maps that cores share, while they take turns."""
+
+    def __init__(self, stacks: Iterable[Stack]) -> None:
+        self._stacks = list(stacks)
+        self._before = [stack.valid.copy() for stack in self._stacks]
+        self._after: list[Array] = []
+
+    def again(self) -> None:
+        """Let the next core find what the first one found."""
+        for stack, valid in zip(self._stacks, self._before, strict=True):
+            stack.valid[:] = valid
+
+    def compare(self) -> None:
+        """Require a core to leave what the first one left."""
+        found = [stack.valid for stack in self._stacks]
+        if not self._after:
+            self._after = [valid.copy() for valid in found]
+        if not all(map(np.array_equal, self._after, found)):
+            raise IrregularError("cores that differ in what they have written")
+
+
+_NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}
+
+
+class _Row(Core):
+    """One core of a group: its memories are rows of the group's stacks."""
+
+    def __init__(self, group: Group, number: int, core: CoreId, log: FindingLog) -> None:
+        super().__init__(core, group.chip, group.gm, log, reference.execute, _alone, _alone)
+        self._group, self._number = group, number
+
+    def memory(self, mem: Mem) -> Buffer | None:
+        """Return the core's row."""
+        return self._group.stack(mem).rows[self._number] if mem in self._own else None
+
+
+def _alone(core: Core, *_: object) -> None:
+    raise IrregularError(f"{core.id} waits for others")

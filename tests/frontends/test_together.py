@@ -1,0 +1,263 @@
+"""Kernels in lockstep against the reference engine: bytes, findings, counts, and when it ends."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.frontends.places import KernelError
+
+FULL = 2**64 - 1
+
+
+def both(kernel, blocks, arrays, *numbers, engine="lockstep", **options):
+    """Run on both engines; require the same arrays, findings and count, and the engine's name."""
+    runs, left = [], []
+    for which in ("fast", "reference"):
+        own = [array.copy() for array in arrays]
+        runs.append(kernel.using(engine=which, **options)[blocks](*own, *numbers))
+        left.append(own)
+    fast, slow = runs
+    assert (fast.engine, slow.engine) == (engine, "reference")
+    assert fast.findings == slow.findings
+    assert fast.issued == slow.issued
+    for one, other in zip(*left, strict=True):
+        assert one.tobytes() == other.tobytes()
+    return fast, left[0]
+
+
+@cubecore.kernel(outputs="z")
+def scaled_sum(core, x, y, z, tiles):
+    a, b, c = (core.ubuf("half", 256) for _ in range(3))
+    core.asc_set_vector_mask(FULL, FULL)
+    for tile in range(tiles):
+        at = (core.block_idx * tiles + tile) * 256
+        if tile:
+            core.asc_sync_wait("PIPE_V", "PIPE_MTE2", 0)
+            core.asc_sync_wait("PIPE_MTE3", "PIPE_V", 1)
+        core.asc_copy_gm2ub(a, x + at, 512)
+        core.asc_copy_gm2ub(b, y, 512)
+        core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)
+        core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+        core.asc_add(c, a, b, 2, 1, 1, 1, 8, 8, 8)
+        core.asc_sync_pipe("PIPE_V")
+        core.asc_mul_scalar(c, c, 3.0, 2, 1, 1, 8, 8)
+        if tile < tiles - 1:
+            core.asc_sync_notify("PIPE_V", "PIPE_MTE2", 0)
+        core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)
+        core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)
+        core.asc_copy_ub2gm(z + at, c, 512)
+        if tile < tiles - 1:
+            core.asc_sync_notify("PIPE_MTE3", "PIPE_V", 1)
+
+
+def inputs(blocks, tiles=3):
+    rng = np.random.default_rng(blocks)
+    x = rng.standard_normal(blocks * tiles * 256).astype(np.float16)
+    y = rng.standard_normal(256).astype(np.float16)
+    return x, y, np.zeros_like(x)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 40])
+def test_groups_of_any_size_leave_the_same(blocks):
+    x, y, z = inputs(blocks)
+    run, (_, _, z) = both(scaled_sum, blocks, (x, y, z), 3)
+    assert run.clean
+    wide = (x.reshape(-1, 256) + y).reshape(-1)  # each step rounds to half
+    assert np.array_equal(z, (wide.astype(np.float32) * 3).astype(np.float16))
+
+
+def test_checks_that_are_off_change_nothing():
+    both(scaled_sum, 3, inputs(3), 3, checks="none")
+
+
+def test_a_core_with_another_tail_is_a_group_of_its_own():
+    @cubecore.kernel(outputs="z")
+    def tailed(core, x, z, length):
+        a = core.ubuf("half", 256)
+        start = core.block_idx * 256
+        count = min(256, length - start)
+        core.asc_copy_gm2ub(a, x + start, 2 * count)
+        core.asc_sync()
+        core.asc_add_scalar(a, a, 1.0, count)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + start, a, 2 * count)
+
+    x = np.arange(256 * 4 + 48, dtype=np.float16)
+    run, (_, z) = both(tailed, 5, (x, np.zeros_like(x)), x.size)
+    assert run.clean
+    assert np.array_equal(z, x + np.float16(1))
+
+
+def test_a_race_ends_lockstep_and_is_reported_as_ever():
+    @cubecore.kernel(outputs="z")
+    def racing(core, x, z):
+        a = core.ubuf("half", 128)
+        at = core.block_idx * 128
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_copy_ub2gm(z + at, a, 256)
+
+    x = np.arange(1024, dtype=np.float16)
+    run, _ = both(racing, 8, (x, np.zeros_like(x)), engine="reference")
+    assert [finding.id for finding in run.findings] == ["race-raw"]
+    assert run.findings[0].count == 8
+
+
+def test_bytes_that_two_cores_write_end_lockstep():
+    @cubecore.kernel
+    def meeting(core, x, z):
+        a = core.ubuf("half", 128)
+        core.asc_copy_gm2ub(a, x + core.block_idx * 128, 256)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + core.block_idx * 64, a, 256)
+
+    x = np.arange(512, dtype=np.float16)
+    run, _ = both(meeting, 4, (x, np.zeros_like(x)), engine="reference")
+    assert [finding.id for finding in run.findings] == ["race-waw"]
+    both(meeting, 4, (x, np.zeros_like(x)), engine="reference", checks="none")
+
+
+def test_a_core_that_reads_what_another_one_writes_ends_lockstep():
+    @cubecore.kernel
+    def shifting(core, x):
+        a = core.ubuf("half", 128)
+        core.asc_copy_gm2ub(a, x + core.block_idx * 128, 256)
+        core.asc_sync()
+        core.asc_copy_ub2gm(x + (core.block_idx + 1) * 128, a, 256)
+
+    run, _ = both(shifting, 3, (np.arange(1024, dtype=np.float16),), engine="reference")
+    assert run.findings
+
+
+def test_values_are_read_by_every_core_in_lockstep():
+    heard = []
+
+    @cubecore.kernel(outputs="z")
+    def reading(core, x, z):
+        a = core.ubuf("int32", 64)
+        at = core.block_idx * 64
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        heard.append((int(core.block_idx), int(a[1]), int((x + at)[2])))
+        core.asc_set_vector_mask(0, FULL)
+        core.asc_add_scalar(a, a, 1, 1, 1, 1, 8, 8)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, a, 256)
+
+    x = np.arange(4 * 64, dtype=np.int32)
+    run, (_, z) = both(reading, 4, (x, np.zeros_like(x)))
+    assert run.clean
+    assert np.array_equal(z, x + 1)
+    assert sorted(heard) == sorted(2 * [(n, 64 * n + 1, 64 * n + 2) for n in range(4)])
+
+
+def test_values_that_steer_end_lockstep_and_no_kernel_runs_twice():
+    ran = []
+
+    @cubecore.kernel(outputs="z")
+    def steered(core, x, z):
+        a = core.ubuf("int32", 64)
+        at = core.block_idx * 64
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        core.asc_set_vector_mask(0, FULL)
+        times = int(a[0])
+        ran.append((int(core.block_idx), times))
+        for _ in range(times):
+            core.asc_add_scalar(a, a, 1, 1, 1, 1, 8, 8)
+            core.asc_sync_pipe("PIPE_V")
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, a, 256)
+
+    x = np.repeat(np.array([2, 2, 5], np.int32), 64)
+    run, (_, z) = both(steered, 3, (x, np.zeros_like(x)), engine="reference")
+    assert run.clean
+    assert np.array_equal(z, 2 * x)
+    assert sorted(ran) == sorted(2 * [(0, 2), (1, 2), (2, 5)])
+
+
+def test_cores_that_wait_for_each_other_are_the_reference_engines():
+    @cubecore.kernel
+    def ring(core, x):
+        a = core.ubuf("half", 128)
+        at = core.block_idx * 128
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        core.asc_sync_inter_arrive("PIPE_MTE2", 0)
+        core.asc_sync_inter_wait("PIPE_S", 0)
+        core.asc_copy_ub2gm(x + (at + 128) % 512, a, 256)
+
+    x = np.arange(512, dtype=np.float16)
+    run, (z,) = both(ring, 4, (x,), engine="reference")
+    assert run.clean
+    assert np.array_equal(z, np.roll(x, 128))
+
+
+def test_what_a_kernel_itself_reports_is_kept():
+    @cubecore.kernel(outputs="z")
+    def stale(core, x, z):
+        a = core.ubuf("half", 128)
+        core.asc_copy_gm2ub(a, x + core.block_idx * 128, 256)
+        core.asc_sync()
+        core.asc_add_scalar(a, a, 1.0, 128)
+        core.asc_sync_pipe("PIPE_V")
+        core.asc_add_scalar(a, a, 1.0, 1, 1, 1, 8, 8)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + core.block_idx * 128, a, 256)
+
+    x = np.arange(256, dtype=np.float16)
+    run, _ = both(stale, 2, (x, np.zeros_like(x)), engine="reference")
+    assert [finding.id for finding in run.findings] == ["stale-mask"]
+
+
+def test_an_exception_names_the_users_line():
+    @cubecore.kernel
+    def failing(core, x):
+        core.asc_copy_gm2ub(core.ubuf("half", 128), x, 256)
+        raise ValueError("no more")
+
+    with pytest.raises(KernelError) as caught:
+        failing[4](np.zeros(128, np.float16))
+    assert "ValueError: no more" in str(caught.value)
+    assert "test_together.py" in str(caught.value)
+
+
+def test_a_long_kernel_is_executed_in_parts():
+    @cubecore.kernel(outputs="z")
+    def long(core, x, z):
+        a = core.ubuf("int32", 64)
+        at = core.block_idx * 64
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        core.asc_set_vector_mask(0, FULL)
+        for _ in range(5000):
+            core.asc_add_scalar(a, a, 1, 1, 1, 1, 8, 8)
+            core.asc_sync_pipe("PIPE_V")
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, a, 256)
+
+    x = np.arange(128, dtype=np.int32)
+    run, (_, z) = both(long, 2, (x, np.zeros_like(x)))
+    assert run.clean
+    assert np.array_equal(z, x + 5000)
+
+
+def test_registers_that_values_leave_differ_from_core_to_core():
+    @cubecore.kernel(outputs="z")
+    def chosen(core, x, z):
+        a, b, c = (core.ubuf("half", 128) for _ in range(3))
+        at = core.block_idx * 128
+        core.asc_set_vector_mask(FULL, FULL)
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_duplicate(b, 64.0, 1, 1, 8)
+        core.asc_sync()
+        core.asc_repeat_reduce_max_value_index(c, a, 1, 1, 1, 8)
+        core.asc_lt(a, b, 1, 1, 1, 1, 8, 8, 8)
+        core.asc_sync()
+        core.asc_select(c, a, b, 1, 1, 1, 1, 8, 8, 8)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, c, 256)
+
+    x = np.random.default_rng(3).permutation(512).astype(np.float16)
+    run, (_, z) = both(chosen, 4, (x, np.zeros_like(x)))
+    assert run.clean
+    assert np.array_equal(z, np.minimum(x, np.float16(64)))

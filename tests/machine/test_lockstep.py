@@ -1,0 +1,257 @@
+"""Cores in lockstep against the reference engine, one instruction at a time, bit for bit."""
+
+from dataclasses import MISSING, fields, replace
+
+import numpy as np
+import pytest
+
+from cubecore.dtypes import element_type
+from cubecore.isa.registers import FULL_MASK, LEFT, Place, Registers
+from cubecore.isa.spec import Mem, instructions
+from cubecore.isa.sync import Sync
+from cubecore.machine import reference
+from cubecore.machine.core import Core
+from cubecore.machine.findings import CHECKS, FindingLog
+from cubecore.machine.groupwatch import StrictLog
+from cubecore.machine.lockstep import Group
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.prepared import prepares
+from cubecore.machine.products import IrregularError
+from cubecore.machine.reach import Snapshots
+from cubecore.machine.topology import CoreId
+from harness import A2
+from isa import vector_rows
+from isa.bench import HERE
+
+UB_BYTES = 192 * 1024
+FAR = 131072
+"""Bytes of each core in global memory."""
+SCALES = 4000
+"""Where scales by lanes lie, in 32 B."""
+CORES = [CoreId(n // 2, 1 + n % 2) for n in range(3)]
+NAMES = sorted(
+    name
+    for name, kind in instructions().items()
+    if "2201" in kind.archs
+    and kind.declared
+    and not issubclass(kind, Sync)
+    and {o.mem for o in kind.declared} <= {Mem.UB, Mem.GM}
+    and any(o.mem is Mem.UB for o in kind.declared)
+)
+ALL_AT_ONCE = (
+    *vector_rows.BINARY,
+    *vector_rows.UNARY,
+    *vector_rows.SCALAR,
+    *vector_rows.SHIFTS,
+    *("vcadd", "vcmax", "vcgmax", "vcpadd", "vcmpv_lt", "vcmpvs_eq", "vaxpy", "vmla", "vmadd"),
+    *("vector_dup", "vci", "vbrcb", "vcopy", "vbitsort", "vtranspose", "vconv_f322f16"),
+    *("vconv_deq", "copy_gm_to_ubuf_align", "copy_ubuf_to_gm_align", "copy_ubuf_to_ubuf"),
+)
+
+
+def number(rng, meta):
+    """A parameter in its range, most often a small one."""
+    low, high = meta["low"], meta["high"]
+    if high > 2**20 or low < 0:
+        return int(rng.integers(max(low, -(2**31)), min(high, 2**32 - 1), endpoint=True))
+    return int(np.clip(rng.choice([0, 1, 1, 2, 8, 8, 3, 4]), low, high))
+
+
+def draw(name, rng):
+    """A template with random parameters; most are legal."""
+    kind, values = instructions()[name], {}
+    for f in fields(kind):
+        meta = f.metadata
+        if "taken" in meta:
+            continue
+        if "types" in meta:
+            if f.default is not MISSING:
+                continue  # blocks of bytes, which are of one type
+            values[f.name] = element_type(str(rng.choice(meta["types"])))
+        elif "options" in meta:
+            values[f.name] = rng.choice(np.array(meta["options"], object))
+        else:
+            values[f.name] = number(rng, meta)
+    if "len_burst" in values:
+        values["len_burst"] = int(rng.integers(1, 5))
+    for gap in ("src_gap", "dst_gap"):
+        if gap in values:
+            values[gap] = int(rng.integers(0, 4))
+    if "valid_bit" in values:
+        values["valid_bit"] = int(rng.choice([3, 7, 15]))
+    return kind(**values)
+
+
+def mask(rng):
+    """Registers with the mask full, random or counting, and CTRL's bits at random."""
+    ctrl = sum(1 << bit for bit in (48, 53, 59, 60) if rng.random() < 0.3)
+    way = rng.integers(3)
+    if way == 0:
+        return Registers(ctrl=ctrl)
+    if way == 1:
+        high, low = (int(rng.integers(0, FULL_MASK, dtype=np.uint64)) for _ in range(2))
+        return Registers(ctrl=ctrl, mask_high=high, mask_low=low | 1)
+    return Registers(ctrl=ctrl | 1 << 56, mask_high=0, mask_low=int(rng.integers(1, 300)))
+
+
+class Pair:
+    """The same cores twice: apart under the reference engine, and in lockstep."""
+
+    def __init__(self, rng, registers):
+        self.rng, self.registers = rng, registers
+        self.log = FindingLog()
+        self.raw = rng.integers(0, 256, (3, UB_BYTES), np.uint8)
+        self.raw[:, 32 * SCALES + 5 : 32 * SCALES + 128 : 8] &= 0xBF  # scales of uint8
+        self.known = np.ones(UB_BYTES, np.uint8)
+        if rng.random() < 0.3:
+            self.known[rng.random(UB_BYTES) < 0.0005] = 0
+        self.values = rng.integers(0, 256, 4 * FAR, np.uint8)
+        self.own = [self.left(n) for n in range(3)]
+        far = np.array([0, 1, 2] if rng.random() < 0.5 else [0, 2, 1], np.int64) * FAR
+        self.far = [int(f) for f in far]
+        self.gm, self.tensor = self.memory()
+        self.apart = [self.core(number) for number in range(3)]
+        self.other, _ = self.memory()
+        self.snapshots = Snapshots()
+        places = [(core, Place(n, 3)) for n, core in enumerate(CORES)]
+        log = StrictLog(frozenset(CHECKS))
+        self.group = Group(A2, self.other, log, self.snapshots, places)
+        self.group.reach.agree(self.tensor.address, far)
+        stack = self.group.stack(Mem.UB)
+        stack.data[:], stack.valid[:] = self.raw, self.known
+        rows = self.group.rows()
+        before = [row.registers for row in rows]
+        for row, own in zip(rows, self.own, strict=True):
+            row.registers = own
+        self.group._take(before)
+
+    def left(self, n):
+        own = {"cmp_mask": 32 * int(self.rng.integers(3000)), "kept": n, "extreme": (n, n)}
+        return replace(self.registers, place=Place(n, 3), deq_scale=SCALES, **own)
+
+    def memory(self):
+        gm = GlobalMemory()
+        return gm, gm.place("tensor", self.values)
+
+    def core(self, n):
+        def unmet(*_):
+            raise AssertionError
+
+        core = Core(CORES[n], A2, self.gm, self.log, reference.execute, unmet, unmet)
+        core.registers = self.own[n]
+        buffer = core.memory(Mem.UB)
+        buffer.data[:], buffer.valid[:] = self.raw[n], self.known
+        return core
+
+    def run(self, template, addresses):
+        """Run on both; say whether lockstep took it."""
+        mems = [operand.mem for operand in template.operands()]
+        with np.errstate(all="ignore"):
+            for core, far in zip(self.apart, self.far, strict=True):
+                own = [
+                    a + (far if m is Mem.GM else 0) for a, m in zip(addresses, mems, strict=True)
+                ]
+                core.execute(core, (template, tuple(own), HERE))
+            try:
+                self.group.issue(template, tuple(addresses))
+            except IrregularError:
+                return False
+        return True
+
+    def assert_equal(self, about):
+        stack = self.group.stack(Mem.UB)
+        for n, (core, row) in enumerate(zip(self.apart, self.group.rows(), strict=True)):
+            buffer = core.memory(Mem.UB)
+            assert np.array_equal(buffer.data, stack.data[n]), about
+            assert np.array_equal(buffer.valid, stack.valid), about
+            assert core.registers == row.registers, about
+        here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))
+        assert np.array_equal(here.data, there.data), about
+        assert np.array_equal(here.valid, there.valid), about
+
+
+def places(template, tensor, rng):
+    found = []
+    for number_, operand in enumerate(template.operands()):
+        unit = operand.alignment
+        span = 24576 // unit
+        start = number_ * 32768 if operand.mem is Mem.UB else tensor.address
+        found.append(start + unit * int(rng.integers(0, max(span // 8, 1))))
+    mems = [operand.mem for operand in template.operands()]
+    if len(found) > 1 and mems[0] is mems[1] and rng.random() < 0.15:
+        found[0] = found[1]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_instruction_in_lockstep_is_the_reference(name):
+    seed = sum(map(ord, name))
+    rng = np.random.default_rng(seed)
+    taken = clean = 0
+    for step in range(24):
+        template = draw(name, rng)
+        pair = Pair(rng, mask(rng))
+        at = places(template, pair.tensor, rng)
+        offsets = [o.name for o in template.operands()]
+        if "offset" in offsets and len(at) == len(offsets):
+            start = at[offsets.index("offset")]
+            raw = (rng.integers(0, 500, (3, 4096), np.uint32) * 32).view(np.uint8)
+            pair.group.stack(Mem.UB).data[:, start : start + raw.shape[1]] = raw
+            for core, row in zip(pair.apart, raw, strict=True):
+                core.memory(Mem.UB).data[start : start + raw.shape[1]] = row
+        about = f"seed {seed}, step {step}: {template} at {at}, {pair.registers}"
+        took = pair.run(template, at)
+        if len(pair.log):
+            assert not took, about  # what is found is the reference engine's to report
+            continue
+        clean += 1
+        steered = bool(template.steering)
+        assert took or steered, about  # values may leave maps that differ
+        if took:
+            taken += 1
+            pair.assert_equal(about)
+    assert taken > clean / 2, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", ALL_AT_ONCE)
+def test_these_are_done_for_all_cores_at_once(name):
+    examples = vector_rows.EXAMPLES
+    template = instructions()[name](**examples[name])
+    assert prepares(template.resolved(Registers()), Registers())
+
+
+class Probe:
+    """Registers that note which of those that values decide are looked at."""
+
+    def __init__(self, registers):
+        object.__setattr__(self, "inner", registers)
+        object.__setattr__(self, "seen", set())
+
+    def __getattr__(self, name):
+        if name in LEFT:
+            self.seen.add(name)
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_instructions_say_whether_values_in_registers_decide_them(name):
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        template = draw(name, rng)
+        if template.copies:
+            continue
+        probe = Probe(Registers())
+        try:
+            resolved = template.resolved(probe)
+            sizes = {o.name: o for o in resolved.operands()}
+            inputs = {
+                n: np.zeros(resolved.offsets(n).shape, resolved.element(o).numpy)
+                for n, o in sizes.items()
+                if o.access.reads
+            }
+            with np.errstate(all="ignore"):
+                resolved.compute(inputs, probe)
+        except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+            continue
+        if probe.seen:
+            assert template.reads_left, name
