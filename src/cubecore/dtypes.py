@@ -98,6 +98,8 @@ ELEMENT_TYPES: dict[str, ElementType] = {t.name: t for t in _TYPES}
 
 _BY_ANY_NAME = ELEMENT_TYPES | {alias: t for t in _TYPES for alias in t.aliases}
 
+RAW_BYTE = ElementType("byte", 8, "raw", "raw")
+"""A byte of whatever type."""
 DATA_BLOCK = ElementType("datablock", 256, "raw", "raw")
 """32 bytes that move together."""
 FRACTAL = ElementType("fractal", 4096, "raw", "raw")

@@ -43,11 +43,13 @@ SYNONYMS = {
     "src_offset": "offset",
     "sel_mask": "src",
     "arg": "memory",
+    "base_idx": "start_index",
 }
 TWO_MEANINGS = {
     ("asc_set_l0c2gm_config", "quant_pre"): "scales_at",
     ("asc_set_l0c2gm_config", "relu_pre"): "relu_at",
     ("asc_set_l0c2gm_lrelu_alpha", "config"): "alpha",
+    **{(f"asc_fill_{where}", "value"): "bits" for where in ("l0a", "l0b", "l1")},
     ("asc_sync_notify", "pipe"): "src",
     ("asc_sync_wait", "pipe"): "src",
     ("asc_sync_block_wait", "pipe"): "pipe",
@@ -69,7 +71,9 @@ def test_the_documented_order(call, order):
         pointers, numbers = [], ["dst_va", "src_va", *numbers[2:]]
     fitting = [f for f in forms(call) if len(f.operands) == len(pointers)]
     assert fitting
-    form = next((f for f in fitting if len(f.parameters) == len(numbers)), fitting[0])
+    known = [f for f in fitting if all(f.knows(SYNONYMS.get(n, n)) for n in numbers)]
+    sized = [f for f in known or fitting if len(f.parameters) == len(numbers)]
+    form = (sized or fitting)[0]
     assert [OPERANDS.get(p, p) for p in pointers] == list(form.operands)
     if numbers[-1:] in (["count"], ["size"]):
         assert len(numbers) - 1 == len(form.scalars)
@@ -196,6 +200,39 @@ def test_products_of_4_bits_have_a_name_of_their_own():
     with pytest.raises(RequestError) as error:
         bind("asc_mmad_s4", (c, pointer(Mem.L0A, "int8"), b, 16, 64, 16), {})
     assert str(error.value) == "asc_mmad_s4.a must point to int4, got int8"
+
+
+def test_runs_and_fractals_share_a_name():
+    """Four numbers mean runs; the parameters' names tell the form with fractals."""
+    to, at = pointer(Mem.L1), pointer(Mem.GM)
+    assert names("asc_copy_gm2l1", to, at, 1, 2, 0, 0) == ["copy_gm_to_cbuf"]
+    ((name, load, _),) = steps("asc_copy_gm2l1", to, at, start_index=1, repeat=2, src_stride=3)
+    assert (name, load.start_index, load.repeat, load.src_stride) == ("load_gm_to_cbuf", 1, 2, 3)
+
+
+def test_padding_modes_are_names():
+    to, at = pointer(Mem.L1), pointer(Mem.GM)
+    for mode in range(1, 9):
+        ((_, pad, _),) = steps(f"asc_copy_gm2l1_pad{mode}", to, at, 1, 2, 3, 4)
+        assert (pad.mode, pad.len_burst, pad.dst_gap) == (mode, 2, 4)
+        ((_, pad, _),) = steps(f"asc_copy_gm2l1_pad{mode}", to, at, 100)
+        assert (pad.mode, pad.n_burst, pad.len_burst) == (mode, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "bits"),
+    [
+        ("float16", 1.0, 0x3C00),
+        ("bfloat16", 1.0, 0x3F80),
+        ("float32", 1.0, 0x3F800000),
+        ("float32", 0x3F800000, 0x3F800000),
+        ("uint16", 0x3C00, 0x3C00),
+    ],
+)
+def test_a_fill_takes_bits_or_a_float_of_its_type(dtype, given, bits):
+    """The struct has the defaults 0, as the vendor's."""
+    ((_, fill, _),) = steps("asc_fill_l0a", pointer(Mem.L0A, dtype), given, {"repeat": 2})
+    assert (fill.bits, fill.repeat, fill.blk_num, fill.dst_gap) == (bits, 2, 0, 0)
 
 
 @pytest.mark.parametrize("given", [0.5, np.float16(0.5), np.float32(0.5), 0x3F000000])

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from cubecore.dtypes import element_type
 from cubecore.isa.spec import Mem
 
+HALF = element_type("float16")
 BIT = (0, 1)
+_FILLS = {"create_ca_matrix": Mem.L0A, "create_cb_matrix": Mem.L0B, "create_cbuf_matrix": Mem.L1}
+_FRACTALS = {"load_gm_to_ca": Mem.L0A, "load_gm_to_cb": Mem.L0B, "load_gm_to_cbuf": Mem.L1}
 EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mmad_direction": {"first": "m"},
     "set_lrelu_alpha": {"alpha": 0x3F000000},
@@ -12,21 +16,63 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "get_l0c2gm_relu": {},
     "get_l0c2gm_unitflag": {},
     "dsb": {"memory": "DSB_ALL"},
+    **{name: {"repeat": 1} for name in _FRACTALS},
+    "copy_cbuf_to_gm": {"n_burst": 1, "len_burst": 1},
+    "copy_cbuf_to_matrix_cc": {"src_type": HALF, "dst_type": HALF, "n_burst": 1, "len_burst": 1},
+    "copy_gm_to_cbuf_pad": {"mode": 1, "n_burst": 1, "len_burst": 1},
+    **{name: {"dtype": HALF, "bits": 0, "repeat": 1, "blk_num": 1} for name in _FILLS},
 }
-OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {}
+_ALIGN = {Mem.L0A: 512, Mem.L0B: 512, Mem.L1: 32}
+OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
+    **{name: {"dst": (mem, _ALIGN[mem]), "src": (Mem.GM, 1)} for name, mem in _FRACTALS.items()},
+    "copy_cbuf_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L1, 32)},
+    "copy_cbuf_to_matrix_cc": {"dst": (Mem.L0C, 64), "src": (Mem.L1, 32)},
+    "copy_gm_to_cbuf_pad": {"dst": (Mem.L1, 32), "src": (Mem.GM, 1)},
+    **{name: {"dst": (mem, _ALIGN[mem])} for name, mem in _FILLS.items()},
+}
+"""Alignment: seed 003, table 1."""
+_U16 = (0, 65535)
+_BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535), "src_gap": _U16, "dst_gap": _U16}
+_LOAD = {"start_index": _U16, "repeat": (0, 255), "src_stride": _U16, "dst_gap": _U16}
+_U15 = (0, 32767)
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
+    **{name: _LOAD | {"decrement": BIT} for name in _FRACTALS},
+    "copy_cbuf_to_gm": _BURSTS,
+    "copy_cbuf_to_matrix_cc": _BURSTS,
+    "copy_gm_to_cbuf_pad": _BURSTS | {"mode": (1, 8)},
+    **{
+        name: {"bits": (0, 2**32 - 1), "repeat": _U15, "blk_num": _U15, "dst_gap": _U15}
+        for name in _FILLS
+    },
     "set_lrelu_alpha": {"alpha": (0, 2**32 - 1)},
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("set_mmad_direction", "first"): ("m", "n"),
     ("dsb", "memory"): ("DSB_ALL", "DSB_DDR", "DSB_UB"),
 }
-TYPES: dict[tuple[str, str], tuple[str, ...]] = {}
+_TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
+TYPES: dict[tuple[str, str], tuple[str, ...]] = {
+    **{(name, "block"): ("fractal",) for name in _FRACTALS},
+    ("copy_cbuf_to_gm", "block"): ("datablock",),
+    ("copy_cbuf_to_matrix_cc", "src_type"): _TO_L0C,
+    ("copy_cbuf_to_matrix_cc", "dst_type"): _TO_L0C,
+    **{
+        (name, "dtype"): (
+            *("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32"),
+        )
+        for name in _FILLS
+    },
+}
 ORACLES: dict[str, str] = {
     "set_mmad_direction": "isa/test_cube_registers.py::test_the_direction_changes_no_value",
     "set_lrelu_alpha": "isa/test_cube_registers.py::test_leaky_relu",
     "get_l0c2gm_prequant": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     "get_l0c2gm_relu": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     "get_l0c2gm_unitflag": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
+    **dict.fromkeys(_FRACTALS, "isa/test_paths.py::test_fractals_from_global_memory"),
+    "copy_cbuf_to_gm": "isa/test_paths.py::test_runs_from_l1_to_global_memory",
+    "copy_cbuf_to_matrix_cc": "isa/test_paths.py::test_runs_from_l1_to_l0c",
+    "copy_gm_to_cbuf_pad": "isa/test_paths.py::test_padded_and_cut_blocks",
+    **dict.fromkeys(_FILLS, "isa/test_fill_inputs.py::test_blocks_are_filled"),
     "dsb": "machine/test_data_barrier.py::test_what_a_barrier_orders",
 }

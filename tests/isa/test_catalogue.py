@@ -401,6 +401,7 @@ def test_it_runs_only_on_its_architectures(name, other):
 
 
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
+SHARED |= {"asc_copy_gm2l1"}
 """Names of the C API that are two instructions, told apart by their operands."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),

@@ -146,7 +146,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Load2d(Instruction):
+class Load2d(Instruction):
     """Move 512-byte fractals from L1 to L0: repeat of them, one after another; 0: nothing."""
 
     signature = ("dst", "src", "start_index", "repeat", "src_stride", "dst_gap")
@@ -158,10 +158,12 @@ class _Load2d(Instruction):
     decrement: bool = param(0, 1, "walk the source downwards", default=False)
 
     def offsets_src(self) -> Offsets:
+        """Shape [repeat]."""
         step = -self.src_stride if self.decrement else self.src_stride
         return self.start_index + np.arange(self.repeat, dtype=np.intp) * step
 
     def offsets_dst(self) -> Offsets:
+        """Shape [repeat]."""
         return np.arange(self.repeat, dtype=np.intp) * (1 + self.dst_gap)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
@@ -174,7 +176,7 @@ class _Load2d(Instruction):
         return self.repeat * FRACTAL_BYTES
 
 
-def _walks_below_zero(template: "_Load2d | _LoadTranspose", start: int) -> list[Violation]:
+def _walks_below_zero(template: "Load2d | _LoadTranspose", start: int) -> list[Violation]:
     lowest = start - (template.repeat - 1) * template.src_stride
     if template.decrement and lowest < 0:
         return [
@@ -196,7 +198,7 @@ def _l0_cost(chip: Chip, cycles: float) -> Cost:
     source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
     copies=True,
 )
-class LoadCbufToCa(_Load2d):
+class LoadCbufToCa(Load2d):
     """Move fractals from L1 to L0A, each unchanged."""
 
     dst = write(Mem.L0A, "fractal", "block")
@@ -214,7 +216,7 @@ class LoadCbufToCa(_Load2d):
     source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
     copies=True,
 )
-class LoadCbufToCb(_Load2d):
+class LoadCbufToCb(Load2d):
     """Move fractals from L1 to L0B, each unchanged."""
 
     dst = write(Mem.L0B, "fractal", "block")
