@@ -6,9 +6,9 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.isa.registers import Place, Registers
 from cubecore.isa.spec import Mem, instruction_named, instructions
+from cubecore.isa.topology import CoreId
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.scheduler import Task, run
-from cubecore.machine.topology import CoreId
 from isa.bench import A2, HERE, Bench
 
 QUESTIONS = ("get_block_idx", "get_block_num", "get_sub_block_id", "get_sub_block_num")

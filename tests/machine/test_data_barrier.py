@@ -8,10 +8,10 @@ from cubecore.dtypes import element_type
 from cubecore.isa.program import Location
 from cubecore.isa.spec import instruction_named
 from cubecore.isa.sync import Dsb
+from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import CHECKS
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.scheduler import Task, run
-from cubecore.machine.topology import CoreId
 from cubecore.timing.queues import NAMES
 
 A2 = chip("Ascend910B3")

@@ -9,6 +9,7 @@ from cubecore.dtypes import element_type
 from cubecore.isa.registers import FULL_MASK, LEFT, Place, Registers
 from cubecore.isa.spec import Mem, instructions
 from cubecore.isa.sync import Sync
+from cubecore.isa.topology import CoreId
 from cubecore.machine import reference
 from cubecore.machine.core import Core
 from cubecore.machine.findings import CHECKS, FindingLog
@@ -18,7 +19,6 @@ from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.prepared import prepares
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Snapshots
-from cubecore.machine.topology import CoreId
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE

@@ -12,11 +12,11 @@ from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.scales import SetAtomic
 from cubecore.isa.spec import Mem, instruction_named
 from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.topology import CoreId
 from cubecore.isa.vector.mask import SetVectorMask
 from cubecore.machine.findings import CHECKS
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.scheduler import Task, run
-from cubecore.machine.topology import CoreId
 from isa.bench import A2
 from machine.order_graph import Item, doubled, graph_of, races
 

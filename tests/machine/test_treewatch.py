@@ -7,12 +7,12 @@ import pytest
 
 from cubecore.isa.program import Issue
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.topology import CoreId
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.races import Sanitizer
-from cubecore.machine.topology import CoreId
 from cubecore.machine.treewatch import TreeWatch
 from cubecore.tiling.problem import Problem
 from harness import A2, listing, make_tiling

@@ -8,10 +8,10 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
 from cubecore.isa.spec import Mem
+from cubecore.isa.topology import CoreId
 from cubecore.machine.core import Core
 from cubecore.machine.findings import FindingLog
 from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.topology import CoreId
 from cubecore.machine.views import view
 from harness import A2
 

@@ -13,7 +13,6 @@ from cubecore.isa.expr import Expr, Var
 from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
 from cubecore.isa.program import Issue, LoadScalar, Program
 from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.system import ScalarWork, SetHf32Mode
 from cubecore.isa.vector.mask import SetMaskCount, SetVectorMask
 from timing.clock import (
@@ -330,16 +329,6 @@ def test_a_program_ends_with_its_slowest_load():
 
 
 # --- what the model does not time
-
-
-def test_flags_between_cores_are_refused():
-    for template in (FftsCrossCoreSync(mode=0, flag_id=0), WaitFlagDev(flag_id=0)):
-        with pytest.raises(RequestError) as caught:
-            clock_of(template)
-        assert str(caught.value) == (
-            f"{template.name} must not be in a program that is timed, got a cross-core flag; "
-            "run it without timing"
-        )
 
 
 def test_a_value_from_memory_is_refused():

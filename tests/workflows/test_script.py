@@ -219,9 +219,12 @@ def test_the_report_and_the_trace_of_a_script(script):
     assert shown["answer"]["issued"] == 96
     assert {f["id"] for f in shown["findings"]} >= {"race-raw"}
     assert "tiling" not in shown
+    assert [g["label"] for g in shown["timeline"]["groups"]] == ["4 AIVs of cores 0..1 add"]
     trace = json.loads(Path("trace.json").read_text())
     assert trace["otherData"]["problem"] == "add[4] on Ascend910B3"
     assert {e["name"] for e in trace["traceEvents"]} >= {"copy_gm_to_ubuf", "vadd"}
+    threads = {e["args"].get("name") for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert "MTE2 (GM to UB)" in threads
 
 
 def test_a_script_that_fails_is_not_timed(script):

@@ -126,6 +126,7 @@ class Chip:
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")
     pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")
+    cross_core_cycles: int | None = known("from a signal to the cores that wait for it")
     start_cycles: int | None = cost("from kernel start to the first MTE2 of the Matmul API")
     launch_cycles: int | None = cost("launch of a kernel, outside the cores")
 

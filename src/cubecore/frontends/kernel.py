@@ -19,6 +19,7 @@ from cubecore.frontends.tensors import HostTensor, host_tensor, write_back
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Place
 from cubecore.isa.spec import Mem
+from cubecore.isa.topology import CoreId
 from cubecore.isa.trace import Trace
 from cubecore.machine import reference
 from cubecore.machine.core import Core
@@ -27,7 +28,6 @@ from cubecore.machine.findings import INITCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.together import run_together
-from cubecore.machine.topology import CoreId
 
 KINDS = ("vector", "cube", "mix")
 DEFAULT_CHIP = "Ascend910B3"

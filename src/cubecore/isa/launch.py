@@ -73,16 +73,27 @@ class Launch:
         """The distinct trees, in the order of the first core that runs each."""
         return tuple(dict.fromkeys(core.program for core in self.cores))
 
-    def groups(self, bases: Mapping[str, int]) -> tuple[CoreGroup, ...]:
+    def groups(self, bases: Mapping[str, int], *, whole: bool = False) -> tuple[CoreGroup, ...]:
         """Return the cores by the tree that they run, for tensors that start at `bases`.
 
-        Cores of a tree that is not uniform are groups of one.
+        Cores of a tree that is not uniform are groups of one. With `whole` the parts of a group are
+        alike parts of AI Cores of which all parts run the same trees, as cores that signal each
+        other need it.
         """
-        result = []
-        for program in self.programs:
-            cores = [core for core in self.cores if core.program is program]
-            parts = [tuple(cores)] if program.is_uniform else [(core,) for core in cores]
-            for part in parts:
-                slots = tuple(core.addresses(bases) for core in part)
-                result.append(CoreGroup(program, part, slots))
-        return tuple(result)
+        parts: dict[int, list[object]] = {}
+        for core in self.cores:
+            parts.setdefault(core.core, []).append((core.sub, _kind(core)))
+        found: dict[object, list[CoreProgram]] = {}
+        for core in self.cores:
+            neighbours = (core.sub, *parts[core.core]) if whole else ()
+            found.setdefault((_kind(core), neighbours), []).append(core)
+        order = {program: number for number, program in enumerate(self.programs)}
+        return tuple(
+            CoreGroup(part[0].program, tuple(part), tuple(core.addresses(bases) for core in part))
+            for part in sorted(found.values(), key=lambda part: order[part[0].program])
+        )
+
+
+def _kind(core: CoreProgram) -> object:
+    """Return what equal cores share: a uniform tree; any other core is its own kind."""
+    return core.program if core.program.is_uniform else core

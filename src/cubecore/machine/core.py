@@ -12,11 +12,11 @@ from cubecore.isa.program import Issue, LoadScalar, Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.races import CoreWatch
 from cubecore.machine.schedules import Queues
-from cubecore.machine.topology import CoreId
 from cubecore.machine.touched import ScalarLoad, Touch
 
 AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)

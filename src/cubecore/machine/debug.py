@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.topology import CoreId
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalTensor
 from cubecore.machine.stops import Break, Hit, Range, Stop
-from cubecore.machine.topology import CoreId
 
 Execute = Callable[[Core, Recorded], None]
 

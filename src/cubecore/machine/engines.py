@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
+from cubecore.isa.topology import CoreId
 from cubecore.machine import fast
 from cubecore.machine.core import Core
 from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
@@ -19,7 +20,6 @@ from cubecore.machine.races import Sanitizer
 from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.shadows import Shadows
 from cubecore.machine.stores import Store
-from cubecore.machine.topology import CoreId
 from cubecore.machine.treewatch import TreeWatch
 
 ENGINES = ("fast", "reference", "late", "early")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.footprint import footprints
 from cubecore.machine.memory import GlobalMemory
@@ -18,7 +19,6 @@ from cubecore.machine.order import INDEX
 from cubecore.machine.products import IrregularError
 from cubecore.machine.races import CoreWatch, Sanitizer, Touched, touches
 from cubecore.machine.reach import Reach
-from cubecore.machine.topology import CoreId
 from cubecore.machine.touched import LocalShadow, Touch
 
 NOWHERE = Location("", 0, "")

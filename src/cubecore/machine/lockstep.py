@@ -19,6 +19,7 @@ from cubecore.isa.program import LoadScalar
 from cubecore.isa.registers import LEFT, Place, Registers
 from cubecore.isa.spec import Array, Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.isa.topology import CoreId
 from cubecore.machine import reference
 from cubecore.machine.core import Core
 from cubecore.machine.findings import FindingLog
@@ -29,7 +30,6 @@ from cubecore.machine.prepared import computing, moving, prepares
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
 from cubecore.machine.stacks import Stack
-from cubecore.machine.topology import CoreId
 
 Act = Callable[[tuple[int, ...]], object]
 """What an instruction does at the first core's addresses."""

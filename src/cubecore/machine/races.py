@@ -19,12 +19,12 @@ from cubecore.isa.sync import (
     joined_pipes,
     pairs,
 )
+from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine.findings import Access, Finding, FindingLog
 from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
 from cubecore.machine.signals import Signals
-from cubecore.machine.topology import CoreId, Topology
 from cubecore.machine.touched import GlobalShadow, LocalShadow, Meeting, Touch
 
 Touched = tuple[Footprint, int, Touch]

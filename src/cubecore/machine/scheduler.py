@@ -16,13 +16,13 @@ from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine import reference
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.races import Sanitizer
 from cubecore.machine.schedules import Queues, schedule_of
-from cubecore.machine.topology import CoreId, Topology
 
 Body = Callable[[Core], None]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine.order import Foreign
-from cubecore.machine.topology import CoreId, Topology
 
 
 class Signals:

@@ -11,10 +11,10 @@ from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import Sync
+from cubecore.isa.topology import CoreId
 from cubecore.machine.footprint import footprints
 from cubecore.machine.order import INDEX
 from cubecore.machine.races import Sanitizer
-from cubecore.machine.topology import CoreId
 from cubecore.machine.touched import LocalShadow, Touch
 
 

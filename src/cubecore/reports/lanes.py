@@ -19,6 +19,8 @@ PIPE_WORK = {
     "MTE3": "UB to GM",
 }
 """What each pipe does, in a word or three."""
+_AIV_WORK = {"MTE2": "GM to UB"}
+"""What an AIV's pipe of the same name does instead."""
 _NOT_RECORDED = ("S",)
 """The scalar unit issues to the others; its own cycles are counted, not recorded."""
 _SHOWN_RANGES = 6
@@ -31,6 +33,13 @@ class Lane:
     pipe: str
     busy_cycles: int
     segments: tuple[Segment, ...]
+    part: str = "core"
+
+    @property
+    def work(self) -> str:
+        """What the pipe does; empty for one that is not known."""
+        own = _AIV_WORK if self.part == "AIV" else {}
+        return own.get(self.pipe) or PIPE_WORK.get(self.pipe, "")
 
     @property
     def complete(self) -> bool:
@@ -48,9 +57,15 @@ class Group:
 
     @property
     def label(self) -> str:
-        """Which cores, and what they run: ``20 cores: 0..19 matmul_128x208x4096``."""
-        cores = self.time.cores
-        return f"{plural(len(cores), 'core')}: {ranges(cores)} {self.time.program}"
+        """Which cores, and what they run: ``20 cores: 0..19 matmul_128x208x4096``.
+
+        Parts of AI Cores are told by these: ``40 AIVs of cores 0..19 softmax``.
+        """
+        time, own = self.time, sorted(set(self.time.cores))
+        if time.part == "core":
+            return f"{plural(len(own), 'core')}: {ranges(own)} {time.program}"
+        of = f"core{'s' * (len(own) > 1)} {ranges(own)}"
+        return f"{plural(len(time.cores), time.part)} of {of} {time.program}"
 
     @property
     def complete(self) -> bool:
@@ -74,7 +89,7 @@ def _group(time: CoreTime, limit: int) -> Group:
         by_pipe.setdefault(segment.pipe, []).append(segment)
     order = (*PIPE_ORDER, *(pipe for pipe in by_pipe if pipe not in PIPE_ORDER))
     lanes = tuple(
-        Lane(pipe, time.busy_cycles.get(pipe, 0), tuple(by_pipe.get(pipe, ())))
+        Lane(pipe, time.busy_cycles.get(pipe, 0), tuple(by_pipe.get(pipe, ())), time.part)
         for pipe in order
         if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
     )

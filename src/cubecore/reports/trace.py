@@ -6,7 +6,7 @@ from math import inf, nextafter
 from typing import Any
 
 from cubecore.chips.model import Chip
-from cubecore.reports.lanes import PIPE_ORDER, PIPE_WORK, Group, groups
+from cubecore.reports.lanes import PIPE_ORDER, Group, groups
 from cubecore.reports.text import problem_line
 from cubecore.timing.timeline import Timeline
 from cubecore.workflows.script import TimedLaunch
@@ -86,7 +86,7 @@ def _names(number: int, group: Group) -> Iterator[dict[str, Any]]:
     yield meta("process_sort_index", 0, sort_index=number)
     for thread, lane in enumerate(group.lanes):
         place = _thread(lane.pipe, thread)
-        work = PIPE_WORK.get(lane.pipe)
+        work = lane.work
         yield meta("thread_name", place, name=f"{lane.pipe} ({work})" if work else lane.pipe)
         yield meta("thread_sort_index", place, sort_index=place)
 

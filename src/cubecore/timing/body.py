@@ -8,7 +8,15 @@ from math import gcd, lcm
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node
 from cubecore.isa.spec import Mem
-from cubecore.isa.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag, joined_pipes
+from cubecore.isa.sync import (
+    EVENT_IDS,
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    WaitFlag,
+    WaitFlagDev,
+    joined_pipes,
+)
 from cubecore.timing.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.reuse import Touch
 from cubecore.timing.way import increment
@@ -46,6 +54,8 @@ class Body:
         if any(isinstance(node, LoadScalar) for node in nodes):
             return None
         leaves = [node for node in nodes if isinstance(node, Issue)]
+        if any(isinstance(leaf.template, (FftsCrossCoreSync, WaitFlagDev)) for leaf in leaves):
+            return None  # what other cores do is no part of this one's state
         issues = [leaf for leaf in leaves if not isinstance(leaf.template, Touch)]
         templates = [issue.template for issue in issues]
         everywhere = any(joined_pipes(t) for t in templates)

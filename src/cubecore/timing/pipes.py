@@ -26,6 +26,8 @@ from cubecore.isa.sync import (
     WaitFlagDev,
     joined_pipes,
 )
+from cubecore.isa.topology import CoreId
+from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.queues import (
     INDEX,
@@ -49,7 +51,8 @@ class CoreClock:
     """The clock of a group of cores that run one tree in step.
 
     `shares` gives each leaf's part in the shared memory, which `memory` serves. The first `record`
-    instructions are kept as segments. `units` says for each place in L0C that the unit flag guards
+    instructions are kept as segments. `core` is one of the group, which signals others through
+    `crossing`. `units` says for each place in L0C that the unit flag guards
     which pipe was there last, and from when to when; `unit_reach` is how long that can matter.
     """
 
@@ -58,6 +61,8 @@ class CoreClock:
     shares: Mapping[Issue, Share]
     scalar: int = 0
     record: int = 0
+    core: CoreId = CoreId(0)
+    crossing: Crossing = field(default_factory=lambda: Crossing([CoreId(0)], 0))
     issued: int = 0
     skipped: int = 0
     level: int = 0
@@ -96,13 +101,12 @@ class CoreClock:
         if isinstance(template, PipeBarrier):
             pipe = self.pipes[INDEX[template.on]]
             return self._issuing(pipe, self._drain, pipe)
-        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
-            raise refuse(
-                template.name,
-                "not be in a program that is timed",
-                "a cross-core flag",
-                "run it without timing",
-            )
+        if isinstance(template, FftsCrossCoreSync):
+            src, idle = INDEX[template.on], self.pipes[SCALAR]
+            outbox = Outbox(self.crossing, self.core, template)
+            return self._issuing(self.pipes[src], self._raise, src, idle, outbox)
+        if isinstance(template, WaitFlagDev):
+            return self._hearing(template)
         if template.pipe is Pipe.S:
             return self._scalar_handler(issue)
         return self._pipe_handler(issue)
@@ -428,7 +432,7 @@ class CoreClock:
         flag = self.flags[src, dst, event]
         return self._issuing(self.pipes[dst], self._await, dst, flag, name)
 
-    def _raise(self, time: int, src: int, target: PipeState, flag: deque[int]) -> bool:
+    def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
         if src == SCALAR:
             at = self.scalar
         else:
@@ -457,6 +461,19 @@ class CoreClock:
             pipe.reason = name
         pipe.queue.append(max(time, pipe.gate, pipe.free))
         return True
+
+    def _hearing(self, template: WaitFlagDev) -> Callable[..., None]:
+        name = f"cross-core flag {template.flag_id}"
+
+        def hear(*_: int) -> None:
+            self.issued += 1
+            self.scalar += self._issue_cycles
+            at = self.crossing.heard(self.core, template.flag_id)
+            if at > self.scalar:
+                self._stall(NAMES[SCALAR], name, at - self.scalar)
+                self.scalar = at
+
+        return hear
 
     def _join_handler(self, pipes: Sequence[PipeState]) -> Callable[..., None]:
         def join(*_: int) -> None:

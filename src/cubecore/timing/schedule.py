@@ -1,11 +1,14 @@
 """Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.isa.check import program_violations
-from cubecore.isa.launch import Launch
+from cubecore.isa.launch import CoreGroup, Launch
+from cubecore.isa.topology import CoreId
+from cubecore.timing.crossing import Crossing, crosses
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import MEMORY_STALL, NAMES
@@ -45,7 +48,8 @@ def time_launch(
         raise RequestError(broken)
     for name in chip.unknown_costs:
         chip.require(name, "timing")
-    groups = launch.groups(_bases(launch))
+    crossing = any(crosses(program) for program in launch.programs)
+    groups = launch.groups(_bases(launch), whole=crossing)
     start: int = chip.require("start_cycles", "timing")
     marks = {program: marked(program, chip) for program in launch.programs}
     own = [marks[group.program] for group in groups]
@@ -57,19 +61,17 @@ def time_launch(
     cycles = max(ends) + launch_cycles
     us = cycles * 1e6 / chip.require("frequency_hz", "timing")
     counts = [len(group.cores) for group in groups]
-    pipes = {
-        name: _mean([clock.pipes[i].busy for clock in clocks], counts)
-        for i, name in enumerate(NAMES)
-    }
+    parts = _parts(groups)
+    kinds = _kinds(parts)
     issued = sum(clock.issued * count for clock, count in zip(clocks, counts, strict=True))
     skipped = sum(clock.skipped * count for clock, count in zip(clocks, counts, strict=True))
     slowest = max(range(len(ends)), key=ends.__getitem__)
     return Timeline(
         cycles=cycles,
         us=us,
-        limited_by=_limit(clocks[slowest], cycles, start + launch_cycles),
-        pipes=pipes,
-        stalls=_stalls(clocks, counts),
+        limited_by=_limit(clocks[slowest], kinds[slowest], cycles, start + launch_cycles),
+        pipes=_pipes(clocks, counts, kinds),
+        stalls=_stalls(clocks, counts, kinds),
         groups=tuple(
             CoreTime(
                 group.program.name,
@@ -77,8 +79,9 @@ def time_launch(
                 end,
                 {pipe.name: pipe.busy for pipe in clock.pipes},
                 tuple(clock.segments),
+                part,
             )
-            for group, clock, end in zip(groups, clocks, ends, strict=True)
+            for group, clock, end, part in zip(groups, clocks, ends, parts, strict=True)
         ),
         issued=issued,
         read_bytes=sum(clock.memory.read_bytes for clock in clocks),
@@ -105,37 +108,65 @@ def _walked(
     """Return the clock of each group after its tree."""
     groups = traffic.groups
     demands = [traffic.demand(number) for number in range(len(groups))]
-    clocks = []
+    cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
+    crossed = any(crosses(group.program) for group in groups)
+    latency = chip.require("cross_core_cycles", "timing") if crossed else 0
+    crossing = Crossing(cores, latency)
+    clocks, walks = [], []
     for number, group in enumerate(groups):
         part = demands[number] / sum(demands) if demands[number] else 1.0
         memory = MemoryPort(chip, part, traffic.written_back)
-        clock = CoreClock(chip, memory, traffic.shares(number), start, record)
+        shares = traffic.shares(number)
+        clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
         program, slots = traffic.marks[number].program, group.slots[0]
-        if full:
-            program.run(clock, slots)
-        else:
-            walk(program, clock, slots)
+        walks.append(partial(program.run if full else partial(walk, program), clock, slots))
         clocks.append(clock)
+    crossing.walk(walks)
     return clocks
 
 
-def _mean(values: list[int], counts: list[int]) -> int:
-    return sum(v * c for v, c in zip(values, counts, strict=True)) // sum(counts)
+def _parts(groups: Sequence[CoreGroup]) -> list[str]:
+    """Return what each group's cores are: whole cores, or AICs and AIVs."""
+    if not any(core.sub for group in groups for core in group.cores):
+        return ["core"] * len(groups)
+    return ["AIV" if group.cores[0].sub else "AIC" for group in groups]
 
 
-def _stalls(clocks: list[CoreClock], counts: list[int]) -> tuple[Stall, ...]:
-    total: dict[tuple[str, str], int] = {}
-    for clock, count in zip(clocks, counts, strict=True):
-        for key, cycles in clock.stalls.items():
-            total[key] = total.get(key, 0) + cycles * count
-    cores = sum(counts)
-    found = [Stall(pipe, reason, cycles // cores) for (pipe, reason), cycles in total.items()]
+def _kinds(parts: Sequence[str]) -> list[str]:
+    """Return what stands before the names of each group's pipes: its part, if there are two."""
+    return [f"{part} " for part in parts] if len(set(parts)) > 1 else [""] * len(parts)
+
+
+def _pipes(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> dict[str, int]:
+    """Return each pipe's busy cycles, averaged; of two kinds of cores, the pipes that are used."""
+    found = {}
+    for kind in dict.fromkeys(kinds):
+        own = [number for number, other in enumerate(kinds) if other == kind]
+        cores = sum(counts[number] for number in own)
+        for place, name in enumerate(NAMES):
+            total = sum(clocks[number].pipes[place].busy * counts[number] for number in own)
+            if total or not kind:
+                found[kind + name] = total // cores
+    return found
+
+
+def _stalls(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> tuple[Stall, ...]:
+    total: dict[tuple[str, str, str], int] = {}
+    cores: dict[str, int] = {}
+    for clock, count, kind in zip(clocks, counts, kinds, strict=True):
+        cores[kind] = cores.get(kind, 0) + count
+        for (pipe, reason), cycles in clock.stalls.items():
+            total[kind, pipe, reason] = total.get((kind, pipe, reason), 0) + cycles * count
+    found = [
+        Stall(kind + pipe, reason, cycles // cores[kind])
+        for (kind, pipe, reason), cycles in total.items()
+    ]
     return tuple(
         sorted((s for s in found if s.cycles), key=lambda s: (-s.cycles, s.pipe, s.reason))
     )
 
 
-def _limit(clock: CoreClock, cycles: int, start_up: int) -> str:
+def _limit(clock: CoreClock, kind: str, cycles: int, start_up: int) -> str:
     """Name what the slowest core spends most on: start-up, its busiest pipe, or a wait of it."""
     if 2 * start_up >= cycles:
         return "start-up"
@@ -143,5 +174,6 @@ def _limit(clock: CoreClock, cycles: int, start_up: int) -> str:
     waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest.name}
     reason = max(waits, key=lambda r: (waits[r], r), default="")
     if reason and waits[reason] > busiest.busy:
-        return reason if reason == MEMORY_STALL else f"{busiest.name} waiting for {reason}"
-    return busiest.name
+        waits_for = f"{kind}{busiest.name} waiting for {reason}"
+        return reason if reason == MEMORY_STALL else waits_for
+    return kind + busiest.name

@@ -31,6 +31,8 @@ class Segment:
 class CoreTime:
     """One group of cores that run the same tree: which, when they end, and what their pipes did.
 
+    `part` is what each of them is: a ``core``, or where AIVs take part the ``AIC`` or an ``AIV``
+    of one; `cores` has a core's number for each of its AIVs.
     `segments` holds the first instructions of the group, as many as were asked for.
     """
 
@@ -39,11 +41,13 @@ class CoreTime:
     end_cycles: int
     busy_cycles: dict[str, int]
     segments: tuple[Segment, ...] = ()
+    part: str = "core"
 
     def to_json(self) -> dict[str, Any]:
         """Return the group as JSON."""
         return {
             "program": self.program,
+            "part": self.part,
             "cores": list(self.cores),
             "end_cycles": self.end_cycles,
             "busy_cycles": self.busy_cycles,
@@ -55,8 +59,9 @@ class Timeline:
     """When a launch ends, and where its cycles go.
 
     `cycles` counts from the launch to the end of the slowest core. Pipe times are averages over the
-    cores, as profilers give them. `tflops` and `utilisation` (of the Cube's peak over all AI Cores
-    of the chip) are None where the launch is not a product.
+    cores, as profilers give them; of a launch on AICs and AIVs they are averages over each kind,
+    which stands before the pipe's name. `tflops` and `utilisation` (of the Cube's peak over all AI
+    Cores of the chip) are None where the launch is not a product.
     """
 
     cycles: int
