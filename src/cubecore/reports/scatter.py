@@ -9,11 +9,13 @@ from markupsafe import Markup
 
 from cubecore import __version__
 from cubecore.reports.html import source_hash
+from cubecore.reports.text import number
 from cubecore.workflows.validation import GROUPS, Errors, Pair, Validated, Validation
 
 _TEMPLATES = files("cubecore.reports") / "templates"
 _SIZE, _MARGIN = 640, 48
 _MARKS = ("circle", "square", "diamond")
+_UNITS = ("us", "ms", "s")
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 
 
@@ -32,6 +34,7 @@ def scatter_page(answer: Validation) -> str:
         cases=[_case(case) for case in answer.timed],
         skipped=[case for case in answer.cases if case.skipped is not None],
         unreadable=answer.unreadable,
+        number=number,
         size=_SIZE,
     )
 
@@ -85,7 +88,8 @@ def _plot(answer: Validation) -> dict[str, Any]:
     bands = [_band(first, last, ratio, x, y) for ratio in (1.0, 1.1, 1 / 1.1, 1.5, 1 / 1.5)]
     return {
         "ticks": [
-            {"at": x(10.0**e), "down": y(10.0**e), "text": _us(e)} for e in range(low, high + 1)
+            {"at": x(10.0**e), "down": y(10.0**e), "text": _duration(e)}
+            for e in range(low, high + 1)
         ],
         "bands": bands,
         "marks": [
@@ -105,8 +109,10 @@ def _band(first: float, last: float, ratio: float, x: Any, y: Any) -> dict[str, 
     }
 
 
-def _us(exponent: int) -> str:
-    return f"{10.0**exponent:,.0f} us" if exponent >= 0 else f"{10.0**exponent:g} us"
+def _duration(exponent: int) -> str:
+    """Return 10^exponent us in the unit that keeps it short."""
+    thousands = max(0, min(exponent // 3, len(_UNITS) - 1))
+    return f"{10.0 ** (exponent - 3 * thousands):,g} {_UNITS[thousands]}"
 
 
 def _title(case: Validated, pair: Pair) -> str:
