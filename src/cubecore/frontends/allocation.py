@@ -14,6 +14,7 @@ from cubecore.errors import refuse
 from cubecore.frontends.pointer import Pointer, Reader, RuntimeInt
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.spec import Mem
+from cubecore.machine.arrays import InArray
 from cubecore.units import align_up
 
 SPACES: dict[str, Mem] = {
@@ -109,13 +110,15 @@ class Space:
 
     def _array(self, kind: ElementType, length: tuple[Any, ...]) -> Pointer:
         count = _length(kind, length)
-        start = align_up(self._used, _ALIGN_BYTES.get(self.mem, 128))  # type: ignore[attr-defined]
+        unit = _ALIGN_BYTES.get(self.mem, 128)
+        start = align_up(self._used, unit)  # type: ignore[attr-defined]
         end = start + -(-count * kind.bits // 8)
         _, usable = memory_bytes(self.chip, self.mem)
         if end > usable:
             raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
         object.__setattr__(self, "_used", end)
-        return Pointer(self.mem, kind, start, self.reader)
+        padded = InArray(start, start, align_up(end, unit))
+        return Pointer(self.mem, kind, padded, self.reader)
 
 
 def _length(kind: ElementType, length: tuple[Any, ...]) -> int:

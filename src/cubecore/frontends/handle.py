@@ -19,6 +19,7 @@ from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.isa.trace import Trace
 from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.machine.arrays import ArrayWatch
 from cubecore.machine.core import Core
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
@@ -66,9 +67,10 @@ class CoreHandle:
         issues: Issues,
         trace: Trace | None,
         debugger: Debugger | None = None,
+        arrays: ArrayWatch | None = None,
     ) -> None:
         self._core, self._issues, self._trace = core, issues, trace
-        self._debugger = debugger
+        self._debugger, self._arrays = debugger, arrays
         self._stale: tuple[str, int, Location] | None = None
         self._bound: dict[tuple[Any, ...], Bound] = {}
         for name, mem in SPACES.items():
@@ -227,6 +229,8 @@ class CoreHandle:
         self._issues.one(where)
         if self._trace is not None:
             self._trace.append(template, addresses, where)
+        if self._arrays is not None:
+            self._arrays.issue(template, addresses, where)
         debugger = self._debugger
         if debugger is None:
             self._core.record(template, addresses, where)
@@ -256,10 +260,11 @@ class CoreHandle:
         if kind.bits < 8:
             raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
         load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
+        if self._arrays is not None:
+            self._arrays.load(load, pointer.address)
         raw = self._core.load_scalar(load, pointer.address)
         if self._debugger is not None:
-            end = pointer.address + kind.size_bytes
-            self._debugger.read(self._core, pointer.mem, pointer.address, end)
+            self._debugger.read(self._core, load, pointer.address)
         if kind.kind == "float":
             bits = np.array(raw, f"u{kind.size_bytes}")
             return float(bits.view(kind.numpy))

@@ -22,9 +22,10 @@ from cubecore.isa.spec import Mem
 from cubecore.isa.topology import CoreId
 from cubecore.isa.trace import Trace
 from cubecore.machine import reference
+from cubecore.machine.arrays import ArrayWatch
 from cubecore.machine.core import Core
 from cubecore.machine.debug import Debugger
-from cubecore.machine.findings import INITCHECK, Finding, checks_of
+from cubecore.machine.findings import INITCHECK, MEMCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.together import run_together
@@ -226,7 +227,8 @@ class _Launch:
         """Run the function on one core."""
         trace = self.traces.setdefault(core.id, Trace()) if self.options.trace else None
         core.registers = replace(core.registers, place=self._place(core.id))
-        handle = CoreHandle(core, self.issues, trace, self.debugger)
+        arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
+        handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         if self.debugger is not None:
             core.observe = self.debugger.touched
         own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
 from cubecore.isa.spec import Mem
+from cubecore.machine.arrays import moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ class Pointer:
         bits = elements * self.dtype.bits
         if bits % 8:
             raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
-        return Pointer(self.mem, self.dtype, self.address + int(bits) // 8, self.reader)
+        return Pointer(self.mem, self.dtype, moved(self.address, int(bits) // 8), self.reader)
 
     def __getitem__(self, place: int | slice) -> Any:
         """Return the value at an index, or for ``[n:]`` the pointer there.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from cubecore.isa.program import LoadScalar
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.topology import CoreId
 from cubecore.machine.core import Core, Recorded
@@ -88,10 +89,11 @@ class Debugger:
             if run is not None:
                 self._meet(core, operand.mem, run.at(address), operand.name, operand.access.value)
 
-    def read(self, core: Core, mem: Mem, low: int, high: int) -> None:
-        """Stop behind the scalar unit's own read of watched bytes [low, high)."""
+    def read(self, core: Core, load: LoadScalar, address: int) -> None:
+        """Stop behind the scalar unit's own read of watched bytes."""
         if self.watches and core.id in self._last:
-            self._meet(core, mem, Footprint.run(low, high), "the scalar unit", "read")
+            run = Footprint.run(address, address + load.element.size_bytes)
+            self._meet(core, load.mem, run, "the scalar unit", "read")
             self._hit(core)
 
     def unmet(self) -> list[Break | Range]:

@@ -26,7 +26,9 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "out-of-bounds": Kind(
-        MEMCHECK, "an access leaves its memory or its tensor", "illegal read, illegal write"
+        MEMCHECK,
+        "an access leaves its memory, its tensor or its array",
+        "illegal read, illegal write",
     ),
     "misaligned": Kind(MEMCHECK, "an address that the memory does not take", "misaligned access"),
     "capacity": Kind(MEMCHECK, "an access reaches into bytes that the system keeps"),
