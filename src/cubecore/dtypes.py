@@ -104,6 +104,8 @@ DATA_BLOCK = ElementType("datablock", 256, "raw", "raw")
 """32 bytes that move together."""
 FRACTAL = ElementType("fractal", 4096, "raw", "raw")
 """512 bytes that move together."""
+INDEX_FRACTAL = ElementType("index fractal", 1024, "raw", "raw")
+"""128 bytes of indices of a sparse matrix, which belong to a fractal."""
 FLOAT16 = ELEMENT_TYPES["float16"]
 BFLOAT16 = ELEMENT_TYPES["bfloat16"]
 FLOAT32 = ELEMENT_TYPES["float32"]

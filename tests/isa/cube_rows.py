@@ -16,6 +16,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "get_l0c2gm_relu": {},
     "get_l0c2gm_unitflag": {},
     "dsb": {"memory": "DSB_ALL"},
+    "load_cbuf_to_cb_sp": {"repeat": 1},
+    "mad_sp": {"m": 16, "k": 16, "n": 16, "c_matrix_init_val": False, "c_matrix_source": True},
     **{name: {"repeat": 1} for name in _FRACTALS},
     "copy_cbuf_to_gm": {"n_burst": 1, "len_burst": 1},
     "copy_cbuf_to_matrix_cc": {"src_type": HALF, "dst_type": HALF, "n_burst": 1, "len_burst": 1},
@@ -26,6 +28,10 @@ _ALIGN = {Mem.L0A: 512, Mem.L0B: 512, Mem.L1: 32}
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     **{name: {"dst": (mem, _ALIGN[mem]), "src": (Mem.GM, 1)} for name, mem in _FRACTALS.items()},
     "copy_cbuf_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L1, 32)},
+    "load_cbuf_to_cb_sp": {"dst": (Mem.L0B, 512), "src": (Mem.L1, 32), "index": (Mem.L1, 32)}
+    | {"index_dst": (Mem.L0B_INDEX, 1)},
+    "mad_sp": {"c": (Mem.L0C, 1024), "a": (Mem.L0A, 512), "b": (Mem.L0B, 512)}
+    | {"bias": (Mem.BT, 128), "index": (Mem.L0B_INDEX, 1)},
     "copy_cbuf_to_matrix_cc": {"dst": (Mem.L0C, 64), "src": (Mem.L1, 32)},
     "copy_gm_to_cbuf_pad": {"dst": (Mem.L1, 32), "src": (Mem.GM, 1)},
     **{name: {"dst": (mem, _ALIGN[mem])} for name, mem in _FILLS.items()},
@@ -38,6 +44,8 @@ _U15 = (0, 32767)
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     **{name: _LOAD | {"decrement": BIT} for name in _FRACTALS},
     "copy_cbuf_to_gm": _BURSTS,
+    "load_cbuf_to_cb_sp": {"start_index": _U16, "repeat": (0, 255)},
+    "mad_sp": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
     "copy_cbuf_to_matrix_cc": _BURSTS,
     "copy_gm_to_cbuf_pad": _BURSTS | {"mode": (1, 8)},
     **{
@@ -47,6 +55,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_lrelu_alpha": {"alpha": (0, 2**32 - 1)},
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
+    ("mad_sp", "unit_flag"): (0, 2, 3),
     ("set_mmad_direction", "first"): ("m", "n"),
     ("dsb", "memory"): ("DSB_ALL", "DSB_DDR", "DSB_UB"),
 }
@@ -54,6 +63,8 @@ _TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(name, "block"): ("fractal",) for name in _FRACTALS},
     ("copy_cbuf_to_gm", "block"): ("datablock",),
+    ("load_cbuf_to_cb_sp", "block"): ("fractal",),
+    ("load_cbuf_to_cb_sp", "index_block"): ("index fractal",),
     ("copy_cbuf_to_matrix_cc", "src_type"): _TO_L0C,
     ("copy_cbuf_to_matrix_cc", "dst_type"): _TO_L0C,
     **{
@@ -70,6 +81,8 @@ ORACLES: dict[str, str] = {
     "get_l0c2gm_relu": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     "get_l0c2gm_unitflag": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     **dict.fromkeys(_FRACTALS, "isa/test_paths.py::test_fractals_from_global_memory"),
+    "load_cbuf_to_cb_sp": "isa/test_sparse.py::test_fractals_and_their_indices",
+    "mad_sp": "isa/test_sparse.py::test_products_of_sparse_matrices",
     "copy_cbuf_to_gm": "isa/test_paths.py::test_runs_from_l1_to_global_memory",
     "copy_cbuf_to_matrix_cc": "isa/test_paths.py::test_runs_from_l1_to_l0c",
     "copy_gm_to_cbuf_pad": "isa/test_paths.py::test_padded_and_cut_blocks",

@@ -14,6 +14,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import UNIT_FLAG_ARCHS, combination, combinations
 from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
+from cubecore.isa.product import Product
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
     Access,
@@ -28,17 +29,12 @@ from cubecore.isa.spec import (
     param,
     read,
     types,
-    update,
     write,
 )
 from cubecore.layouts import Offsets
 from cubecore.numerics import HF32_ROUNDINGS, accumulate_product, round_hf32
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
-UNIT_FLAGS = (0, 2, 3)
-"""Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
-_C_ALIGN_BYTES = 1024
-"""256 elements of 32 bits (seed 002, table 2); 512 B for half."""
 _INPUTS = ("float16", "bfloat16", "float32", "int8", "int4")
 
 
@@ -110,11 +106,6 @@ class CopyCbufToBt(Instruction):
         return Cost(math.ceil(costs.l1_to_bt_cycles(chip, size)))
 
 
-_HANDS_OVER = 3
-DEPENDENT_MAD_FRACTALS = 10
-"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
-
-
 @instruction(
     "mad",
     Pipe.M,
@@ -139,7 +130,7 @@ DEPENDENT_MAD_FRACTALS = 10
     ),
     archs=("2201", "3003", "3113"),
 )
-class Mad(Instruction):
+class Mad(Product):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
 
     c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
@@ -170,25 +161,11 @@ class Mad(Instruction):
             *("k_direction_align", "_is_weight_offset", "c_matrix_source", "c_matrix_init_val"),
         ),
     )
-    c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
-    a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
-    b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
-    bias = read(Mem.BT, "n", "c_type", align_bytes=128)
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)
     b_type: ElementType = types("right matrix", *_INPUTS)
     c_type: ElementType = types("result matrix", "float32", "int32", "float16")
-    m: int = param(0, 4095, "rows of a and c")
-    k: int = param(0, 4095, "columns of a, rows of b")
-    n: int = param(0, 4095, "columns of b and c")
-    c_matrix_init_val: bool = param(0, 1, "start from 0", default=True)
-    c_matrix_source: bool = param(0, 1, "start from BiasTable, not from L0C", default=False)
     bias_in_l0c: bool = param(0, 1, "start from a tile of L0C that is an operand", default=False)
-    unit_flag: int = choice(
-        "share L0C with fixpipe fractal by fractal: 0 no, 2 yes, 3 yes and hand it over",
-        *UNIT_FLAGS,
-        default=0,
-    )
     k_direction_align: bool = param(
         0, 1, "float32: a row of fractals of L0A is a multiple of 16 long, not of 8", default=False
     )
@@ -197,14 +174,9 @@ class Mad(Instruction):
     )
 
     @property
-    def starts_from_bias(self) -> bool:
-        """Whether the bias operand is read."""
-        return self.c_matrix_source and not self.c_matrix_init_val
-
-    @property
     def accumulates(self) -> bool:
         """Whether the old value of c is read."""
-        return not (self.c_matrix_init_val or self.c_matrix_source or self.bias_in_l0c)
+        return super().accumulates and not self.bias_in_l0c
 
     @property
     def starts_from_tile(self) -> bool:
@@ -223,22 +195,6 @@ class Mad(Instruction):
         return replace(self, hf32=registers.hf32)
 
     @property
-    def shares_units(self) -> bool:
-        """As the unit flag says."""
-        return self.unit_flag != 0
-
-    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
-        """A large tile takes the Cube so long that the next product finds it complete.
-
-        A fractal that was handed over comes back from fixpipe before it is written again.
-        """
-        if isinstance(earlier, Mad) and mem is Mem.L0C:
-            fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
-            handed_over = earlier.unit_flag == _HANDS_OVER and self.shares_units
-            return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over
-        return super().keeps_behind(earlier, mem)
-
-    @property
     def a_row_fractals(self) -> int:
         """Fractals of L0A from one row of fractals to the next."""
         fractals: int = ceil_div(self.k, self.a_type.c0)
@@ -253,41 +209,21 @@ class Mad(Instruction):
         started = "bias" if self.starts_from_bias else "start" if self.starts_from_tile else ""
         return _mad_operands(self.accumulates, started, self.c_type.bits * 32)
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing happens."""
-        return 0 in (self.m, self.k, self.n)
-
     def offsets_a(self) -> Offsets:
         """Shape [m, k]."""
         if self.m == 1:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
         c0 = self.a_type.c0
         padded = self.a_row_fractals * c0
-        return self._offsets(layouts.ZZ, self.m, padded, layouts.l0a_fractal(c0))[:, : self.k]
+        return self.laid_out(layouts.ZZ, self.m, padded, layouts.l0a_fractal(c0))[:, : self.k]
 
     def offsets_b(self) -> Offsets:
         """Shape [k, n]."""
-        return self._offsets(layouts.ZN, self.k, self.n, layouts.l0b_fractal(self.b_type.c0))
-
-    def offsets_c(self) -> Offsets:
-        """Shape [m, n]."""
-        return self._offsets(layouts.NZ, self.m, self.n, layouts.L0C_FRACTAL)
+        return self.laid_out(layouts.ZN, self.k, self.n, layouts.l0b_fractal(self.b_type.c0))
 
     def offsets_start(self) -> Offsets:
         """Shape [m, n]."""
         return self.offsets_c()
-
-    def offsets_bias(self) -> Offsets:
-        """Shape [n]."""
-        return np.arange(0 if self.empty else self.n, dtype=np.intp)
-
-    def _offsets(
-        self, layout: layouts.Layout, rows: int, cols: int, fractal: tuple[int, int]
-    ) -> Offsets:
-        if self.empty:
-            return np.zeros((0, 0), dtype=np.intp)
-        return layouts.offsets(layout, rows, cols, fractal)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """See `cubecore.numerics.accumulate_product`."""

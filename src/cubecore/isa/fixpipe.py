@@ -13,7 +13,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.cube import UNIT_FLAGS
+from cubecore.isa.product import UNIT_FLAGS
 from cubecore.isa.registers import Registers
 from cubecore.isa.scales import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.spec import (

@@ -48,6 +48,7 @@ class Mem(Enum):
     L1 = ("L1", 32)
     L0A = ("L0A", 512)
     L0B = ("L0B", 512)
+    L0B_INDEX = ("L0B's indices", 1)  # addressed through L0B
     L0C = ("L0C", 64)
     BT = ("BiasTable", 64)
     FB = ("Fixpipe", 64)
@@ -215,6 +216,8 @@ class Instruction:
     """
     signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Further orders of arguments, told apart by how many there are."""
+    pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
+    """What a copy moves: operands in pairs, target first."""
     size_unit: ClassVar[int] = 0
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
     count_form: ClassVar[Mapping[str, Any] | None] = None

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cubecore.isa.cube import DEPENDENT_MAD_FRACTALS, Mad
+from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr, Var
+from cubecore.isa.product import DEPENDENT_MAD_FRACTALS
 from cubecore.isa.sync import PipeBarrier, SetFlag
 from cubecore.isa.system import ScalarWork
 from cubecore.kernels.builder import Builder

@@ -152,15 +152,22 @@ def _inside(what: str, size: int, first: int, last: int) -> str:
 
 
 def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
-    (dst, to, dst_address), (src, source, src_address) = placed
+    by_name = {entry[0].name: entry for entry in placed}
+    for target, origin in template.pairs:
+        _move_one(core, template, by_name[target], by_name[origin], where)
+
+
+def _move_one(
+    core: Core, template: Instruction, target: Placed, origin: Placed, where: Location
+) -> None:
+    (dst, to, dst_address), (src, source, src_address) = target, origin
     if dst.mem is Mem.GM and core.registers.atomic:
         element = element_type(core.registers.atomic_type)
         ratio = template.element(dst).bits // element.bits
         here, there = (_cut(template.offsets(operand.name), ratio) for operand in (src, dst))
         values = source.read(src_address, here, element)
         known = source.initialised(src_address, here, element)
-        target = template, dst, to, dst_address
-        _combine(core, target, (there, element), values, known, where)
+        _combine(core, (template, *target), (there, element), values, known, where)
         return
     source.move_to(
         to,

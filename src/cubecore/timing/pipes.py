@@ -12,8 +12,8 @@ from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
-from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.product import Product
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, Instruction, Mem, Pipe
@@ -259,7 +259,7 @@ class CoreClock:
         if cost.traffic is not None:
             return self._traffic_handler(issue, template, cost)
         pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
-        if isinstance(template, Mad) and template.unit_flag:
+        if isinstance(template, Product) and template.unit_flag:
             chase = self._recorded(template.name, self._chase)
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cubecore.errors import DeadlockError, Violation
-from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.product import Product
 from cubecore.isa.program import Issue
 from cubecore.isa.spec import Mem, Pipe
 from cubecore.units import FRACTAL_ROWS, ceil_div
@@ -53,7 +53,7 @@ def deciding(issue: Issue) -> tuple[Expr, ...]:
 
 def _l0c(issue: Issue) -> Iterator[Expr]:
     template = issue.template
-    if isinstance(template, (Mad, CopyMatrixCcToGm)) and template.unit_flag:
+    if isinstance(template, (Product, CopyMatrixCcToGm)) and template.unit_flag:
         for operand, address in zip(template.operands(), issue.addresses, strict=True):
             if operand.mem is Mem.L0C:
                 yield address
