@@ -591,3 +591,28 @@ def test_an_option_that_there_is_not():
 def test_checks_can_be_switched_off():
     a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
     assert handed.using(checks="memcheck,initcheck,synccheck")[2](a, c, False).clean
+
+
+def test_a_call_from_one_place_is_bound_by_its_arguments():
+    @kernel(outputs="z", types={"z": "float32"})
+    def filled(core, z):
+        wide, narrow = core.ubuf("float", 64), core.ubuf("half", 128)
+        core.asc_set_vector_mask(2**64 - 1, 2**64 - 1)
+        for number, value in enumerate((0.0, -0.0, 0, 1.5, True, -0.0)):
+            core.asc_sync()
+            core.asc_duplicate(wide, value, 1, 1, 8)
+            core.asc_sync()
+            core.asc_copy_ub2gm(z + 64 * number, wide, 256)
+        for which in (wide, narrow, wide):
+            core.asc_sync()
+            core.asc_duplicate(which, 2.0, 1, 1, 8)
+        core.asc_sync()
+        for call in (core.asc_add, core.asc_sub):
+            call(wide, wide, wide, 1, 1, 1, 1, 8, 8, 8)
+            core.asc_sync()
+        core.asc_copy_ub2gm(z + 64 * 6, wide, 256)
+
+    z = np.zeros(7 * 64, np.float32)
+    assert filled[1](z).findings == ()
+    left = z.reshape(7, 64)[:, 5]
+    assert left.tobytes() == np.array([0.0, -0.0, 0, 1.5, 1, -0.0, 0], np.float32).tobytes()

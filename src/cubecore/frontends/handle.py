@@ -13,6 +13,7 @@ from cubecore.frontends.places import KernelError, location
 from cubecore.frontends.pointer import Pointer, RuntimeInt
 from cubecore.frontends.showing import DUMPS, formatted, shape_of
 from cubecore.frontends.signature import Bound, bind
+from cubecore.frontends.sites import Sites
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.spec import Instruction, Mem
@@ -27,10 +28,15 @@ from cubecore.machine.views import View, view
 
 
 class Issues:
-    """Counts what a launch issues, and ends a kernel that loops without end."""
+    """Counts what a launch issues, and ends a kernel that loops without end.
+
+    What calls are bound to is the same on every core, and kept here.
+    """
 
     def __init__(self, most: int) -> None:
         self.most, self.count = most, 0
+        self.sites: dict[str, Sites] = {}
+        self.bound: dict[tuple[Any, ...], Bound] = {}
 
     def one(self, where: Location) -> None:
         """Count one.
@@ -72,7 +78,6 @@ class CoreHandle:
         self._core, self._issues, self._trace = core, issues, trace
         self._debugger, self._arrays = debugger, arrays
         self._stale: tuple[str, int, Location] | None = None
-        self._bound: dict[tuple[Any, ...], Bound] = {}
         for name, mem in SPACES.items():
             setattr(self, name, Space(mem, core.chip, self, self._mixed))
 
@@ -188,9 +193,21 @@ class CoreHandle:
         return method
 
     def _caller(self, name: str) -> Callable[..., Any]:
+        sites = self._issues.sites.setdefault(name, Sites())
+
         def call(*arguments: Any, **keywords: Any) -> Any:
-            where = location(sys._getframe(1))  # noqa: SLF001 - the caller's line, nothing else
-            bound = self._bind(name, arguments, keywords, where)
+            frame = sys._getframe(1)  # noqa: SLF001 - the caller's line, nothing else
+            site = None if keywords else sites.find(frame, arguments)
+            if site is None:
+                where = location(frame)
+                bound = self._bind(name, arguments, keywords, where)
+                if not keywords:
+                    sites.keep(frame, where, arguments, bound)
+            else:
+                where, bound = site.where, site.bound
+                if site.template is not None and self._stale is None:
+                    addresses = tuple([p.address for p in arguments[: site.pointers]])
+                    return self._record(site.template, addresses, where)
             if bound.masked and self._stale is not None:
                 self._log_stale(bound.steps[0][0], where)
             pointers = _pointers(arguments)
@@ -213,7 +230,7 @@ class CoreHandle:
         key = None if keywords else (name, *map(_shape, arguments))
         found = None
         try:
-            found = self._bound.get(key) if key is not None else None
+            found = self._issues.bound.get(key) if key is not None else None
         except TypeError:  # a struct of parameters
             key = None
         if found is None:
@@ -222,7 +239,7 @@ class CoreHandle:
             except CubecoreError as error:
                 raise KernelError.at(where, error) from None
             if key is not None and found.reusable:
-                self._bound[key] = found
+                self._issues.bound[key] = found
         return found
 
     def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
@@ -298,6 +315,8 @@ def _shape(argument: Any) -> Any:
         return argument.mem, argument.dtype
     if isinstance(argument, (list, tuple)):
         return tuple(map(_shape, argument))
+    if isinstance(argument, (float, np.floating)):
+        return type(argument), repr(argument)  # 0.0 equals -0.0
     return type(argument), argument
 
 

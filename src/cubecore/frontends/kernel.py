@@ -8,6 +8,8 @@ from inspect import Parameter, signature
 from time import perf_counter
 from typing import Any, overload
 
+import numpy as np
+
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -266,7 +268,7 @@ class _Launch:
             if name not in self.tensors:
                 continue
             valid = self.tensors[name][1].buffer.valid
-            missing = int((valid == 0).sum())
+            missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
             if missing:
                 message = (
                     f"{name} must be written whole, got {missing} of {valid.size} B never written "

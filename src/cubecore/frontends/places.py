@@ -51,6 +51,11 @@ def kernel_frame() -> FrameType | None:
     return outer
 
 
+def is_outside(code: CodeType) -> bool:
+    """Whether code is not this package's."""
+    return not code.co_filename.startswith(_PACKAGE)
+
+
 def location(frame: FrameType) -> Location:
     """Return the place of a frame, or of the nearest caller outside this package."""
     outer: FrameType | None = frame

@@ -23,7 +23,7 @@ class RuntimeInt(int):
 
     def __new__(cls, value: int, origin: str) -> Self:
         """Return the integer with its origin."""
-        made = super().__new__(cls, value)
+        made = int.__new__(cls, value)
         made.origin = origin
         return made
 
@@ -54,7 +54,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; frozen ones take twice as long to make
 class Pointer:
     """An address in a memory and an element type; arithmetic counts elements, as in C.
 
@@ -75,10 +75,10 @@ class Pointer:
         return self._moved(-elements)
 
     def _moved(self, elements: int) -> "Pointer":
-        bits = elements * self.dtype.bits
+        bits = int(elements) * self.dtype.bits
         if bits % 8:
             raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
-        return Pointer(self.mem, self.dtype, moved(self.address, int(bits) // 8), self.reader)
+        return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
 
     def __getitem__(self, place: int | slice) -> Any:
         """Return the value at an index, or for ``[n:]`` the pointer there.

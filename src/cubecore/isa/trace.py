@@ -10,7 +10,11 @@ Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
 class Names:
-    """Numbers of templates and places; traces that share them compare by number."""
+    """Numbers of templates and places; traces that share them compare by number.
+
+    `kind_of` and `place_of` find them by the identity of those that were met first, which is faster
+    than by value.
+    """
 
     def __init__(self) -> None:
         self.templates: list[Instruction] = []
@@ -18,6 +22,8 @@ class Names:
         self.mems: list[tuple[Mem, ...]] = []
         self._kinds: dict[Instruction, int] = {}
         self._places: dict[Location, int] = {}
+        self.kind_of: dict[int, int] = {}
+        self.place_of: dict[int, int] = {}
 
     def kind(self, template: Instruction) -> int:
         """Return the number of a template."""
@@ -25,6 +31,7 @@ class Names:
         if found is None:
             found = self._kinds[template] = len(self.templates)
             self.templates.append(template)
+            self.kind_of[id(template)] = found
             self.mems.append(tuple(operand.mem for operand in template.operands()))
         return found
 
@@ -34,6 +41,7 @@ class Names:
         if found is None:
             found = self._places[where] = len(self.places)
             self.places.append(where)
+            self.place_of[id(where)] = found
         return found
 
 
@@ -58,8 +66,10 @@ class Trace:
 
     def append(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take the next instruction."""
-        self.kinds.append(self.names.kind(template))
-        self.wheres.append(self.names.place(where))
+        names = self.names
+        kind, place = names.kind_of.get(id(template)), names.place_of.get(id(where))
+        self.kinds.append(names.kind(template) if kind is None else kind)
+        self.wheres.append(names.place(where) if place is None else place)
         self.addresses.extend(addresses)
 
     def __len__(self) -> int:

@@ -65,9 +65,12 @@ class ArrayWatch:
                 return
             spans = self._learn(template)
         for (operand, start, end), address in zip(spans, addresses, strict=False):
-            if type(address) is InArray and end:
-                what, touched = (template.name, operand.name), (address + start, address + end)
-                self._judge(what, operand.mem, touched, address, where)
+            if type(address) is not InArray or not end:
+                continue
+            first, last = address + start, address + end
+            if first < address.low or last > address.high:
+                what = template.name, operand.name
+                self._judge(what, operand.mem, (first, last), address, where)
 
     def load(self, load: LoadScalar, address: int) -> None:
         """Log a value that the scalar unit reads outside the array of its pointer."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.machine.footprint import Bytes, Footprint
-from cubecore.machine.memory import GlobalTensor
+from cubecore.machine.memory import POISON_BYTE, GlobalTensor
 from cubecore.machine.products import IrregularError
 
 _MOST_NOTED = 4096
@@ -154,19 +154,25 @@ def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, NDArray[Any]]:
     return starts[order], ends[order], owners[order]
 
 
+_Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""A tensor's bytes and map; None stands for one that nobody has written."""
+
+
 class Snapshots:
     """What global memory held before it was first written."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[GlobalTensor, NDArray[np.uint8], NDArray[np.uint8]]] = {}
+        self._kept: dict[int, tuple[GlobalTensor, _Held | None]] = {}
 
     def keep(self, tensor: GlobalTensor) -> None:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
             buffer = tensor.buffer
-            self._kept[tensor.address] = tensor, buffer.data.copy(), buffer.valid.copy()
+            held = (buffer.data.copy(), buffer.valid.copy()) if buffer.valid.any() else None
+            self._kept[tensor.address] = tensor, held
 
     def restore(self) -> None:
         """Put everything back."""
-        for tensor, data, valid in self._kept.values():
+        for tensor, held in self._kept.values():
+            data, valid = (POISON_BYTE, 0) if held is None else held
             tensor.buffer.data[:], tensor.buffer.valid[:] = data, valid

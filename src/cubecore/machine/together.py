@@ -97,6 +97,7 @@ class Recorder(Core):
         self.thread = greenlet(lambda: task.body(self))
         self.trace = Trace(names)
         self.asked: list[_Asked] = []
+        self._kinds, self._pause_at = self.trace.kinds, FLUSH_AFTER
         self._done = self._at = 0
         self.real: Core | None = None
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
@@ -112,7 +113,7 @@ class Recorder(Core):
             self.real.record(template, addresses, where)
             return
         self.trace.append(template, addresses, where)
-        if not len(self.trace) % FLUSH_AFTER:
+        if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
@@ -153,6 +154,7 @@ class Recorder(Core):
     def forget(self) -> None:
         """Take what was recorded as executed."""
         self._done, self._at = len(self.trace), len(self.trace.addresses)
+        self._pause_at = self._done + FLUSH_AFTER
 
     def give_up(self) -> None:
         """End lockstep."""

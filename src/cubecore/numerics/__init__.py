@@ -33,8 +33,7 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
     wide = np.asarray(values)
-    if finite:
-        largest = largest_finite(target)
+    if finite and not _is_within(wide, largest := largest_finite(target)):
         wide = np.minimum(np.maximum(wide, -largest), largest)
         nan = np.isnan(wide)
         if nan.any():
@@ -45,6 +44,14 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
         wide = _to_odd_float32(wide)
     with np.errstate(over="ignore", invalid="ignore"):
         return wide.astype(target.numpy)
+
+
+def _is_within(values: Array, largest: float) -> bool:
+    """Whether no value is NaN or beyond the largest one."""
+    if not values.size:
+        return True
+    low, high = np.minimum.reduce(values, axis=None), np.maximum.reduce(values, axis=None)
+    return bool(-largest <= low and high <= largest)
 
 
 def _to_odd_float32(values: Array) -> Array:
