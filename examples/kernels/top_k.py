@@ -108,8 +108,8 @@ def tolerance(x: Scores) -> tuple[NDArray[np.float64], ...]:
 
 
 def main() -> None:
-    """Find the largest of 320 rows on 40 blocks."""
-    (x,) = inputs(320)
+    """Find the largest of 160 rows on 40 blocks."""
+    (x,) = inputs(160)
     for got, want in zip(launch(x, 40), reference(x), strict=True):
         assert (got == want).all(), f"{(got != want).sum()} of {got.size} are others"
     print(f"the {K} largest of {COLUMNS:,} in each of {len(x)} rows")

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 EXPECTED = {
     *("vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"),
-    *("transpose", "top_k", "gemv"),
+    *("transpose", "top_k", "gemv", "matmul", "int8_matmul", "matmul_leaky_relu"),
 }
 
 

@@ -492,6 +492,22 @@ def test_who_a_core_is():
     }
 
 
+def test_a_part_knows_where_it_is_behind_a_wait_of_another():
+    """The AICs wait before any AIV has begun; AIVs still count those of their own launch."""
+    seen = []
+
+    @kernel(kind="mix")
+    def counted(core):
+        if core.is_aic:
+            core.asc_sync_block_wait("PIPE_FIX", 1)
+        else:
+            seen.append((core.asc_get_sub_block_num(), core.asc_get_sub_block_id()))
+            core.asc_sync_block_arrive("PIPE_MTE2", 1)
+
+    assert counted[2]().clean
+    assert sorted(seen) == [(2, 0), (2, 0), (2, 1), (2, 1)]
+
+
 # --- what an author gets wrong
 
 

@@ -40,7 +40,8 @@ def times(cores, chip=CHIP, full=False):
 
 
 def ends(line):
-    return sorted((group.part, len(group.cores), group.end_cycles - START) for group in line.groups)
+    """Return (AIC or AIV, how many, end from the cores' start) of each group."""
+    return sorted((g.part.rstrip("01"), len(g.cores), g.end_cycles - START) for g in line.groups)
 
 
 def test_a_signal_follows_its_pipe_and_takes_its_time():
@@ -58,6 +59,14 @@ def test_an_aic_hears_its_two_aivs_together():
     early, late = (tell(),), (mad(), mad(), mad(), tell("M"))
     line = times({(0, 0): (hear(),), (0, 1): early, (0, 2): late})
     assert ends(line)[0] == ("AIC", 1, 1 + FIRST + 2 * NEXT + HEARD)
+
+
+def test_the_first_core_may_wait_for_a_later_one():
+    """AIV1, walked last, tells the AIC, which only then tells both."""
+    line = times(
+        {(0, 0): (hear(1), tell()), (0, 1): (tell(flag=1), hear()), (0, 2): (tell(flag=1), hear())}
+    )
+    assert ends(line) == [("AIC", 1, 1 + HEARD + 1), *[("AIV", 1, 2 * (1 + HEARD))] * 2]
 
 
 def test_signals_are_counted():

@@ -134,7 +134,12 @@ class Recorder(Core):
             behind = len(self.trace)
             self.asked.append(_Asked(behind, load, template, address, self.answer))
             return self.answer
+        self._tell_place(self.real)
         return _answered(self.real, load, template, address)
+
+    def _tell_place(self, core: Core) -> None:
+        """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
+        core.registers = replace(core.registers, place=self.registers.place)
 
     def flush(self) -> None:
         """Execute everything recorded: somebody wants to look, which ends lockstep."""
@@ -167,7 +172,7 @@ class Recorder(Core):
         A kernel whose cores race may have been given another value than it is given now: it goes on
         with the one that it has.
         """
-        core.registers = replace(core.registers, place=self.registers.place)
+        self._tell_place(core)
         recorded = iter(self.trace)
         done = 0
         for asked in self.asked:

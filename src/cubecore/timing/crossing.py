@@ -33,11 +33,12 @@ class Crossing:
         self._sent: dict[tuple[CoreId, int, int], deque[int]] = {}
         self._raised: dict[tuple[CoreId, int], deque[int]] = {}
         self._waiting: dict[CoreId, int] = {}
-        self._met = 0
+        self._moves = 0
         self._hub: greenlet | None = None
 
     def signal(self, core: CoreId, template: FftsCrossCoreSync, at: int) -> None:
         """Send a signal at a cycle; it is heard once every peer has sent its own."""
+        self._moves += 1
         key = template.mode, template.flag_id
         self._sent.setdefault((core, *key), deque()).append(at)
         queues = [self._sent.get((peer, *key)) for peer in self._topology.peers(core, key[0])]
@@ -59,7 +60,7 @@ class Crossing:
                 raise self._never()
             self._hub.switch()
         self._waiting.pop(core, None)
-        self._met += 1
+        self._moves += 1
         return self._raised[core, flag].popleft()
 
     def walk(self, walks: Sequence[Callable[[], None]]) -> None:
@@ -71,11 +72,11 @@ class Crossing:
         self._hub = getcurrent()
         threads = [greenlet(walk) for walk in walks]
         while threads:
-            met = self._met
+            moves = self._moves
             for thread in threads:
                 thread.switch()
             left = [thread for thread in threads if not thread.dead]
-            if left == threads and met == self._met:
+            if left == threads and moves == self._moves:
                 raise self._never()
             threads = left
 

@@ -126,15 +126,19 @@ def _walked(
 
 
 def _parts(groups: Sequence[CoreGroup]) -> list[str]:
-    """Return what each group's cores are: whole cores, or AICs and AIVs."""
-    if not any(core.sub for group in groups for core in group.cores):
+    """Return what each group's cores are: whole cores; AIVs; or AIC, AIV0 and AIV1."""
+    subs = {core.sub for group in groups for core in group.cores}
+    if not any(subs):
         return ["core"] * len(groups)
-    return ["AIV" if group.cores[0].sub else "AIC" for group in groups]
+    if 0 not in subs:
+        return ["AIV"] * len(groups)
+    firsts = [group.cores[0].sub for group in groups]
+    return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
 
 
 def _kinds(parts: Sequence[str]) -> list[str]:
-    """Return what stands before the names of each group's pipes: its part, if there are two."""
-    return [f"{part} " for part in parts] if len(set(parts)) > 1 else [""] * len(parts)
+    """Return what stands before the names of each group's pipes: ``AIC`` or ``AIV`` of a mix."""
+    return [f"{part[:3]} " if "AIC" in parts else "" for part in parts]
 
 
 def _pipes(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> dict[str, int]:

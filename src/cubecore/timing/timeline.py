@@ -31,8 +31,8 @@ class Segment:
 class CoreTime:
     """One group of cores that run the same tree: which, when they end, and what their pipes did.
 
-    `part` is what each of them is: a ``core``, or where AIVs take part the ``AIC`` or an ``AIV``
-    of one; `cores` has a core's number for each of its AIVs.
+    `part` is what each of them is: a ``core``, an ``AIV`` of a vector kernel, or of a mixed one the
+    ``AIC``, ``AIV0`` or ``AIV1``; `cores` has a core's number for each of its AIVs.
     `segments` holds the first instructions of the group, as many as were asked for.
     """
 
