@@ -1,4 +1,4 @@
-"""Running a launch: the fast engine where it proves what the cores compute, else the reference."""
+"""Running a launch: by proof, in lockstep, or by the reference engine where neither is sure."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.topology import CoreId
-from cubecore.machine import fast
+from cubecore.machine import fast, treestep
 from cubecore.machine.core import Core
 from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
@@ -36,9 +36,8 @@ def run_launch(
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
     `checks` are those that are on. The engines late and early are the reference engine with
-    consumers, or producers, as early as the flags allow. The fast engine falls back to the
-    reference engine for all cores as soon as one group of them is not proven; nothing has been
-    written by then.
+    consumers, or producers, as early as the flags allow. The fast engine computes products that it
+    proves, and runs vector work in lockstep; the rest is the reference engine's, for all cores.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
@@ -46,7 +45,11 @@ def run_launch(
         try:
             proven = fast.prove(chip, gm, launch.groups(bases))
         except IrregularError:
-            pass
+            if treestep.walks(launch):
+                try:
+                    return treestep.walk(launch, chip, gm, bases, checks), "lockstep"
+                except IrregularError:
+                    pass
         else:
             findings = _watch(launch, gm, [prover.group for prover in proven], checks)
             _perform(proven)

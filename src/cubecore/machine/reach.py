@@ -2,7 +2,7 @@
 
 The first core of a group stands for all: another one touches the same bytes of each tensor, further
 on by its distance. Cores in lockstep take turns that the reference engine gives them otherwise, so
-no core may touch what another one writes (`meet`).
+no core may touch what another one writes (`require_apart`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -123,10 +123,15 @@ def _joined(starts: Bytes, ends: Bytes) -> Runs:
     return starts[first], ends[last]
 
 
-def meet(groups: Iterable[Reach]) -> bool:
-    """Return whether a core touched bytes that another one wrote."""
+def require_apart(groups: Iterable[Reach]) -> None:
+    """Require that no core touched bytes that another one wrote.
+
+    Raises:
+        IrregularError: one did.
+    """
     reaches = list(groups)
-    return any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches)))
+    if any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches))):
+        raise IrregularError("a core touches what another one writes")
 
 
 def _meet(reaches: list[Reach], tensor: int) -> bool:

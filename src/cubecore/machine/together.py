@@ -31,7 +31,7 @@ from cubecore.machine.groupwatch import StrictLog
 from cubecore.machine.lockstep import Group
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.products import IrregularError
-from cubecore.machine.reach import Snapshots, meet
+from cubecore.machine.reach import Snapshots, require_apart
 from cubecore.machine.scheduler import Outcome, Task, run
 
 Addresses = NDArray[np.int64]
@@ -268,8 +268,7 @@ class _Launch:
                 self._answer(group, cores)
         for group, _ in self._groups:
             group.finish()
-        if meet([group.reach for group, _ in self._groups]):
-            raise IrregularError("a core touches what another one writes")
+        require_apart(group.reach for group, _ in self._groups)
 
     def _group(self, cores: Sequence[Recorder]) -> Group:
         places = [(core.id, core.registers.place) for core in cores]
