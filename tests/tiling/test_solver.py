@@ -1,96 +1,19 @@
-"""Plans: legal, no worse than a naive enumeration, the same every time, honest about their gap."""
+"""Plans: legal, the same every time, honest about their gap; what there is none for."""
 
-import itertools
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.chips import chip, chip_names
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.tiling.candidates import Columns, block_sizes
-from cubecore.tiling.cost import cost, predict
+from cubecore.tiling.cost import predict
 from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling, legal_mask
+from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.solver import solve
-from cubecore.units import align_up, ceil_div
 from tiling.cases import B3, problem
-
-MARGIN = 1.03
-"""How far a plan may be from the best of a naive enumeration, in cycles after the start."""
-NAIVE_FIELDS = (
-    *("usedCoreNum", "singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "stepM", "stepN"),
-    *("stepKa", "stepKb", "depthA1", "depthB1", "dbL0A", "dbL0B", "dbL0C", "iterateOrder"),
-)
-
-
-def shares(extent, cores):
-    counts = range(1, min(cores, ceil_div(extent, 16)) + 1)
-    return sorted({min(align_up(ceil_div(extent, c), 16), extent) for c in counts})
-
-
-def naive(p, soc):
-    """Give every tiling of a reduced space: shares and blocks in fractals, all steps, buffers."""
-    k_unit = max(16, p.a_type.c0)
-    cores = p.core_count(soc)
-    for m, n in itertools.product(shares(p.m, cores), shares(p.n, cores)):
-        used = ceil_div(p.m, m) * ceil_div(p.n, n)
-        blocks = itertools.product(
-            range(16, align_up(m, 16) + 1, 16),
-            range(16, align_up(n, 16) + 1, 16),
-            range(k_unit, align_up(p.k, k_unit) + 1, k_unit),
-        )
-        for base_m, base_n, base_k in blocks:
-            k_steps = ceil_div(p.k, base_k)
-            for ka, kb in itertools.product(range(1, k_steps + 1), repeat=2):
-                steps_m = range(1, ceil_div(m, base_m) + 1) if ka == k_steps else (1,)
-                steps_n = range(1, ceil_div(n, base_n) + 1) if kb == k_steps else (1,)
-                for sm, sn, flags in itertools.product(
-                    steps_m, steps_n, itertools.product((1, 2), (1, 2), (1, 2), (1, 2), (0, 1))
-                ):
-                    a1, b1, l0, l0c, order = flags
-                    depths = (a1 * sm * ka, b1 * sn * kb)
-                    blocks_ = (base_m, base_n, base_k, sm, sn, ka, kb)
-                    yield (used, m, n, *blocks_, *depths, l0, l0, l0c, order)
-
-
-def best_naive(p, soc):
-    rows = np.array([row for row in naive(p, soc) if row[0] <= p.core_count(soc)], dtype=np.int64)
-    fields = {name: rows[:, i] for i, name in enumerate(NAIVE_FIELDS)}
-    fixed = {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "singleCoreK": p.k}
-    # More transLength than needed is legal; whether UB holds what is needed is another rule.
-    columns = Columns(fields | fixed | {"isBias": int(p.bias is not None), "transLength": 2**30})
-    legal = columns.take(legal_mask(columns, p, soc)[0])
-    return float(np.ceil(cost(legal, p, soc).total.min()))
-
-
-def tiny(seed):
-    rng = random.Random(seed)
-    kind = rng.choice(["float16", "int8"])
-    return Problem(
-        m=rng.randint(1, 70),
-        n=rng.randint(1, 70),
-        k=rng.choice([1, 16, 33, 64, 80, 96]),
-        a=kind,
-        bias=rng.choice([None, {"float16": "float32", "int8": "int32"}[kind]]),
-        cores=rng.choice([1, 2, 4, 20]),
-        trans_a=rng.random() < 0.5,
-        trans_b=rng.random() < 0.5,
-        chip=rng.choice(["Ascend910B3", "Ascend910B1", "Ascend950PR_9589", "Ascend310P3"]),
-    )
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_brute_force_finds_nothing_better(seed):
-    p = tiny(seed)
-    soc = p.chip_record
-    start = (soc.launch_cycles or 0) + (soc.start_cycles or 0)
-    ours = solve(p, soc).best.predicted.cycles - start
-    assert ours <= MARGIN * (best_naive(p, soc) - start)
-
 
 EXTENT = st.one_of(
     st.integers(1, 100),
@@ -126,6 +49,8 @@ def test_every_plan_is_legal(m, n, k, kind, flags, cores, launch, soc):
     assert solution.lower_bound <= cycles[0]
     assert solution.gap == cycles[0] / solution.lower_bound >= 1
     assert solution.judged >= len(cycles)
+    assert solution.lower_bound <= solution.search_bound <= cycles[0]
+    assert solution.search_bound == cycles[0] or not solution.proven
 
 
 @pytest.mark.parametrize("name", chip_names())
@@ -233,17 +158,6 @@ def test_the_smallest_buffers_that_hold_one_fractal_suffice():
     assert (best.baseM, best.baseN, best.baseK) == (16, 16, 16)
     assert (best.depthA1, best.depthB1, best.dbL0A, best.dbL0C) == (1, 1, 1, 1)
     assert check_tiling(best, problem(), small).legal
-
-
-@given(st.integers(1, 5000))
-def test_block_sizes_are_balanced_fractals(extent):
-    sizes = block_sizes(extent).tolist()
-    assert sizes == sorted(set(sizes))
-    for size in sizes:
-        tiles = ceil_div(extent, size)
-        assert size % 16 == 0
-        assert size == align_up(ceil_div(extent, tiles), 16)
-    assert min(sizes) == 16
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -76,6 +76,13 @@ def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> 
 
 def _misaligned_block_cycles(chip: Chip, pitch_bytes: Any) -> Any:
     table = chip.gm_to_l1_misaligned_block_cycles or {}
+    if isinstance(pitch_bytes, int | float):  # of one problem: arrays would be slower
+        found = (
+            c
+            for at, c in sorted(table.items(), key=lambda x: int(x[0]))
+            if pitch_bytes % (2 * int(at))
+        )
+        return next(found, 0.0)
     pitch = np.asarray(pitch_bytes)
     result = np.zeros(pitch.shape)
     for boundary, cycles in sorted(table.items(), key=lambda item: -int(item[0])):

@@ -88,6 +88,7 @@ def plan_text(plan: Plan) -> str:
     if plan.lower_bound_us is not None:
         bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"
     lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
+    lines.append(_proven(plan))
     if p.not_modelled:
         lines.append(
             f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
@@ -110,6 +111,16 @@ def plan_text(plan: Plan) -> str:
         lines += ["", "Alternatives", *table(rows)]
     lines += ["", "Cores", *core_map(plan.blocks)]
     return "\n".join(lines) + "\n"
+
+
+def _proven(plan: Plan) -> str:
+    judged = f"{plan.judged:,} judged, the others excluded by lower bounds"
+    if plan.proven:
+        return f"Proven: no tiling that the planner knows is predicted to be faster ({judged})"
+    least = ""
+    if plan.search_bound_us is not None:
+        least = f": none is predicted to be under {number(plan.search_bound_us)} us"
+    return f"Not proven to be the fastest{least} ({plan.judged:,} tilings judged)"
 
 
 def _duration(us: float | None, cycles: int) -> str:

@@ -30,7 +30,7 @@ from cubecore.chips import Chip, costs
 from cubecore.tiling.overlap import Work, busy_cycles, scalar_step_cycles
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.traffic import Loads, loads, longest_row_bytes
+from cubecore.tiling.traffic import loads, longest_row_bytes
 from cubecore.tiling.walk import Walk, walk
 from cubecore.units import align_up, ceil_div
 
@@ -90,13 +90,15 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     case = Case(tiling, problem, chip)
     w = walk(tiling)
     a, b = loads(case, w)
-    pipes, carried = _pipes(case, w, a, b)
-    busy, tail = busy_cycles(Work(case, w, a, b, pipes))
+    pipes, carried = inner_pipes(case, w)
+    pipes["MTE2"] = a.cycles + b.cycles + pipes["MTE2"]
+    carried["GM->L1"] = a.core_bytes + b.core_bytes
+    busy, tail = busy_cycles(Work(case, w, pipes, a, b))
     clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
     served = (chip.hbm_latency_cycles or 0) + hbm + tail
-    start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+    start = start_cycles(chip)
     return Cost(
         total=start + np.maximum(clients * busy, served),
         start=start,
@@ -107,6 +109,11 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
             "HBM": problem.batch * (a.hbm_bytes + b.hbm_bytes),
         },
     )
+
+
+def start_cycles(chip: Chip) -> int:
+    """Return the cycles before the first load: the launch, and the kernel's start."""
+    return (chip.launch_cycles or 0) + (chip.start_cycles or 0)
 
 
 def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
@@ -123,8 +130,11 @@ def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
-def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return busy cycles by pipe, and bytes by link, of one client on the fullest core."""
+def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
+
+    Without the loads of A and B: MTE2's are the bias's.
+    """
     t, chip, problem = case.tiling, case.chip, case.problem
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
     to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
@@ -132,12 +142,12 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
     heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
     mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
     mte1 = mte1 + w.steps * heads
-    mte2 = a.cycles + b.cycles
+    mte2: Any = 0
     if (bias := problem.bias_type) is not None:
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
         rows = np.where(np.asarray(t.iterateOrder) == 1, w.m_tiles, w.m_chunks) * w.n_tiles
-        mte2 = mte2 + rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
+        mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)
     pipes = {
@@ -149,7 +159,7 @@ def _pipes(case: Case, w: Walk, a: Loads, b: Loads) -> tuple[dict[str, Any], dic
         "S": w.steps * scalar_step_cycles(problem, chip),
     }
     carried = {
-        "GM->L1": a.core_bytes + b.core_bytes,
+        "GM->L1": 0,
         "L1->L0A": to_l0a,
         "L1->L0B": to_l0b,
         "L0C->GM": out,
@@ -221,6 +231,5 @@ def lower_bound(problem: Problem, chip: Chip) -> int:
     memory += costs.hbm_cycles(chip, b.bytes_of(k * n), longest_row_bytes(problem, "b"))
     rate = chip.l0c_to_gm_bytes_per_cycle
     output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
-    start = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
-    bound: float = start + problem.batch * max(cube, memory, output)
+    bound: float = start_cycles(chip) + problem.batch * max(cube, memory, output)
     return math.ceil(bound)

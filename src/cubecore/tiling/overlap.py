@@ -23,13 +23,11 @@ STEPS_QUEUED = 4
 
 
 @dataclass(frozen=True)
-class Work:
-    """What one core does for one block of C: its walk, its loads, and the pipes' busy cycles."""
+class Inner:
+    """What one core does with what is in L1: its walk and the pipes' busy cycles."""
 
     case: Case
     walk: Walk
-    a: Loads
-    b: Loads
     pipes: Mapping[str, Any]
 
     @cached_property
@@ -56,12 +54,38 @@ class Work:
         return np.where(self.pause > 0, stage + fix, drained)
 
     @cached_property
+    def last(self) -> Any:
+        """The last base-K step and the last tile's write."""
+        w = self.walk
+        steps = (self.pipes["MTE1"] + self.pipes["M"]) / w.steps
+        return steps + self.pipes["FIX"] / w.tiles
+
+    def scalar(self, fill: Any) -> Any:
+        """Return when the scalar unit has issued the last step; `fill` until the first loads end.
+
+        It runs ahead, of the first loads too, by what the pipes' queues hold.
+        """
+        ahead = self.ahead
+        return np.maximum(self.pipes["S"], fill + np.maximum(self.pipes["S"] - ahead, 0))
+
+    @property
+    def ahead(self) -> int:
+        """Cycles of the scalar unit that the pipes' queues hold."""
+        return STEPS_QUEUED * scalar_step_cycles(self.case.problem, self.case.chip)
+
+
+@dataclass(frozen=True)
+class Work(Inner):
+    """What one core does for one block of C: also its loads."""
+
+    a: Loads
+    b: Loads
+
+    @cached_property
     def fill(self) -> Any:
         """Until the first chunks of A, then of B, have arrived; both miss L2."""
-        a, b, latency = self.a, self.b, self.case.chip.hbm_latency_cycles or 0
-        exposed = (1 - (self.case.chip.gm_latency_overlap or 0)) * latency
-        transfers = a.first_transfers + b.first_transfers - 1
-        return a.first_cycles + b.first_cycles + transfers * exposed + latency
+        first = self.a.first_cycles + self.b.first_cycles
+        return first_loads(self.case.chip, first, self.a.first_transfers + self.b.first_transfers)
 
     @cached_property
     def waited_for(self) -> tuple[Any, Any]:
@@ -75,6 +99,13 @@ class Work:
         return t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
 
 
+def first_loads(chip: Chip, busy: Any, transfers: Any) -> Any:
+    """Return when the first chunks, `transfers` in all, have arrived; they miss L2."""
+    latency = chip.hbm_latency_cycles or 0
+    exposed = (1 - (chip.gm_latency_overlap or 0)) * latency
+    return busy + (transfers - 1) * exposed + latency
+
+
 def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
     """Return the scalar unit's cycles for a base-K step; IBSHARE's are NORM's."""
     template = "MDL" if problem.template == "MDL" else "NORM"
@@ -83,15 +114,12 @@ def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
 
 def busy_cycles(work: Work) -> tuple[Any, Any]:
     """Return the cycles of a block of C, and those after its last loads: the last chunk's tiles."""
-    a, b, pipes, w = work.a, work.b, work.pipes, work.walk
+    a, b, pipes = work.a, work.b, work.pipes
     rest = work.chain / np.maximum(a.count, b.count)
     loaded = pipes["MTE2"] + np.maximum(a.hidden_cycles, b.hidden_cycles) + _idle(work) + rest
     busy = np.maximum(work.fill + work.chain + _waits(work, 0), loaded)
-    # The scalar unit runs ahead, of the first loads too, by what the pipes' queues hold.
-    ahead = STEPS_QUEUED * scalar_step_cycles(work.case.problem, work.case.chip)
-    steps = np.maximum(pipes["S"], work.fill + np.maximum(pipes["S"] - ahead, 0))
-    last = (pipes["MTE1"] + pipes["M"]) / w.steps + pipes["FIX"] / w.tiles
-    return np.maximum(busy, steps + last + _waits(work, ahead)), rest
+    issued = work.scalar(work.fill) + work.last + _waits(work, work.ahead)
+    return np.maximum(busy, issued), rest
 
 
 def _waits(work: Work, spare: int) -> Any:

@@ -92,6 +92,42 @@ def longest_row_bytes(problem: Problem, operand: str) -> int:
 
 
 @dataclass(frozen=True)
+class Chunks:
+    """How an operand is cut for L1: chunks in one pass over it, the mean one and the first.
+
+    `size_bytes` is what one pass brings.
+    """
+
+    count: Any
+    mean: Transfer
+    first: Transfer
+    size_bytes: Any
+
+
+def chunks(case: Case, w: Walk, operand: str) -> Chunks:
+    """Return the chunks of operand "a" or "b" on the fullest core; NORM and IBSHARE move blocks."""
+    t = case.tiling
+    if operand == "a":
+        axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
+    else:
+        axis = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
+    if case.problem.template != "MDL":
+        axis = axis.by_block(w.k_steps)
+    stored, base_k = Stored.of(case.problem, operand), t.baseK
+    step = np.where(axis.k_chunks == 1, axis.step, 1)
+    own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
+    if stored.k_inner:
+        blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
+    else:
+        blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
+    parts = stored.apart(axis.base, base_k, blocks)
+    mean = stored.transfer(case.chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
+    first = stored.transfer(case.chip, own, k, stored.apart(axis.base, base_k, most))
+    size = axis.extent * w.k * (stored.kind.bits / 8)
+    return Chunks(axis.chunks * axis.k_chunks, mean, first, size)
+
+
+@dataclass(frozen=True)
 class Loads:
     """One operand's way into L1.
 
@@ -122,15 +158,12 @@ class Loads:
 
 
 def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
-    """Return the loads of A and of B on the fullest core; NORM and IBSHARE move base blocks."""
-    t, by_chunk = case.tiling, case.problem.template == "MDL"
-    far_a, far_b = _distances(case, w)
-    a = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
-    b = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
-    return (
-        _loads(case, w, "a", a if by_chunk else a.by_block(w.k_steps), (w.a_passes, far_a)),
-        _loads(case, w, "b", b if by_chunk else b.by_block(w.k_steps), (w.b_passes, far_b)),
-    )
+    """Return the loads of A and of B on the fullest core."""
+    t = case.tiling
+    m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
+    turned = np.asarray(t.iterateOrder) == 1
+    a, b = (np.where(turned, late, early) for early, late in zip(m_first, n_first, strict=True))
+    return _loads(case, w, "a", (w.a_passes, a)), _loads(case, w, "b", (w.b_passes, b))
 
 
 @dataclass(frozen=True)
@@ -150,57 +183,46 @@ class _Axis:
         return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
 
 
-def _loads(case: Case, w: Walk, operand: str, axis: _Axis, again: tuple[Any, Any]) -> Loads:
+def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
     """Return the loads of an operand that is passed over as often as `again` says.
 
     `again` are the passes, and the bytes that all cores touch between two of them.
     """
     chip, problem = case.chip, case.problem
-    stored = Stored.of(problem, operand)
     passes, distance = again
-    base_k = case.tiling.baseK
-    step = np.where(axis.k_chunks == 1, axis.step, 1)
-    own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
-    if stored.k_inner:
-        blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
-    else:
-        blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
-    parts = stored.apart(axis.base, base_k, blocks)
-    mean = stored.transfer(chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
-    first = stored.transfer(chip, own, k, stored.apart(axis.base, base_k, most))
-    share = _miss_share(chip, passes, distance)
+    cut = chunks(case, w, operand)
+    share = (1 + (passes - 1) * miss_share(chip, distance)) / passes
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     latency = near + share * (far - near)
     hidden = (chip.gm_latency_overlap or 0) * latency
-    count = passes * axis.chunks * axis.k_chunks
-    size = stored.kind.bits / 8
-    whole = problem.m if operand == "a" else problem.n
+    count = passes * cut.count
+    kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
     return Loads(
         count=count,
-        cycles=count * (mean.busy_cycles + mean.count * (latency - hidden)),
+        cycles=count * (cut.mean.busy_cycles + cut.mean.count * (latency - hidden)),
         hidden_cycles=hidden,
-        first_cycles=first.busy_cycles,
-        first_transfers=first.count,
-        core_bytes=passes * axis.extent * w.k * size,
-        hbm_bytes=w.k * w.k_blocks * whole * size * passes * share,
-        row_bytes=mean.row_bytes,
+        first_cycles=cut.first.busy_cycles,
+        first_transfers=cut.first.count,
+        core_bytes=passes * cut.size_bytes,
+        hbm_bytes=w.k * w.k_blocks * whole * (kind.bits / 8) * passes * share,
+        row_bytes=cut.mean.row_bytes,
     )
 
 
-def _distances(case: Case, w: Walk) -> tuple[Any, Any]:
-    """Return the bytes that all cores touch between two reads of a chunk of A, and of B."""
+def distances(case: Case, w: Walk, m_step: Any, n_step: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return the bytes that all cores touch between two reads of a chunk of A, and of B.
+
+    First where M goes first, then where N does. The steps are elements of a core's chunk.
+    """
     t = case.tiling
     k = w.k * w.k_blocks
     a_size, b_size = case.a.bits / 8 * k, case.b.bits / 8 * k
-    a_panels = w.m_blocks * np.minimum(t.stepM * t.baseM, w.m) * a_size
-    b_panels = w.n_blocks * np.minimum(t.stepN * t.baseN, w.n) * b_size
-    n_first = np.asarray(t.iterateOrder) == 1
+    a_panels = w.m_blocks * np.minimum(m_step, w.m) * a_size
+    b_panels = w.n_blocks * np.minimum(n_step, w.n) * b_size
     near = a_panels + b_panels
-    far_a, far_b = t.M * a_size + b_panels, a_panels + t.N * b_size
-    return np.where(n_first, near, far_a), np.where(n_first, far_b, near)
+    return (t.M * a_size + b_panels, near), (near, a_panels + t.N * b_size)
 
 
-def _miss_share(chip: Chip, passes: Any, distance_bytes: Any) -> Any:
-    """Return the share of a core's loads of an operand that device memory serves."""
-    again = 1 - np.exp(-distance_bytes / chip.l2_bytes) if chip.l2_bytes else 1.0
-    return (1 + (passes - 1) * again) / passes
+def miss_share(chip: Chip, distance_bytes: Any) -> Any:
+    """Return the share of a later pass that L2 has no more after so many bytes; 1 without L2."""
+    return 1 - np.exp(-distance_bytes / chip.l2_bytes) if chip.l2_bytes else 1.0

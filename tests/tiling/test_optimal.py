@@ -1,0 +1,273 @@
+"""The planner's answer is the fastest legal tiling there is: its bounds exclude nothing faster.
+
+The oracle writes out every tiling (`tiling.naive`).
+"""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.errors import CubecoreError
+from cubecore.tiling import bounds, branches
+from cubecore.tiling.bounds import block_bounds, pair_bound, split_bound
+from cubecore.tiling.branches import Search
+from cubecore.tiling.candidates import (
+    LARGEST_BLOCK,
+    base_blocks,
+    base_k_sizes,
+    block_pairs,
+    core_splits,
+)
+from cubecore.tiling.cost import cost
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.solver import solve
+from cubecore.tiling.stay_bounds import Cut, stay_bounds, way_bounds
+from cubecore.tiling.stays import STAY_RULES, allowed, derived, joined, smallest_steps, ways
+from cubecore.tiling.wanted import NOTHING
+from tiling.naive import count, fastest
+
+CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910B4", "Ascend910_9392", "Ascend950PR_9589")
+MOST_ROWS = 60_000
+PROBLEMS = 220
+
+
+def drawn(rng):
+    """Give a tiny problem and a chip, most often with buffers that it could fill."""
+    kind = rng.choice(["float16", "float16", "bfloat16", "float32", "int8", "int8"])
+    keys = {
+        "m": rng.randint(1, 70),
+        "n": rng.randint(1, 70),
+        "k": rng.choice([1, 8, 16, 33, 40, 48, 64, 80, 96, 112]),
+        "a": kind,
+        "chip": rng.choice([*CHIPS, "Ascend310P3"]),
+        "cores": rng.choice([1, 1, 2, 3, 4, 8, 20]),
+        "trans_a": rng.random() < 0.5,
+        "trans_b": rng.random() < 0.5,
+        "template": rng.choice(["MDL", "MDL", "NORM", "IBSHARE"]),
+        "launch": rng.choice(["cube", "cube", "mix"]),
+        "batch": rng.choice([1, 1, 1, 3]),
+        "split_k": rng.random() < 0.2,
+        "bias": rng.choice([None, None, "int32" if kind == "int8" else "float32"]),
+        "unit_flag": rng.choice([None, None, True, False]),
+    }
+    for letter, axis in (("a", "m"), ("b", "n"), ("c", "n")):
+        if rng.random() < 0.12:
+            keys |= {f"format_{letter}": "NZ", axis: 32 * rng.randint(1, 2)}
+            keys |= {"k": rng.choice([32, 64, 96])}
+    soc = chip(keys["chip"])
+    if rng.random() < 0.6:
+        sizes = [rng.choice([2048, 4096, 8192]) for _ in range(3)]
+        names = ("l0a_bytes", "l0b_bytes", "l0c_bytes")
+        soc = replace(soc, **dict(zip(names, sizes, strict=True)))
+        soc = replace(soc, l1_user_bytes=rng.choice([4096, 8192, 12288, 20480]))
+    return keys, soc
+
+
+@pytest.fixture
+def bit_by_bit(monkeypatch):
+    """Let the search look at few candidates at a time, so that bounds decide on tiny problems."""
+    for name in ("FIRST_PAIRS", "FIRST_WAYS", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE", "ROWS_AT_ONCE"):
+        monkeypatch.setattr(branches, name, 1)
+    monkeypatch.setattr(branches, "SPLITS_AT_ONCE", 1)
+    monkeypatch.setattr(branches, "FIRST_BLOCKS", 1)
+
+
+def small(seed, *, every=False):
+    """Give the first problem that the chip can multiply and whose tilings are not too many."""
+    rng = random.Random(seed)
+    while True:
+        keys, soc = drawn(rng)
+        if every:
+            keys |= {axis: min(keys[axis], 16) for axis in "mn"}
+            keys |= dict.fromkeys(("format_a", "format_b", "format_c"), "ND")
+        try:
+            p = Problem(**keys)
+            solution = solve(p, soc, 2)
+        except CubecoreError:
+            continue
+        if count(p, soc, every=every) <= MOST_ROWS:
+            return p, soc, solution
+
+
+@pytest.mark.parametrize("seed", range(PROBLEMS))
+def test_the_plan_is_the_fastest_of_all_tilings(seed):
+    p, soc, solution = small(seed)
+    best, _ = fastest(p, soc, every=False)
+    assert solution.best.predicted.cycles == best
+    assert solution.proven
+    assert solution.search_bound == best
+    assert check_tiling(solution.best.tiling, p, soc).legal
+
+
+@pytest.mark.parametrize("seed", range(0, PROBLEMS, 4))
+@pytest.mark.usefixtures("bit_by_bit")
+def test_what_bounds_exclude_is_no_faster(seed):
+    p, soc, solution = small(seed)
+    assert solution.best.predicted.cycles == fastest(p, soc, every=False)[0]
+    assert solution.proven
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_other_share_of_a_core_is_faster(seed):
+    """Shares of every length, where the planner looks at the smallest for a number of cores."""
+    p, soc, solution = small(seed, every=True)
+    assert solution.best.predicted.cycles == fastest(p, soc, every=True)[0]
+
+
+@pytest.mark.sweep
+def test_many_plans_are_the_fastest_of_all_tilings():
+    first = random.SystemRandom().randrange(10**6)
+    print(f"seeds from {first}")
+    for seed in range(first, first + 1000):
+        p, soc, solution = small(seed)
+        assert (solution.best.predicted.cycles, True) == (
+            fastest(p, soc, every=False)[0],
+            solution.proven,
+        ), (seed, p)
+
+
+@pytest.mark.usefixtures("bit_by_bit")
+def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
+    """The comparison above is worth something: bounds 1 % too high lose the fastest tiling."""
+    monkeypatch.setattr(bounds, "SAFE", 1.01)
+    problems = [small(seed) for seed in range(40)]
+    assert any(
+        solution.best.predicted.cycles > fastest(p, soc, every=False)[0]
+        for p, soc, solution in problems
+    )
+
+
+def medium(seed):
+    """Give an ordinary product."""
+    rng = random.Random(seed)
+    keys, _ = drawn(rng)
+    extents = [rng.choice([16, 64, 100, 512, 700, 1024, 3000]) for _ in "mnk"]
+    keys |= dict(zip("mnk", extents, strict=True))
+    keys |= dict.fromkeys(("format_a", "format_b", "format_c"), "ND")
+    return keys
+
+
+def complete(case, rng):
+    """Give complete tilings over random base blocks, with every bound of each."""
+    splits = core_splits(case, case.problem.core_count(case.chip))
+    split = rng.integers(0, len(splits), 4)
+    pairs = block_pairs(case, splits.take(split))
+    pair = rng.integers(0, len(pairs.columns), 6)
+    blocks = base_blocks(case, pairs.take(pair))
+    block = np.unique(rng.integers(0, len(blocks), 6))
+    blocks = blocks.take(block)
+    of_blocks = block_bounds(case, blocks)
+    a, b = (ways(case, blocks, operand, NOTHING) for operand in "ab")
+    rows_a, rows_b = joined(case, blocks, a, b)
+    cut_a, cut_b = Cut.of(case, a), Cut.of(case, b)
+    at = a.block[rows_a]
+    both = stay_bounds(
+        case, of_blocks.take(at), blocks.take(at), cut_a.take(rows_a), cut_b.take(rows_b)
+    )
+    of_splits, of_pairs = split_bound(case, blocks), pair_bound_of(case, blocks)
+    nothing = (0, 0, 0)
+    for n_first in (0, 1):
+        fields = a.of(rows_a) | b.of(rows_b) | {"iterateOrder": np.full(len(rows_a), n_first)}
+        tilings = derived(case, blocks.take(at).with_fields(**fields))
+        held = np.flatnonzero(allowed(case, tilings, STAY_RULES))
+        yield (
+            tilings.take(held),
+            {
+                "split": of_splits.cycles[at][held],
+                "pair": of_pairs.cycles[at][held],
+                "block": of_blocks.total.cycles[at][held],
+                "a": way_bounds(case, of_blocks.take(a.block), a.columns, cut_a, nothing).cycles[
+                    rows_a
+                ][held],
+                "b": way_bounds(case, of_blocks.take(b.block), b.columns, cut_b, nothing).cycles[
+                    rows_b
+                ][held],
+                "stays": both[n_first].cycles[held],
+            },
+        )
+
+
+def pair_bound_of(case, blocks):
+    """Return the bound of the pair that each base block is of."""
+    tiles = (-(-blocks.singleCoreM // blocks.baseM), -(-blocks.singleCoreN // blocks.baseN))
+    return pair_bound(
+        case, type(block_pairs(case, blocks.take(np.array([0]))))(blocks, tiles, True)
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_bound_is_above_what_it_bounds(seed):
+    rng = np.random.default_rng(seed)
+    while True:
+        try:
+            p = Problem(**medium(int(rng.integers(10**6))))
+            soc = replace(p.chip_record, l1_bytes=p.chip_record.l1_user_bytes)
+            solve(p, soc, 0)
+        except CubecoreError:
+            continue
+        break
+    seen = 0
+    for tilings, levels in complete(Case(None, p, soc), rng):
+        if len(tilings):
+            cycles = cost(tilings, p, soc).total
+            seen += len(cycles)
+            for name, bound in levels.items():
+                assert (bound <= cycles).all(), name
+    assert seen or p.chip == "Ascend310P3"  # where UB holds few steps
+
+
+@pytest.mark.parametrize("units", [(True, True), (False, False)])
+@pytest.mark.parametrize("extent", [1, 15, 16, 17, 100, 255, 512, 1000, 4097, 100_000])
+def test_blocks_are_the_smallest_of_every_number_of_tiles(extent, units):
+    """By brute force, with 8-bit types and rows of A and of B padded to 32, or not."""
+    p = Problem(m=extent, n=16, k=64, a="int8", cores=1, trans_a=units[0], trans_b=units[1])
+    case = Case(None, p, p.chip_record)
+    found = set(np.unique(block_pairs(case, core_splits(case, 1)).columns.baseM).tolist())
+    top = min(LARGEST_BLOCK, 128 * 1024 // 4 // 16)
+    wanted = set()
+    for unit in {16, 32} if units[0] else {16}:
+        smallest = {}
+        for size in range(unit, top + 1, unit):
+            smallest.setdefault(-(-extent // size), size)
+        wanted |= set(smallest.values())
+    assert found == wanted
+
+
+@pytest.mark.parametrize("k", [1, 31, 64, 100, 1000, 5000])
+@pytest.mark.parametrize(("kind", "plain", "unit"), [("int8", 0, 16), ("float32", 1, 8)])
+def test_base_k_is_the_smallest_of_every_number_of_steps(k, kind, plain, unit):
+    p = Problem(m=16, n=16, k=k, a=kind, trans_b=bool(plain))
+    case = Case(None, p, p.chip_record)
+    wanted = set()
+    for multiple in {unit, p.a_type.c0}:
+        smallest = {}
+        for size in range(multiple, min(-(-k // 32) * 32, LARGEST_BLOCK) + 1, multiple):
+            smallest.setdefault(-(-k // size), size)
+        wanted |= set(smallest.values())
+    assert set(base_k_sizes(case, k).tolist()) == wanted
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 7, 12, 100, 513])
+def test_steps_are_the_smallest_of_every_number_of_chunks(blocks):
+    wanted = {}
+    for step in range(1, blocks + 1):
+        wanted.setdefault(-(-blocks // step), step)
+    assert list(smallest_steps(blocks)) == sorted(wanted.values())
+
+
+def test_what_is_not_proven_says_so():
+    """With no work to spend the first tilings stand, and the bound of what was left is below."""
+    p = Problem(m=1000, n=3000, k=700, a="int8")
+    best = solve(p, p.chip_record, 1)
+    assert best.proven
+    search = Search(Case(None, p, p.chip_record), 1, NOTHING, strict=False)
+    search.work = 0
+    found = search.run()
+    assert found.cycles.min() >= best.best.predicted.cycles
+    assert found.bound <= best.best.predicted.cycles
+    assert found.bound < found.cycles.min()
