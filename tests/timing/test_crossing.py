@@ -106,6 +106,8 @@ def test_turns_that_cores_take(rounds):
     cores = {(0, 0): (aic,), (0, 1): (aiv,), (0, 2): (aiv,)}
     each = 1 + FIRST + HEARD + 1 + HEARD
     line, full = times(cores), times(cores, full=True)
+    if rounds == 100:
+        assert line.limited_by == "AIC S waiting for cross-core flag 2"
     assert ends(line)[0] == ("AIC", 1, rounds * each)
     assert ends(line) == ends(full)
     assert line.issued == rounds * (3 + 2 * 2)

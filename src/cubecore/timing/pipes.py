@@ -30,6 +30,7 @@ from cubecore.isa.topology import CoreId
 from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.queues import (
+    CROSS_CORE,
     INDEX,
     ISSUE,
     MEMORY_STALL,
@@ -463,7 +464,7 @@ class CoreClock:
         return True
 
     def _hearing(self, template: WaitFlagDev) -> Callable[..., None]:
-        name = f"cross-core flag {template.flag_id}"
+        name = f"{CROSS_CORE} {template.flag_id}"
 
         def hear(*_: int) -> None:
             self.issued += 1

@@ -19,6 +19,8 @@ INDEX = {name: i for i, name in enumerate(NAMES)}
 SCALAR = INDEX["S"]
 ISSUE = "scalar issue"
 UNIT_FLAG = "unit flag"
+CROSS_CORE = "cross-core flag"
+"""What the reason of a core that waits for another begins with."""
 MEMORY_STALL = "device memory"
 """The reason of a load that device memory could not serve yet."""
 Queued = tuple[Callable[..., bool], tuple[Any, ...], int]

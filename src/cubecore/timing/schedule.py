@@ -11,7 +11,7 @@ from cubecore.isa.topology import CoreId
 from cubecore.timing.crossing import Crossing, crosses
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
-from cubecore.timing.queues import MEMORY_STALL, NAMES
+from cubecore.timing.queues import CROSS_CORE, MEMORY_STALL, NAMES
 from cubecore.timing.reuse import Traffic, marked
 from cubecore.timing.timeline import CoreTime, Stall, Timeline
 from cubecore.timing.walk import walk
@@ -177,6 +177,10 @@ def _limit(clock: CoreClock, kind: str, cycles: int, start_up: int) -> str:
     busiest = max(clock.pipes, key=lambda pipe: pipe.busy)
     waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest.name}
     reason = max(waits, key=lambda r: (waits[r], r), default="")
+    others = {r: c for (_, r), c in clock.stalls.items() if r.startswith(CROSS_CORE)}
+    signal = max(others, key=lambda r: (others[r], r), default="")
+    if signal and others[signal] > max(busiest.busy, waits.get(reason, 0)):
+        return f"{kind}S waiting for {signal}"
     if reason and waits[reason] > busiest.busy:
         waits_for = f"{kind}{busiest.name} waiting for {reason}"
         return reason if reason == MEMORY_STALL else waits_for
