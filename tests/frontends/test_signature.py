@@ -49,6 +49,7 @@ TWO_MEANINGS = {
     ("asc_set_l0c2gm_config", "quant_pre"): "scales_at",
     ("asc_set_l0c2gm_config", "relu_pre"): "relu_at",
     ("asc_set_l0c2gm_lrelu_alpha", "config"): "alpha",
+    ("asc_set_l13d_padding", "config"): "config",
     **{(f"asc_fill_{where}", "value"): "bits" for where in ("l0a", "l0b", "l1")},
     ("asc_sync_notify", "pipe"): "src",
     ("asc_sync_wait", "pipe"): "src",
@@ -208,6 +209,37 @@ def test_runs_and_fractals_share_a_name():
     assert names("asc_copy_gm2l1", to, at, 1, 2, 0, 0) == ["copy_gm_to_cbuf"]
     ((name, load, _),) = steps("asc_copy_gm2l1", to, at, start_index=1, repeat=2, src_stride=3)
     assert (name, load.start_index, load.repeat, load.src_stride) == ("load_gm_to_cbuf", 1, 2, 3)
+
+
+def test_fractals_and_windows_share_a_name():
+    """How many numbers there are tells load2d and load3d apart, whichever form they have."""
+    to, at = pointer(Mem.L0A), pointer(Mem.L1)
+    assert names("asc_copy_l12l0a", to, at, 0, 1, 1, 0) == ["load_cbuf_to_ca"]
+    window = (16, 32, 0, 16, 1, 2, 3, 3, 1, 1, False, True, False, False, 20)
+    ((name, load, _),) = steps("asc_copy_l12l0a", to, at, *window)
+    assert name == "img2colv2_cbuf_to_ca"
+    assert (load.k_extension, load.m_extension, load.m_start_pt, load.stride_h) == (16, 32, 16, 2)
+    assert (load.filter_size_h, load.channel_size, load.dtype.name) == (True, 20, "float16")
+    assert names("asc_copy_l12l0b_sync", pointer(Mem.L0B), at, *window) == [
+        "img2colv2_cbuf_to_cb",
+        "pipe_barrier",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "bits"), [(1.0, 0x3C00), (np.float16(-2), 0xC000), (-1, -1), (7, 7)]
+)
+def test_padding_of_load3d(given, bits):
+    ((_, setter, _),) = steps("asc_set_l13d_padding", given)
+    assert setter.config == bits
+
+
+def test_structs_of_load3d():
+    """The vendor's structs; what is left out has its default there, too."""
+    ((_, setter, _),) = steps("asc_set_l13d_fmatrix", {"l1_height": 3, "l1_width": 4})
+    assert (setter.l1_height, setter.l1_width, setter.padding_top_size) == (3, 4, 0)
+    ((_, setter, _),) = steps("asc_set_l13d_rpt", SimpleNamespace(rpt_stride=2))
+    assert (setter.rpt_stride, setter.rpt_time, setter.rpt_mode) == (2, 1, 0)
 
 
 def test_padding_modes_are_names():

@@ -9,6 +9,11 @@ HALF = element_type("float16")
 BIT = (0, 1)
 _FILLS = {"create_ca_matrix": Mem.L0A, "create_cb_matrix": Mem.L0B, "create_cbuf_matrix": Mem.L1}
 _FRACTALS = {"load_gm_to_ca": Mem.L0A, "load_gm_to_cb": Mem.L0B, "load_gm_to_cbuf": Mem.L1}
+_IMG2COL = {"img2colv2_cbuf_to_ca": Mem.L0A, "img2colv2_cbuf_to_cb": Mem.L0B}
+_WINDOW = {"k_extension": 16, "m_extension": 16}
+_MAP = {"l1_height": (1, 32767), "l1_width": (1, 32767)} | dict.fromkeys(
+    (f"padding_{side}_size" for side in ("left", "right", "top", "bottom")), (0, 255)
+)
 EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mmad_direction": {"first": "m"},
     "set_lrelu_alpha": {"alpha": 0x3F000000},
@@ -17,6 +22,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "get_l0c2gm_unitflag": {},
     "dsb": {"memory": "DSB_ALL"},
     "load_cbuf_to_cb_sp": {"repeat": 1},
+    **{name: {"dtype": HALF, "channel_size": 16} | _WINDOW for name in _IMG2COL},
+    "set_fmatrix": {"l1_height": 8, "l1_width": 8},
+    "set_fmatrix_b": {"l1_height": 8, "l1_width": 8},
+    "set_l3d_padding": {"config": 0},
+    "set_l3d_rpt": {},
+    "set_l3d_size": {"value": 0},
     "mad_sp": {"m": 16, "k": 16, "n": 16, "c_matrix_init_val": False, "c_matrix_source": True},
     **{name: {"repeat": 1} for name in _FRACTALS},
     "copy_cbuf_to_gm": {"n_burst": 1, "len_burst": 1},
@@ -28,6 +39,7 @@ _ALIGN = {Mem.L0A: 512, Mem.L0B: 512, Mem.L1: 32}
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     **{name: {"dst": (mem, _ALIGN[mem]), "src": (Mem.GM, 1)} for name, mem in _FRACTALS.items()},
     "copy_cbuf_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L1, 32)},
+    **{name: {"dst": (mem, 512), "src": (Mem.L1, 32)} for name, mem in _IMG2COL.items()},
     "load_cbuf_to_cb_sp": {"dst": (Mem.L0B, 512), "src": (Mem.L1, 32), "index": (Mem.L1, 32)}
     | {"index_dst": (Mem.L0B_INDEX, 1)},
     "mad_sp": {"c": (Mem.L0C, 1024), "a": (Mem.L0A, 512), "b": (Mem.L0B, 512)}
@@ -44,6 +56,19 @@ _U15 = (0, 32767)
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     **{name: _LOAD | {"decrement": BIT} for name in _FRACTALS},
     "copy_cbuf_to_gm": _BURSTS,
+    **{
+        name: {"k_extension": (1, 65535), "m_extension": (1, 65535), "channel_size": (1, 65535)}
+        | {"k_start_pt": _U16, "m_start_pt": _U16, "stride_w": (1, 63), "stride_h": (1, 63)}
+        | dict.fromkeys(("filter_w", "filter_h"), (1, 255))
+        | dict.fromkeys(("dilation_filter_w", "dilation_filter_h"), (1, 255))
+        | dict.fromkeys(("filter_size_w", "filter_size_h", "transpose", "f_matrix_ctrl"), BIT)
+        for name in _IMG2COL
+    },
+    "set_fmatrix": _MAP,
+    "set_fmatrix_b": _MAP,
+    "set_l3d_padding": {"config": (-(2**15), 2**64 - 1)},
+    "set_l3d_rpt": {"rpt_stride": _U16, "rpt_time": (0, 255), "rpt_mode": BIT},
+    "set_l3d_size": {"value": (0, 2**32 - 1)},
     "load_cbuf_to_cb_sp": {"start_index": _U16, "repeat": (0, 255)},
     "mad_sp": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
     "copy_cbuf_to_matrix_cc": _BURSTS,
@@ -63,6 +88,10 @@ _TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(name, "block"): ("fractal",) for name in _FRACTALS},
     ("copy_cbuf_to_gm", "block"): ("datablock",),
+    ("img2colv2_cbuf_to_ca", "dtype"): (
+        *("int4", "uint8", "int8", "float16", "bfloat16", "uint32", "int32", "float32"),
+    ),
+    ("img2colv2_cbuf_to_cb", "dtype"): ("float16", "bfloat16", "uint32", "int32", "float32"),
     ("load_cbuf_to_cb_sp", "block"): ("fractal",),
     ("load_cbuf_to_cb_sp", "index_block"): ("index fractal",),
     ("copy_cbuf_to_matrix_cc", "src_type"): _TO_L0C,
@@ -74,6 +103,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         for name in _FILLS
     },
 }
+PREPARED = dict.fromkeys(_IMG2COL, "set_fmatrix")
+"""What must be issued before an instruction, by an example of its own."""
 ORACLES: dict[str, str] = {
     "set_mmad_direction": "isa/test_cube_registers.py::test_the_direction_changes_no_value",
     "set_lrelu_alpha": "isa/test_cube_registers.py::test_leaky_relu",
@@ -83,6 +114,13 @@ ORACLES: dict[str, str] = {
     **dict.fromkeys(_FRACTALS, "isa/test_paths.py::test_fractals_from_global_memory"),
     "load_cbuf_to_cb_sp": "isa/test_sparse.py::test_fractals_and_their_indices",
     "mad_sp": "isa/test_sparse.py::test_products_of_sparse_matrices",
+    **dict.fromkeys(
+        (*_IMG2COL, "set_fmatrix", "set_l3d_padding"),
+        "isa/test_load3d.py::test_windows_of_the_expanded_matrix",
+    ),
+    "set_fmatrix_b": "isa/test_load3d.py::test_the_map_of_the_right_matrix",
+    "set_l3d_rpt": "isa/test_load3d.py::test_repeated_windows",
+    "set_l3d_size": "isa/test_load3d.py::test_l1_begins_anew_at_the_boundary",
     "copy_cbuf_to_gm": "isa/test_paths.py::test_runs_from_l1_to_global_memory",
     "copy_cbuf_to_matrix_cc": "isa/test_paths.py::test_runs_from_l1_to_l0c",
     "copy_gm_to_cbuf_pad": "isa/test_paths.py::test_padded_and_cut_blocks",

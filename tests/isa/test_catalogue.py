@@ -232,6 +232,8 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
         start = bench.base + 1024 if mem is GM else start_of(template, operand.name)
         addresses.append(start + (by if operand.name == moved else 0))
     vector_rows.prepare(bench)
+    if template.name in cube_rows.PREPARED:
+        bench.do(example(cube_rows.PREPARED[template.name]))
     if template.name.startswith("v"):
         bench.do(SetVectorMask(mask_high=ALL_ONES, mask_low=ALL_ONES))
     bench.do(template, *addresses)
@@ -401,7 +403,7 @@ def test_it_runs_only_on_its_architectures(name, other):
 
 
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
-SHARED |= {"asc_copy_gm2l1"}
+SHARED |= {"asc_copy_gm2l1", "asc_copy_l12l0a", "asc_copy_l12l0b"}
 """Names of the C API that are two instructions, told apart by their operands."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),

@@ -185,7 +185,8 @@ def _walks_below_zero(template: "Load2d | _LoadTranspose", start: int) -> list[V
     return []
 
 
-def _l0_cost(chip: Chip, cycles: float) -> Cost:
+def l0_cost(chip: Chip, cycles: float) -> Cost:
+    """Return the cost of a load from L1 to L0 that takes so many cycles without its head."""
     queued = chip.require("l1_to_l0_queued_cycles", "timing")
     head = chip.require("l1_to_l0_head_cycles", "timing")
     return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
@@ -206,7 +207,7 @@ class LoadCbufToCa(Load2d):
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0A link."""
-        return _l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
+        return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
 
 @instruction(
@@ -224,7 +225,7 @@ class LoadCbufToCb(Load2d):
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0B link."""
-        return _l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
+        return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 
 
 _TRANSPOSE_TYPES = (
@@ -314,7 +315,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0A link."""
-        return _l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
+        return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
 
 @instruction(
@@ -337,7 +338,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0B link."""
-        return _l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
+        return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 
 
 @instruction(

@@ -38,6 +38,27 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureMap:
+    """What load3d expands: rows and columns, and how many of padding are around them."""
+
+    height: int
+    width: int
+    left: int = 0
+    right: int = 0
+    top: int = 0
+    bottom: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Load3dRepeat:
+    """How load3d repeats its window: fractals between two, how often, along K or M."""
+
+    stride: int = 0
+    time: int = 1
+    along_k: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Registers:
     """Mask, CTRL, and what set and compare instructions leave for others.
 
@@ -50,7 +71,9 @@ class Registers:
     `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
     they are set; `relu_at` and `resets_units` are kept with it for who asks; `lrelu_alpha` is the
     factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
-    `ffts_base` is kept for who asks.
+    `ffts_base` is kept for who asks. `fmatrix` and the next four are load3d's: its maps, what it
+    reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
+    for it (0: nowhere).
     """
 
     mask_high: int = FULL_MASK
@@ -77,6 +100,11 @@ class Registers:
     hf32_toward_zero: bool = False
     place: Place = Place()
     ffts_base: int = 0
+    fmatrix: FeatureMap | None = None
+    fmatrix_b: FeatureMap | None = None
+    load3d_padding: int | None = None
+    load3d_repeat: Load3dRepeat = Load3dRepeat()
+    load3d_boundary: int = 0
 
     def initialised(self) -> Self:
         """Return them with plain stores, the mask in normal mode and all lanes on."""

@@ -269,6 +269,13 @@ class Instruction:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
 
+    def rebased(self, addresses: tuple[int, ...]) -> tuple[Self, tuple[int, ...]]:
+        """Return the template that knows an address which decides what it touches, and addresses.
+
+        An address that the template knows is counted in its offsets, and 0 is left in its place.
+        """
+        return self, addresses
+
     def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
         """Return what is wrong with the operands' addresses beyond alignment and bounds."""
         return []

@@ -137,10 +137,11 @@ class Buffer:
         filled = here < 0
         if element.bits == nibbles.BITS:
             codes = nibbles.take(self.data[addresses[0] :], here)
-            codes[filled] = 0
+            codes[filled] = (fill or b"\0")[0] & 0xF if fill is not None else POISON_BYTE & 0xF
             nibbles.put(target.data[addresses[1] :], there, codes)
             known = self.initialised(addresses[0], here, element)
-            target.mark(addresses[1], there, element, known | filled)
+            known = np.where(filled, fill is not None, known)
+            target.mark(addresses[1], there, element, known)
             return
         size = element.size_bytes
         filler, known = _fillers(fill, size)

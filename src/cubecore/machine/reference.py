@@ -43,6 +43,7 @@ def execute(core: Core, recorded: Recorded) -> None:
     operands = resolved.operands()
     if not operands:
         return
+    resolved, addresses = resolved.rebased(addresses)
     places = dict(zip((o.name for o in operands), resolved.places(addresses), strict=True))
     placed: dict[str, Placed | None] = {}
     if resolved.steering:
