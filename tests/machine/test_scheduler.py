@@ -143,7 +143,8 @@ def test_mode_0_with_one_core_that_does_not_signal():
         script.run()
     assert str(caught.value) == (
         "every wait_flag_dev must be met by a signal of another core, "
-        "got core 0 AIV0 waits for flag 3, core 1 AIV0 waits for flag 3"
+        "got core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), core 1 AIV0 waits for flag 3 "
+        "at kernel.py:3 (kernel)"
     )
 
 
@@ -184,7 +185,7 @@ def test_mode_2_from_the_vector_cores_needs_both():
         script.run()
     assert str(caught.value) == (
         "every wait_flag_dev must be met by a signal of another core, "
-        "got core 0 AIC waits for flag 4"
+        "got core 0 AIC waits for flag 4 at kernel.py:3 (kernel)"
     )
 
 

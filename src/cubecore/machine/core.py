@@ -44,7 +44,7 @@ class Core:
     log: FindingLog
     execute: Callable[["Core", Recorded], None]
     signal: Callable[["Core", FftsCrossCoreSync, Location], None]
-    wait: Callable[["Core", WaitFlagDev], None]
+    wait: Callable[["Core", WaitFlagDev, Location], None]
     watch: CoreWatch | None = None
     registers: Registers = field(default_factory=Registers)
     memories: dict[Mem, Buffer] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Core:
             self.flush()
             if self.allows(template, where):
                 if isinstance(template, WaitFlagDev):
-                    self.wait(self, template)
+                    self.wait(self, template, where)
                     if self.watch is not None:
                         self.watch.heard(template.flag_id)
                 else:
@@ -101,7 +101,7 @@ class Core:
             return
         if isinstance(template, WaitFlagDev):
             queues.drain()
-            self.wait(self, template)
+            self.wait(self, template, where)
         else:
             queues.issue(recorded)
 

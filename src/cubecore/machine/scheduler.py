@@ -25,6 +25,8 @@ from cubecore.machine.races import Sanitizer
 from cubecore.machine.schedules import Queues, schedule_of
 
 Body = Callable[[Core], None]
+Wait = tuple[int, Location]
+"""The flag that a core waits for, and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def run(
     log = FindingLog(frozenset(CHECKS) if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))
     hub = getcurrent()
-    waiting: dict[CoreId, int] = {}
+    waiting: dict[CoreId, Wait] = {}
 
     def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
         for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
@@ -106,9 +108,9 @@ def run(
             )
             log.add(Finding("flag-overflow", message, sync.name, where, str(core.id)))
 
-    def wait(core: Core, sync: WaitFlagDev) -> None:
+    def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
         while not flags.take(core.id, sync.flag_id):
-            waiting[core.id] = sync.flag_id
+            waiting[core.id] = sync.flag_id, where
             hub.switch()
 
     cores: dict[CoreId, Core] = {}
@@ -136,7 +138,7 @@ def run(
 
 def _run_threads(
     threads: dict[CoreId, greenlet],
-    waiting: dict[CoreId, int],
+    waiting: dict[CoreId, Wait],
     flags: _CrossFlags,
     done: Callable[[CoreId], None],
     choose: Callable[[int], int],
@@ -166,13 +168,15 @@ def _thread(body: Body, core: Core) -> Callable[[], None]:
     return run_body
 
 
-def _is_ready(core: CoreId, waiting: dict[CoreId, int], flags: _CrossFlags) -> bool:
-    flag = waiting.get(core)
-    return flag is None or flags.counters.get((core, flag), 0) > 0
+def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> bool:
+    wait = waiting.get(core)
+    return wait is None or flags.counters.get((core, wait[0]), 0) > 0
 
 
-def _deadlock(waiting: dict[CoreId, int]) -> DeadlockError:
-    stuck = ", ".join(f"{core} waits for flag {flag}" for core, flag in waiting.items())
+def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:
+    stuck = ", ".join(
+        f"{core} waits for flag {flag} at {where}" for core, (flag, where) in waiting.items()
+    )
     return DeadlockError(
         [Violation("every wait_flag_dev", "be met by a signal of another core", stuck)]
     )
