@@ -192,6 +192,60 @@ def validation() -> str:
     return validation_page(published_validation())
 
 
+_MUTATIONS_INTRODUCTION = """\
+# What the sanitizers find
+
+The example kernels with one thing wrong in what they issue. A site is a source line and the
+instruction that it issues; a mutation changes it wherever it runs, and a flag or a barrier is also
+dropped once: the first, the middle and the last time. Buffers are swapped in two ways: of a pair
+that takes turns the other one, and the target with a source.
+
+A mutant counts if some order that its flags permit leaves other bytes than the right kernel leaves,
+or never ends: program order, late, early, and up to 1,000 drawn ones. It is reported rightly if a
+finding is of a kind that fits the mutation and names the line: the site's; of a flag or a barrier
+also its partner's, or those of the two accesses that it stood between; of bytes that are missing
+or lie elsewhere also who uses them, or their tensor. A mutant that nothing is reported of and that
+1,000 drawn orders do not change is held for equivalent. What is reported and changes nothing
+(a flag that stays up, an access out of its array that nobody reads) does not count.
+
+Generated from `tests/mutations/results.json`, which `tests/mutations/suite.py` writes; the sweep
+tests hold it to the kernels.
+"""
+
+
+@document("mutations.md")
+def mutations_page() -> str:
+    """Return the table of the mutation suite: kernel by mutation."""
+    import json
+
+    found = json.loads((ROOT / "tests/mutations/results.json").read_text(encoding="utf-8"))
+    total: Counter[str] = Counter()
+    lines = []
+    for name, table in found.items():
+        lines += [
+            *("", f"## {name}", "", "| mutation | mutants | count | reported | rightly | spared |"),
+            "|---|---|---|---|---|---|",
+        ]
+        for kind, row in table["rows"].items():
+            lines.append(f"| {kind} | " + " | ".join(map(str, row)) + " |")
+            total.update(dict(zip(("mutants", "count", "reported", "rightly"), row, strict=False)))
+        total["equivalent"] += len(table["equivalent"])
+        lines += _mutants("Missed", [text for text, *_ in table["missed"]])
+        lines += _mutants("Equivalent", table["equivalent"])
+    share = 100 * total["rightly"] / total["count"]
+    head = (
+        f"All kernels: {total['mutants']} mutants, {total['count']} count, {total['reported']} of "
+        f"them reported, {total['rightly']} rightly ({share:.1f} %); {total['equivalent']} are "
+        "equivalent. No finding on a right kernel."
+    )
+    return "\n".join([_MUTATIONS_INTRODUCTION, head, *lines]) + "\n"
+
+
+def _mutants(title: str, texts: list[str]) -> list[str]:
+    """Return a list of mutants: line, instruction, mutation."""
+    return ["", f"{title}:", "", *(f"- {_escaped(text)}" for text in texts)] if texts else []
+
+
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""

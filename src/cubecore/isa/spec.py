@@ -197,6 +197,8 @@ class Instruction:
     """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
     reads_left: ClassVar[bool] = False
     """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    register: ClassVar[str] = ""
+    """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
     leaves_whole: ClassVar[str] = ""
     """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False

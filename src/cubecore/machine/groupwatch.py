@@ -17,9 +17,9 @@ from cubecore.machine.footprint import footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX
 from cubecore.machine.products import IrregularError
-from cubecore.machine.races import CoreWatch, Sanitizer, Touched, touches
+from cubecore.machine.races import CoreWatch, Sanitizer, touches
 from cubecore.machine.reach import Reach
-from cubecore.machine.touched import LocalShadow, Touch
+from cubecore.machine.touched import REGISTERS, LocalShadow, Touch, Touched, register_touch
 
 NOWHERE = Location("", 0, "")
 """The place of what no finding will name."""
@@ -80,6 +80,11 @@ class GroupWatch(CoreWatch):
                     *(template, operand.name, operand.mem, access.reads, access.writes, NOWHERE)
                 )
                 plan.append((place, touched, self.shadow(operand.mem), touch))
+        used = register_touch(template, NOWHERE)
+        special = []
+        if used is not None:
+            shadow = self.shadow(REGISTERS)
+            special.append((shadow.region(*used[:2]), shadow, used[2]))
         plan.sort(key=lambda entry: entry[3].writes)  # what it reads, it reads first
 
         def enter(addresses: tuple[int, ...]) -> None:
@@ -87,6 +92,9 @@ class GroupWatch(CoreWatch):
             entered = []
             for place, touched, shadow, touch in plan:
                 region = shadow.region(touched, addresses[place])
+                shadow.judge(region, pipe, touch)
+                entered.append((region, touch))
+            for region, shadow, touch in special:
                 shadow.judge(region, pipe, touch)
                 entered.append((region, touch))
             for region, touch in entered:

@@ -95,6 +95,8 @@ class Group:
         resolved = template.resolved(self.registers)
         self._require_legal(resolved)
         after = resolved.apply(self.registers)
+        if resolved.register and not resolved.operands():
+            return lambda _: self.watch.touch(resolved, (), NOWHERE, self.registers)
         if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
             return lambda _: self._go(state)

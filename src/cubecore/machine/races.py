@@ -25,10 +25,15 @@ from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
 from cubecore.machine.signals import Signals
-from cubecore.machine.touched import GlobalShadow, LocalShadow, Meeting, Touch
-
-Touched = tuple[Footprint, int, Touch]
-"""A footprint, the address that it counts from, and what touches it."""
+from cubecore.machine.touched import (
+    GlobalShadow,
+    LocalShadow,
+    Meeting,
+    Special,
+    Touch,
+    Touched,
+    register_touch,
+)
 
 
 class Sanitizer:
@@ -70,7 +75,7 @@ class CoreWatch:
         self._launch, self._core = sanitizer, core
         self._own = sanitizer.cores.index(core)
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
-        self._local: dict[Mem, LocalShadow] = {}
+        self._local: dict[Mem | Special, LocalShadow] = {}
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
     # --- what the core issues
@@ -139,8 +144,8 @@ class CoreWatch:
         for region, touch in entered:
             LocalShadow.enter(region, pipe, number, touch)
 
-    def shadow(self, mem: Mem) -> LocalShadow:
-        """Return the shadow of a local memory."""
+    def shadow(self, mem: Mem | Special) -> LocalShadow:
+        """Return the shadow of a local memory, or of the registers."""
         found = self._local.get(mem)
         if found is None:
             found = self._local[mem] = LocalShadow(self.order, self.report)
@@ -204,6 +209,8 @@ def touches(
             atomic = f"{registers.atomic} {registers.atomic_type}"
         touch = Touch(template, operand.name, mem, access.reads, access.writes, where, atomic)
         found.append((touched, address, touch))
+    if (used := register_touch(template, where)) is not None:
+        found.append(used)
     found.sort(key=lambda entry: entry[2].writes)
     return found
 

@@ -42,6 +42,8 @@ def execute(core: Core, recorded: Recorded) -> None:
     core.registers = resolved.apply(core.registers)
     operands = resolved.operands()
     if not operands:
+        if resolved.register and core.watch is not None:
+            core.watch.touch(resolved, (), where, core.registers)
         return
     resolved, addresses = resolved.rebased(addresses)
     places = dict(zip((o.name for o in operands), resolved.places(addresses), strict=True))

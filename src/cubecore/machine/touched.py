@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cubecore.isa.program import Location
+from cubecore.isa.registers import LEFT
 from cubecore.isa.spec import Instruction, Mem, Pipe
 from cubecore.machine.footprint import Footprint
 from cubecore.machine.order import Clock, CoreOrder
@@ -12,6 +13,22 @@ from cubecore.machine.order import Clock, CoreOrder
 _MOST_REGIONS = 4096
 """Regions that are kept before those of no consequence are dropped."""
 _PAGE_BITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What instructions touch besides memories, in bytes of its own."""
+
+    label: str
+
+
+REGISTERS = Special("the special registers")
+_REGISTER_BYTES = 16
+_RUNS = {
+    name: Footprint.run(_REGISTER_BYTES * number, _REGISTER_BYTES * (number + 1))
+    for number, name in enumerate(LEFT)
+}
+_LABELS = {"cmp_mask": "CMPMASK", "kept": "RSVD_CNT", "extreme": "MAX_MIN_CNT", "merged": "VMS4_SR"}
 
 
 class Touch(NamedTuple):
@@ -22,7 +39,7 @@ class Touch(NamedTuple):
 
     template: Instruction
     operand: str
-    mem: Mem
+    mem: Mem | Special
     reads: bool
     writes: bool
     where: Location
@@ -50,6 +67,20 @@ class Meeting(NamedTuple):
 
 
 Report = Callable[[Meeting], None]
+Touched = tuple[Footprint, int, Touch]
+"""A footprint, the address that it counts from, and what touches it."""
+
+
+def register_touch(template: Instruction, where: Location) -> Touched | None:
+    """Return how an instruction uses a register that others leave, or None if it does not."""
+    name = template.register
+    if not name:
+        return None
+    leaves = type(template).leaves is not Instruction.leaves
+    touch = Touch(template, _LABELS[name], REGISTERS, not leaves, leaves, where)
+    return _RUNS[name], 0, touch
+
+
 Numbered = tuple[int, Touch]
 
 
@@ -135,7 +166,11 @@ class LocalShadow:
     ) -> None:
         other, at, who = earlier
         region, pipe, touch = later
-        if touch.template.keeps_behind(who.template, touch.mem):
+        mem = touch.mem
+        if isinstance(mem, Special):
+            if kind == "waw":  # who reads it waits for the last, and nobody need
+                return
+        elif touch.template.keeps_behind(who.template, mem):
             return
         common = region.bytes.first_common(other.bytes)
         assert common is not None

@@ -167,6 +167,9 @@ class Trace:
                 _require_aligned(template, tensor, operand, place, call)
                 if (masked := self._masked(template)) is not None:
                     _require_inside(masked, tensor, operand, place, call)
+        if template.register:
+            leaves = type(template).leaves is not Instruction.leaves
+            met.append(((template.register, 0, 1), leaves))
         self.sync.before(template.pipe.value, met)
         self.append(Issue(template, places, user_location(), tuple(late.items())))
 

@@ -46,6 +46,7 @@ class CompareToRegister(BinaryStrides):
     count_form = None
     in_repeats = False
     reads_left = True
+    register = "cmp_mask"
     function: ClassVar[Callable[[Array, Array], Any]]
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
@@ -211,7 +212,7 @@ class SetCmpmask(Instruction):
     """
 
     stacks = True
-    leaves_whole = "cmp_mask"
+    leaves_whole = register = "cmp_mask"
     byte_type: ClassVar[ElementType] = UINT8
     src = read(Mem.UB, "byte", "byte_type", align_bytes=CMP_MASK_BYTES)
 
@@ -239,6 +240,7 @@ class GetCmpmask(Instruction):
     """Store CMPMASK's 128 bits in the Unified Buffer; of a 32-bit comparison 8 bytes are new."""
 
     reads_left = True
+    register = "cmp_mask"
     byte_type: ClassVar[ElementType] = UINT8
     dst = write(Mem.UB, "byte", "byte_type", align_bytes=CMP_MASK_BYTES)
 

@@ -43,7 +43,7 @@ class GatherMask(Instruction):
     """What gather mask and squeeze share: which elements are kept, and where they lie."""
 
     stacks = True
-    leaves_whole = "kept"
+    leaves_whole = register = "kept"
     propagates = True
     dst = write(Mem.UB, "element")
     src0 = read(Mem.UB, "element")
@@ -221,6 +221,8 @@ class GetRsvdCnt(Instruction):
 
     The scalar unit must have waited for the vector unit.
     """
+
+    register = "kept"
 
     def result(self, registers: Registers) -> tuple[int, ...]:
         """The count."""

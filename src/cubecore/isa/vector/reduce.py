@@ -150,7 +150,7 @@ class RepeatExtreme(Reduction):
     extreme of all repeats and its first index, counted through them.
     """
 
-    leaves_whole = "extreme"
+    leaves_whole = register = "extreme"
     dst = write(Mem.UB, "repeat part", align_bytes=2)
     src = read(Mem.UB, "repeat lane")
     order: str = choice("what is written, and in which order", *_ORDERS, default="value_index")
@@ -391,6 +391,8 @@ class GetMaxMinCnt(Instruction):
 
     The scalar unit must have waited for the vector unit.
     """
+
+    register = "extreme"
 
     def result(self, registers: Registers) -> tuple[int, ...]:
         """The value's bits, the index."""

@@ -34,6 +34,7 @@ class Selects(Repeated):
     """What the modes share: `chosen` are the bits, 1 for src0."""
 
     reads_left = True
+    register = "cmp_mask"
     chosen: bytes | None
 
     def chooses(self) -> NDArray[np.bool_] | None:

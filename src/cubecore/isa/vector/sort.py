@@ -119,6 +119,7 @@ class Vmrgsort4(Instruction):
 
     overlap = "none"
     steering = ("src0", "src1", "src2", "src3")
+    register = "merged"
     record_type: ClassVar[ElementType] = UINT64
     dst = write(Mem.UB, "repeat record", "record_type")
     src0 = read(Mem.UB, "repeat record", "record_type", align_bytes=RECORD_BYTES)
@@ -266,6 +267,8 @@ class GetVms4Sr(Instruction):
 
     The scalar unit must have waited for the vector unit.
     """
+
+    register = "merged"
 
     def result(self, registers: Registers) -> tuple[int, ...]:
         """Four counts."""
