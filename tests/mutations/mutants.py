@@ -134,9 +134,9 @@ def _under_a_count(streams):
 
 
 def _edits(streams, places, template, *, counted):
-    for number, operand in enumerate(template.operands()):
+    for operand in template.operands():
         for size in SHIFTS:
-            yield f"shift an address by {size} B", operand.name, _shift(number, size)
+            yield f"shift an address by {size} B", operand.name, _shift(operand.name, size)
     names = {f.name for f in fields(template)}
     if "repeat" in names and not template.copies and not counted:
         yield "grow a repeat", "repeat + 1", _field("repeat", 1)
@@ -144,24 +144,36 @@ def _edits(streams, places, template, *, counted):
         for name in COPY_SIZES:
             if name in names:
                 yield "shrink a copy", f"{name} - 1", _field(name, -1)
-    for number, operand in enumerate(template.operands()):
-        used = list(dict.fromkeys(_item(streams, place)[1][number] for place in places))
-        if len(used) == 2 and operand.mem is not Mem.GM:
-            yield "swap buffers", f"{operand.name}, in turn", _exchange(number, used)
-    writes = [n for n, o in enumerate(template.operands()) if o.access.writes]
-    reads = [n for n, o in enumerate(template.operands()) if o.access.reads]
-    for a in writes:
-        for b in reads:
-            one, other = template.operands()[a], template.operands()[b]
-            if a != b and one.mem is other.mem:
-                yield "swap buffers", f"{one.name} and {other.name}", _swap(a, b)
+    for operand in template.operands():
+        at = [_address(_item(streams, place), operand.name) for place in places]
+        used = list(dict.fromkeys(at))
+        if len(used) == 2 and None not in used and operand.mem is not Mem.GM:
+            yield "swap buffers", f"{operand.name}, in turn", _exchange(operand.name, used)
+    for one in template.operands():
+        for other in template.operands():
+            differ = one is not other and one.access.writes and other.access.reads
+            if differ and one.mem is other.mem:
+                yield "swap buffers", f"{one.name} and {other.name}", _swap(one.name, other.name)
 
 
-def _shift(number, size):
+def _address(item, operand):
+    """Return an operand's address; None where the site's template has no such operand."""
+    return dict(zip((o.name for o in item[0].operands()), item[1], strict=False)).get(operand)
+
+
+def _placed(item, addresses):
+    """Return the instruction with some operands elsewhere; None where one of them is missing."""
+    names = [o.name for o in item[0].operands()]
+    if not set(addresses) <= set(names):
+        return None
+    given = dict(zip(names, item[1], strict=True)) | addresses
+    return item[0], tuple(given[name] for name in names), item[2]
+
+
+def _shift(operand, size):
     def edit(item):
-        addresses = list(item[1])
-        addresses[number] = moved(addresses[number], size)
-        return item[0], tuple(addresses), item[2]
+        at = _address(item, operand)
+        return None if at is None else _placed(item, {operand: moved(at, size)})
 
     return edit
 
@@ -176,20 +188,17 @@ def _field(name, step):
     return edit
 
 
-def _exchange(number, pair):
+def _exchange(operand, pair):
     def edit(item):
-        addresses = list(item[1])
-        addresses[number] = pair[1] if addresses[number] == pair[0] else pair[0]
-        return item[0], tuple(addresses), item[2]
+        other = pair[1] if _address(item, operand) == pair[0] else pair[0]
+        return _placed(item, {operand: other})
 
     return edit
 
 
-def _swap(a, b):
+def _swap(one, other):
     def edit(item):
-        addresses = list(item[1])
-        addresses[a], addresses[b] = addresses[b], addresses[a]
-        return item[0], tuple(addresses), item[2]
+        return _placed(item, {one: _address(item, other), other: _address(item, one)})
 
     return edit
 
