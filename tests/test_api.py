@@ -140,7 +140,8 @@ def test_a_problem_round_trips_with_every_default():
         "trans_a": false, "trans_b": false,
         "format_a": "ND", "format_b": "ND", "format_c": "ND", "pos_a": "GM", "pos_b": "GM",
         "pos_c": "GM", "batch": 1, "split_k": false, "template": "MDL", "unit_flag": null,
-        "hf32": false, "intrinsics_check": false, "seed": 0,
+        "hf32": false, "intrinsics_check": false, "seed": 0, "fix": {}, "budget": {},
+        "layout": null, "heads": 1, "groups": 1, "batch_num": null,
         "epilogue": {"relu": false, "quant": null, "scale": null, "offset": 0}}"""
     assert problem.to_json() == json.loads(contract) | SMALL
 

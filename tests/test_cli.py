@@ -185,10 +185,7 @@ LINES = [
         ["plan", "--m", 1, "--n", 1, "--k", 2**31],
         f"k must be at most 2147483647, got 2147483648; {NARROW}",
     ),
-    (
-        ["plan", *PROBLEM, "--kb", 17],
-        "kb must equal k = 16 for planning, got 17; cubecore does not plan it yet",
-    ),
+    (["plan", *PROBLEM, "--kb", 0], "kb must be at least 1, got 0"),
     (["plan", *PROBLEM, "--cores", 0], "cores must be at least 1, got 0"),
     (
         ["plan", *PROBLEM, "--c", "int8"],

@@ -37,6 +37,10 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("pos-b", str, "as for A"),
     ("pos-c", str, "as for A"),
     ("batch", int, "products in a batch"),
+    ("layout", str, "of a batch: NORMAL, BSNGD, SBNGD or BNGS1S2; fills the layout fields"),
+    ("heads", int, "N of the layout's axes"),
+    ("groups", int, "G of the layout's axes"),
+    ("batch-num", int, "matrices of the batch in one call; as many as fit L1 unless given"),
     ("template", str, "NORM, MDL or IBSHARE"),
     ("seed", int, "fixes random inputs"),
 )
@@ -49,6 +53,35 @@ _PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
 )
 
 
+_ASKED: tuple[tuple[str, str, str], ...] = (
+    ("budget", "BUFFER=BYTES", "use at most so much of l1, l0c, ub or bt"),
+    (
+        "fix",
+        "FIELD=VALUE",
+        "plan with baseM=48, singleCoreN=16..512, baseK=64..256/64 (multiples), iterateOrder=1",
+    ),
+)
+
+
+def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Return the pairs as an object of the problem, None without any; bytes as a number."""
+    from cubecore.errors import RequestError, Violation
+
+    made: dict[str, Any] = {}
+    wrong = []
+    for text in values:
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not name or not value:
+            wrong.append(Violation(param.opts[0], f"be {param.metavar}", repr(text)))
+        elif name in made:
+            wrong.append(Violation(param.opts[0], "name a field once", repr(name)))
+        number = param.name == "budget" and value.isascii() and value.isdigit() and len(value) < 20
+        made[name] = int(value) if number else value
+    if wrong:
+        raise RequestError(wrong)
+    return made or None
+
+
 def problem_options(command: Command) -> Command:
     """Add the problem's keys as options."""
     relu = click.option("--relu", is_flag=True, default=None, help="apply ReLU to C")
@@ -58,6 +91,11 @@ def problem_options(command: Command) -> Command:
         click.option("--scale", type=float, help="the scale of --quant; V modes: --scale-file"),
         click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
     ):
+        command = option(command)
+    for name, metavar, text in _ASKED:
+        option = click.option(
+            f"--{name}", multiple=True, metavar=metavar, callback=_pairs, default=(), help=text
+        )
         command = option(command)
     command = click.option(
         "--unit-flag/--no-unit-flag", default=None, help="Mmad and fixpipe overlap"

@@ -13,6 +13,7 @@ from cubecore.tiling.mx import MxTypePara
 from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
 from cubecore.tiling.rules import check_tiling, legal_mask, rule_named, rules
+from cubecore.tiling.space import GROWING
 from tiling.cases import B3, problem, stack, tiling
 
 CHIPS = (
@@ -127,6 +128,27 @@ def test_every_remedy_is_true(p, changes, edition, reading):
         )
         measure = rule_named(found.rule).measure(better)
         assert measure is None or measure.holds(), found.message
+
+
+@settings(max_examples=300, deadline=None)
+@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS), st.data())
+def test_what_grows_never_shrinks(p, changes, edition, reading, data):
+    given_tiling = tiling(p, **{name: max(value, 1) for name, value in changes.items()})
+    more = {
+        name: getattr(given_tiling, name) + data.draw(st.integers(0, 500))
+        for name in data.draw(st.sets(st.sampled_from(sorted(GROWING)), min_size=1))
+    }
+    for declared in rules():
+        if declared.grows:
+            small, large = (
+                declared.measure(Case(t, p, p.chip_record, edition, reading))
+                for t in (given_tiling, replace(given_tiling, **more))
+            )
+            assert (small is None) == (large is None)
+            if small is not None:
+                assert small.relation in {"<=", "<"}
+                assert small.used <= large.used
+                assert small.limit == large.limit
 
 
 CAPACITIES = {

@@ -162,6 +162,7 @@ def require_supported(problem: Problem) -> None:
         ("kb", problem.kb, (None, problem.k)),
         ("scale_a", problem.scale_a, (None,)),
         ("a", problem.a_type.name, inputs),
+        ("layout", problem.layout, (None, "NORMAL")),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
     )
     found = [

@@ -48,17 +48,20 @@ def problem_line(request: Request) -> str:
     """Return the problem in one line."""
     p = request.problem
     a = f"A[{p.k}x{p.m}]^T" if p.trans_a else f"A[{p.m}x{p.k}]"
-    b = f"B[{p.n}x{p.k}]^T" if p.trans_b else f"B[{p.k}x{p.n}]"
-    kinds = [
-        f"{kind} NZ" if getattr(p, f"format_{x}") == "NZ" else kind
-        for x, kind in (("a", p.a), ("b", p.b), ("c", p.c))
-    ]
+    kb = p.kb or p.k
+    b = f"B[{p.n}x{kb}]^T" if p.trans_b else f"B[{kb}x{p.n}]"
+    kinds = []
+    for x, kind in (("a", p.a), ("b", p.b), ("c", p.c)):
+        stored = " NZ" if getattr(p, f"format_{x}") == "NZ" else ""
+        place = getattr(p, f"pos_{x}")
+        kinds.append(kind + stored + ("" if place == "GM" else f" in {place}"))
     bias = f" + bias {p.bias}" if p.bias else ""
     options = {
         "relu": p.epilogue.relu,
         str(p.epilogue.quant): p.epilogue.quant is not None,
         "HF32": p.hf32,
         f"{p.batch} matrices": p.batch > 1,
+        f"layout {p.layout}": p.layout is not None,
         "K may be split": p.split_k,
         p.template: p.template != "MDL",
         "mix": p.launch == "mix",
@@ -66,6 +69,16 @@ def problem_line(request: Request) -> str:
     named = "".join(f", {name}" for name, given in options.items() if given)
     product = f"C[{p.m}x{p.n}] {kinds[2]} = {a} {kinds[0]} x {b} {kinds[1]}{bias}"
     return f"{product}{named} on {request.chip.name}"
+
+
+_SELDOM = (
+    ("transLength",),
+    ("mxTypePara",),
+    ("BatchNum",),
+    *(tuple(f"{x}LayoutInfo{axis}" for axis in "BSNGD") for x in "AB"),
+    tuple(f"CLayoutInfo{axis}" for axis in ("B", "S1", "N", "G", "S2")),
+)
+"""Fields that are shown where one of their line is not 0."""
 
 
 def tiling_lines(tiling: TCubeTiling) -> list[str]:
@@ -76,8 +89,10 @@ def tiling_lines(tiling: TCubeTiling) -> list[str]:
         ("stepM", "stepN", "stepKa", "stepKb"),
         ("depthA1", "depthB1", "dbL0A", "dbL0B"),
         ("dbL0C", "isBias"),
+        *_SELDOM,
     )
-    return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in groups]
+    named = [g for g in groups if g not in _SELDOM or any(getattr(tiling, n) for n in g)]
+    return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in named]
 
 
 def plan_text(plan: Plan) -> str:
@@ -94,6 +109,7 @@ def plan_text(plan: Plan) -> str:
             f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
             f"chip: cubecore chips {plan.request.chip.name} names them"
         )
+    lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
     rows: list[Sequence[Any]] = [("", "us", "cores", "singleCore M x N", "base M x N x K", "by")]
     for place, ranked in enumerate(plan.alternatives, 2):
         t = ranked.tiling

@@ -70,9 +70,21 @@ def advise(case: Case) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_cores(case), *_intrinsics(case), *_scales(case), *_positions(case), *_unread(case)]
+    found = [*_asked(case), *_cores(case), *_intrinsics(case), *_scales(case)]
+    found += [*_positions(case), *_unread(case)]
     if min(sizes) > 0:
         found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+
+
+def advise_plan(case: Case) -> tuple[Advice, ...]:
+    """Return the advice about what was asked for; how the tiling could be is the planner's."""
+    found = [*_capped(case), *_intrinsics(case), *_scales(case), *_positions(case)]
+    for key in ("pos_a", "pos_b", "pos_c"):
+        place = getattr(case.problem, key)
+        if place != "GM":
+            text = f"the prediction counts {key[-1].upper()} in {place} as if it lay in GM"
+            found.append(("POSITION-TIME", text))
     return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
 
 
@@ -85,10 +97,20 @@ def _source(name: str, edition: str) -> str:
     return "cubecore"
 
 
-def _cores(case: Case) -> Iterator[tuple[str, str]]:
+def _asked(case: Case) -> Iterator[tuple[str, str]]:
+    for name, limits in case.problem.fix.broken(case.tiling):
+        value = getattr(case.tiling, name)
+        yield "NOT-AS-ASKED", f"{name} = {value}, while fix.{name} asks for {limits}"
+
+
+def _capped(case: Case) -> Iterator[tuple[str, str]]:
     asked, limit = case.problem.cores, case.problem.core_limit(case.chip)
     if asked is not None and asked > limit:
         yield "CORES-CAPPED", f"cores = {asked} is more than {case.chip.name} has: {limit} are used"
+
+
+def _cores(case: Case) -> Iterator[tuple[str, str]]:
+    yield from _capped(case)
     count = case.problem.core_count(case.chip)
     used = case.tiling.usedCoreNum
     if 0 < used < count:

@@ -8,6 +8,7 @@ from cubecore.chips import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+from cubecore.tiling.budget import Budget
 from cubecore.tiling.conflict import Constraint, Narrowing
 from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, Epilogue, Problem
 from cubecore.tiling.solver import planned_chip
@@ -18,13 +19,6 @@ NOT_SET = -1
 FORMATS = ("ND", "NZ")
 FROM, INTO = ("GM", "VECOUT", "TSCM"), ("GM", "VECIN")
 """Where the setters let operands come from, and C go (vendor's SetAType, SetBType, SetCType)."""
-_SIZES = {
-    "l1_size": ("l1_bytes", "l1_user_bytes"),
-    "l0c_size": ("l0c_bytes",),
-    "ub_size": ("ub_user_bytes",),
-    "bt_size": ("bt_bytes",),
-}
-"""Parameters of set_buffer_space and the chip's fields that they bound."""
 _ELSEWHERE = {
     "VECTOR": "a product with a vector is asked for as ND with m = 1",
     "ND_ALIGN": "cubecore's C has no padded rows",
@@ -73,6 +67,7 @@ class Asked:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     multiples: dict[str, int] = field(default_factory=dict)
     budget: dict[str, int] = field(default_factory=dict)
+    """By parameter of set_buffer_space: ``l1_size``."""
     fields: dict[str, int] = field(default_factory=dict)
 
     def operand(self, name: str, place: tuple[str, str], data_type: str) -> None:
@@ -172,15 +167,8 @@ class Asked:
 
     def budgeted(self, target: Chip) -> Chip:
         """Return the chip with its buffers cut to what may be used."""
-        changes: dict[str, Any] = {}
-        for name, size in self.budget.items():
-            own = getattr(target, _SIZES[name][-1])
-            if own is None or size > own:
-                have = "no such buffer" if own is None else f"{own} B"
-                need = f"be at most what {target.name} has, {have}"
-                raise refuse(f"set_buffer_space.{name}", need, f"{size} B")
-            changes |= dict.fromkeys(_SIZES[name], size)
-        return replace(target, **changes)
+        sizes = {name.removesuffix("_size"): size for name, size in self.budget.items()}
+        return Budget(**sizes).applied(target, "set_buffer_space.{}_size")
 
     def narrowing(self, problem: Problem, target: Chip) -> Narrowing:
         """Return what buffer budgets and a number of cores leave of a request."""

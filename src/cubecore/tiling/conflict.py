@@ -23,6 +23,9 @@ from cubecore.tiling.space import Budget, Space, asked_id, says_the_kind
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.wanted import NOTHING, Wanted
 
+CONFLICT_UNITS = 40_000_000
+"""Work that one conflict may cost, about 0.5 s; beyond it the rest is not proven to be needed."""
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -102,15 +105,17 @@ class ConflictError(NoLegalTilingError):
         return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
 
 
-def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | None:
-    """Return the constraints that leave a request without a plan; None if none are found.
+def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TCubeTiling | None:
+    """Return the constraints that leave a request without a plan, or a tiling that there is.
 
-    Everything that the request narrows is in `narrowing`; `wanted` is asked of the tiling's fields.
+    None if the search ends without either. Everything that the request narrows is in `narrowing`;
+    `wanted` is asked of the tiling's fields.
     """
     problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
     extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
     case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
-    return find_conflict(replace(case, tiling=smallest(case)), (), narrowing, wanted)
+    deletion = _deletion(replace(case, tiling=smallest(case)), (), narrowing, wanted)
+    return deletion.run() or deletion.tiling
 
 
 def find_conflict(
@@ -120,6 +125,12 @@ def find_conflict(
 
     None if one is, or if the search ends without a proof. `wanted` is asked of fields besides.
     """
+    return _deletion(case, keep, narrowing, wanted).run()
+
+
+def _deletion(
+    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted
+) -> "_Deletion":
     asked = [
         Constraint("field", name, f"{name} {limits}") for name, limits in wanted.fields.items()
     ]
@@ -129,8 +140,8 @@ def find_conflict(
         if name in keep and name not in GIVEN_FIELDS
     ]
     listed = [Constraint("rule", rule.id, f"{rule.id} ({rule.title})") for rule in rules()]
-    deletion = _Deletion(case, narrowing, wanted)
-    return deletion.run([*listed, *kept, *asked, *narrowing.constraints])
+    constraints = (*listed, *kept, *asked, *narrowing.constraints)
+    return _Deletion(case, narrowing, wanted, constraints)
 
 
 @dataclass(frozen=True)
@@ -142,15 +153,22 @@ class _Verdict:
 
 
 class _Deletion:
-    """Leaves out constraints one after another."""
+    """Leaves out constraints one after another; `tiling` satisfies them all, if one is found."""
 
-    def __init__(self, case: Case, narrowing: Narrowing, wanted: Wanted) -> None:
+    def __init__(
+        self, case: Case, narrowing: Narrowing, wanted: Wanted, constraints: Sequence[Constraint]
+    ) -> None:
         self.case, self.narrowing, self.wanted = case, narrowing, wanted
+        self.constraints = constraints
+        self.tiling: TCubeTiling | None = None
+        self.units = CONFLICT_UNITS
 
-    def run(self, constraints: Sequence[Constraint]) -> Conflict | None:
+    def run(self) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
+        constraints = self.constraints
         verdict = self._verdict(constraints)
         if verdict.rules is None:
+            self.tiling = verdict.tiling
             return None
         left = self._charged(self._worth_naming(constraints), verdict.rules)
         needed: list[Constraint] = []
@@ -196,8 +214,10 @@ class _Deletion:
         without = frozenset(rule.id for rule in rules()) - names["rule"]
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
         space = Space(case, changeable, without, wanted, named)
-        search = Search(space, Budget(SEARCH_UNITS), lambda: tuple(seeds(case)), first=True)
-        outcome = search.run()
+        budget = Budget(min(SEARCH_UNITS, self.units))
+        allowed = budget.left
+        outcome = Search(space, budget, lambda: tuple(seeds(case)), first=True).run()
+        self.units -= allowed - budget.left
         if outcome.impossible:
             return _Verdict(None, outcome.charged)
         for parts in outcome.found:

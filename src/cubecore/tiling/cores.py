@@ -47,7 +47,8 @@ def core_blocks(tiling: TCubeTiling, batch: int = 1, groups: int = 1) -> tuple[C
     """
     t = tiling
     m_blocks, n_blocks = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
-    k_blocks = ceil_div(t.Ka, t.singleCoreK)
+    k = min(t.Ka, t.Kb)
+    k_blocks = ceil_div(k, t.singleCoreK)
     used = min(t.usedCoreNum, m_blocks * n_blocks * k_blocks)
     blocks = []
     for group in range(groups):
@@ -63,7 +64,7 @@ def core_blocks(tiling: TCubeTiling, batch: int = 1, groups: int = 1) -> tuple[C
                     m_len=min(t.singleCoreM, t.M - m0),
                     n_len=min(t.singleCoreN, t.N - n0),
                     k0=k0,
-                    k_len=min(t.singleCoreK, t.Ka - k0),
+                    k_len=min(t.singleCoreK, k - k0),
                     batch0=group,
                     batches=ceil_div(batch - group, groups),
                     batch_step=groups,

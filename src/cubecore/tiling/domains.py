@@ -31,7 +31,7 @@ EVERY_BLOCK = 1 << 17
 MOST_BLOCK, MOST_COUNT = 1 << 13, 1 << 17
 """Larger base blocks and counts of them fit no chip; products of these fit int64."""
 BLOCKS = ("baseM", "baseN", "baseK")
-_COUNTS = (
+COUNTS = (
     *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb"),
     *("usedCoreNum", "dbL0A", "dbL0B", "dbL0C"),
 )
@@ -79,7 +79,7 @@ def domain(
 
 def base_columns(tiling: Any) -> dict[str, Any]:
     """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
-    most = dict.fromkeys(_COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
+    most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     columns = {}
     for name in FIELDS:
         value, limit = getattr(tiling, name), most.get(name)
@@ -132,7 +132,7 @@ def _range(field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | N
         return found
     # What is asked for may lie beyond what fits; the rule that excludes it is to say so.
     lowest = [align_up(max(limits.low, 1), limits.multiple), limits.low]
-    most = dict.fromkeys(_COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
+    most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     lowest += [align_up(limits.low, math.lcm(FRACTAL_ROWS, limits.multiple))]
     more = [value for value in lowest if value <= most.get(field, INT32_MAX)]
     return Domain(np.unique(np.append(found.values, more)), found.cover)
@@ -148,7 +148,7 @@ def _kind(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
         return _up_to(largest // FRACTAL_ROWS)
     if field == "usedCoreNum":
         return _up_to(_most(field, case, alone))
-    if field in _COUNTS:
+    if field in COUNTS:
         # The documented capacities may count a block of 16 x 16 as one of 16.
         smallest = FRACTAL_ROWS * (FRACTAL_ROWS if case.effective else 1)
         return _up_to(chip.l1_bytes * 8 // bits // smallest)

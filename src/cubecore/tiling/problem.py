@@ -14,6 +14,8 @@ from cubecore.chips import Chip, chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.tiling.budget import Budget
+from cubecore.tiling.wanted import NOTHING, Wanted
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 DEFAULT_CHIP = "Ascend910B3"
@@ -32,8 +34,10 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("format_a", "format_b", "format_c"), FORMATS),
     **dict.fromkeys(("pos_a", "pos_b", "pos_c"), POSITIONS),
 }
-_COUNTS = ("m", "n", "k", "batch")
-_OPTIONAL_COUNTS = ("cores", "kb")
+_COUNTS = ("m", "n", "k", "batch", "heads", "groups")
+_OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
+LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
+"""How the matrices of a batch lie in memory (vendor's IterateBatch)."""
 SCALE_TYPE = "float8_e8m0fnu"
 """What both scales of MxMatmul are made of (seed 000, table 2)."""
 SCALE_GROUP = 32
@@ -107,6 +111,11 @@ class Problem:
     of type float8_e8m0fnu, stored beside them ([m, k / 32] for A, [k / 32, n] for B). One given
     stands for both; float4 inputs have scales always, since no other product takes them.
 
+    `fix` is what is asked of the tiling's fields, `budget` what it may use of the buffers. `layout`
+    is how the matrices of a batch lie in memory (`cubecore.tiling.batches`), with `heads` the N and
+    `groups` the G of its name; `batch_num` matrices are computed in one call, by default as many
+    as L1 holds.
+
     Raises:
         RequestError: one violation for every key that is not what it must be.
     """
@@ -139,10 +148,17 @@ class Problem:
     hf32: bool = False
     intrinsics_check: bool = False
     epilogue: Epilogue = field(default_factory=Epilogue)
+    fix: Wanted = NOTHING
+    budget: Budget = field(default_factory=Budget)
+    layout: str | None = None
+    heads: int = 1
+    groups: int = 1
+    batch_num: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         violations = [*self._extent_violations(), *self._kind_violations()]
+        violations += self._asked_violations()
         violations += self._resolve_dtypes()
         if not violations:
             violations += self._resolve_scales()
@@ -187,7 +203,9 @@ class Problem:
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's keys in its order, with every default filled in."""
-        return asdict(self)
+        made = {f.name: getattr(self, f.name) for f in fields(self)}
+        made["epilogue"] = asdict(self.epilogue)
+        return made | {"fix": self.fix.to_json(), "budget": self.budget.to_json()}
 
     @property
     def chip_record(self) -> Chip:
@@ -302,6 +320,9 @@ class Problem:
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool):
                 yield _wrong(name, "be true or false", getattr(self, name))
+        if self.layout is not None and self.layout not in LAYOUTS:
+            near = did_you_mean(str(self.layout), LAYOUTS)
+            yield Violation("layout", f"be one of {', '.join(LAYOUTS)}", repr(self.layout), near)
         if not (self.unit_flag is None or isinstance(self.unit_flag, bool)):
             yield _wrong("unit_flag", "be true, false or null", self.unit_flag)
         if not _is_integer(self.seed):
@@ -312,6 +333,14 @@ class Problem:
             yield _wrong("chip", "be the full name of a SoC", self.chip)
         if not isinstance(self.epilogue, Epilogue):
             yield _wrong("epilogue", "be an Epilogue", self.epilogue)
+
+    def _asked_violations(self) -> Iterator[Violation]:
+        """Read what is asked of fields and buffers; yield what is wrong with it."""
+        for name, kind in (("fix", Wanted), ("budget", Budget)):
+            try:
+                object.__setattr__(self, name, kind.from_json(getattr(self, name)))
+            except RequestError as error:
+                yield from error.violations
 
     def _written(self) -> str:
         """Return C's type where none is given: what the quantisation makes, or the accumulator."""

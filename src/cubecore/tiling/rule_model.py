@@ -173,7 +173,11 @@ Measurer = Callable[[Case], Measure | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """A declared rule. `rows` are the seed rows that it carries, as ``000/t2/l0a-capacity``."""
+    """A declared rule. `rows` are the seed rows that it carries, as ``000/t2/l0a-capacity``.
+
+    `grows` says that what is used never shrinks when a field that the rule reads grows, and that
+    the limit does not depend on the tiling: what is too much with the smallest values always is.
+    """
 
     id: str
     title: str
@@ -181,6 +185,7 @@ class Rule:
     basis: str
     measure: Measurer
     text: str
+    grows: bool = False
 
     def rows_in(self, edition: str) -> tuple[str, ...]:
         """Return the rows of `edition`, or of the other where it has none."""
@@ -199,12 +204,19 @@ _REGISTRY: dict[str, Rule] = {}
 
 
 def rule(
-    rule_id: str, title: str, *, rows: Iterable[str] = (), basis: str = "", text: str = ""
+    rule_id: str,
+    title: str,
+    *,
+    rows: Iterable[str] = (),
+    basis: str = "",
+    text: str = "",
+    grows: bool = False,
 ) -> Callable[[Measurer], Measurer]:
     """Declare the decorated function as the rule `rule_id`.
 
     `basis` says what the rule rests on where a seed's tables 1 to 3 do not state it. The docstring
     (or `text`) is what `explain` prints; it says what differs between editions and readings.
+    `grows` is `Rule.grows`.
     """
 
     def register(measure: Measurer) -> Measurer:
@@ -212,7 +224,7 @@ def rule(
         assert rule_id not in _REGISTRY, f"{rule_id} is declared twice"
         declared = text or getdoc(measure) or ""
         assert declared, f"{rule_id} has no text"
-        _REGISTRY[rule_id] = Rule(rule_id, title, tuple(rows), basis, measure, declared)
+        _REGISTRY[rule_id] = Rule(rule_id, title, tuple(rows), basis, measure, declared, grows)
         return measure
 
     return register

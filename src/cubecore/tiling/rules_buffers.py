@@ -35,6 +35,7 @@ def column_extent(case: Case) -> Any:
     "L0A-CAPACITY",
     "A's base blocks fit L0A",
     rows=("000/t2/l0a-capacity", "001/t2/l0a-capacity", "001/t1/baseM"),
+    grows=True,
 )
 def l0a_capacity(case: Case) -> Measure:
     """Hold dbL0A blocks of baseM x baseK elements of A to the size of L0A.
@@ -66,6 +67,7 @@ def l0a_capacity(case: Case) -> Measure:
     "L0B-CAPACITY",
     "B's base blocks fit L0B",
     rows=("000/t2/l0b-capacity", "001/t2/l0b-capacity", "001/t1/baseM"),
+    grows=True,
 )
 def l0b_capacity(case: Case) -> Measure:
     """Hold dbL0B blocks of baseK x baseN elements of B to the size of L0B.
@@ -97,6 +99,7 @@ def l0b_capacity(case: Case) -> Measure:
     "L0C-CAPACITY",
     "C's base blocks fit L0C",
     rows=("000/t2/l0c-capacity", "001/t2/l0c-capacity", "001/t1/baseM"),
+    grows=True,
 )
 def l0c_capacity(case: Case) -> Measure:
     """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
@@ -124,6 +127,7 @@ def l0c_capacity(case: Case) -> Measure:
     "BIAS-TABLE-CAPACITY",
     "the bias of a base block fits BiasTable",
     rows=("000/t2/biasT-capacity", "001/t2/biasT-capacity"),
+    grows=True,
 )
 def bias_table_capacity(case: Case) -> Measure | None:
     """Hold baseN elements of bias to the size of BiasTable.

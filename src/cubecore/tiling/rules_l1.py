@@ -32,6 +32,7 @@ class _Part:
     "L1-CAPACITY",
     "A's and B's blocks, bias and scales fit L1",
     rows=("000/t2/l1-capacity", "001/t2/l1-capacity"),
+    grows=True,
 )
 def l1_capacity(case: Case) -> Measure:
     """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the size of L1.

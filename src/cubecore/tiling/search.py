@@ -217,6 +217,7 @@ class Explorer:
         """
         rows = row_count(table)
         if wanted is not None:
+            self.budget.spend(2 * rows, 1)
             choices = wanted_values(wanted, name, self.space.base | table, self.space.case)
             if choices is not None:
                 grown = {n: np.tile(x, len(choices)) for n, x in table.items()}

@@ -19,7 +19,7 @@ from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
 from cubecore.errors import NoLegalTilingError, refuse
 from cubecore.tiling.asked import FORMATS, FROM, Asked, number, word
-from cubecore.tiling.conflict import ConflictError, why_no_plan
+from cubecore.tiling.conflict import Conflict, ConflictError, why_no_plan
 from cubecore.tiling.cores import batch_groups
 from cubecore.tiling.problem import DEFAULT_CHIP, LAUNCHES, Problem
 from cubecore.tiling.solver import Solution, solve
@@ -291,7 +291,7 @@ class MatmulApiTilingBase:
             self._solution = solve(problem, target, wanted=wanted)
         except NoLegalTilingError:
             conflict = why_no_plan(asked.narrowing(problem, self._chip), wanted)
-            if conflict is None:
+            if not isinstance(conflict, Conflict):
                 raise
             raise ConflictError(problem, target, conflict) from None
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)

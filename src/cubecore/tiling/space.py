@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.tiling.candidates import Columns
-from cubecore.tiling.domains import BLOCKS, Domain, base_columns, domain
+from cubecore.tiling.domains import BLOCKS, COUNTS, Cover, Domain, base_columns, domain
 from cubecore.tiling.reads import Reader, measured, readers
 from cubecore.tiling.rule_model import Case, Measure, Rule
 from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted
@@ -16,6 +16,9 @@ from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted
 Fields = frozenset[str]
 Table = dict[str, NDArray[np.int64]]
 """Values of some fields, one row for each combination."""
+
+GROWING: Fields = frozenset((*BLOCKS, *COUNTS, *SHARED_AXES))
+"""Fields that are lengths and counts, of which every domain holds the smallest."""
 
 
 def row_count(table: Mapping[str, Any]) -> int:
@@ -107,6 +110,17 @@ class Space:
             limits = self.wanted.fields.get(name)
             self._domains[name] = domain(name, self.case, alone, limits)
         return self._domains[name]
+
+    def least(self, name: str) -> int | None:
+        """Return the smallest value of a changeable field of `GROWING`; None if it has none.
+
+        A core's share of an axis of which only some lengths are tried may be 1.
+        """
+        found = self.domain(name)
+        if not len(found.values):
+            return None
+        tried = found.cover is Cover.ALL or name in self.wanted.fields or name not in SHARED_AXES
+        return int(found.values[0]) if tried else 1
 
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
         """Return `fields` in parts such that no rule reads fields of two."""

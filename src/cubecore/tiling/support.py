@@ -1,7 +1,7 @@
 """What a chip multiplies, and what the planner can plan so far.
 
 `validate` is about the chip: seed 002, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
-`require_plannable` is about cubecore: one sentence for each key that it cannot plan yet.
+`require_plannable` is about options together: one sentence for each that the hardware does not do.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from cubecore.chips.products import (
     plain_outputs,
 )
 from cubecore.errors import RequestError, Violation
+from cubecore.tiling.batches import batch_violations
 from cubecore.tiling.problem import Problem
 from cubecore.units import FRACTAL_ROWS
 
@@ -29,6 +30,7 @@ def validate(problem: Problem, chip: Chip) -> None:
             names the seed's table.
     """
     violations = [*_type_violations(problem, chip), *_feature_violations(problem, chip)]
+    violations += batch_violations(problem, chip)
     try:
         problem.core_limit(chip)
     except RequestError as error:
@@ -135,24 +137,13 @@ def _nz_violations(problem: Problem) -> Iterator[Violation]:
 
 
 def require_plannable(problem: Problem) -> None:
-    """Refuse what cubecore cannot plan yet.
+    """Refuse options that no tiling can bring together.
 
     Raises:
-        RequestError: one violation for each key whose value it cannot plan yet.
+        RequestError: one violation for each of them.
     """
-    violations = [*_unplannable(problem), *option_violations(problem)]
-    if violations:
+    if violations := list(option_violations(problem)):
         raise RequestError(violations)
-
-
-def _unplannable(problem: Problem) -> Iterator[Violation]:
-    later = "cubecore does not plan it yet"
-    if problem.kb not in {None, problem.k}:
-        yield Violation("kb", f"equal k = {problem.k} for planning", str(problem.kb), later)
-    for x in "abc":
-        value = getattr(problem, f"pos_{x}")
-        if value != "GM":
-            yield Violation(f"pos_{x}", "be GM for planning", value, later)
 
 
 def option_violations(problem: Problem) -> Iterator[Violation]:

@@ -76,5 +76,5 @@ def walk(t: Any) -> Walk:
         b_passes=np.where(kb_chunks == 1, once_b, m_tiles),
         m_blocks=ceil_div(t.M, t.singleCoreM),
         n_blocks=ceil_div(t.N, t.singleCoreN),
-        k_blocks=ceil_div(t.Ka, t.singleCoreK),
+        k_blocks=ceil_div(np.minimum(t.Ka, t.Kb), t.singleCoreK),
     )

@@ -5,20 +5,31 @@ and takes nothing else.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.tiling.struct import INT32_MAX
+from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.tiling.struct import FIELDS, INT32_MAX
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Ints = NDArray[np.int64]
 SHARED_AXES = {"singleCoreM": "M", "singleCoreN": "N", "singleCoreK": "Ka"}
 """Fields that divide an extent among cores."""
+PLANNED_FIELDS = (
+    *("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
+    *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "iterateOrder"),
+    *("dbL0A", "dbL0B", "dbL0C"),
+)
+"""The fields that the planner chooses; the others follow from them, from the problem, or are 0."""
+_TEXT = re.compile(r"(?:(\d{1,10})|(\d{0,10})\.\.(\d{0,10}))?(?:/(\d{1,10}))?", re.ASCII)
+_PARTS = ("min", "max", "multiple")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +48,44 @@ class Limits:
         """The one value that will do, if there is one."""
         return self.low if self.low == self.high else None
 
+    @classmethod
+    def from_json(cls, name: str, value: Any) -> "Limits":
+        """Return the limits of the field `name` that a request gives.
+
+        `value` is a number, an object with some of ``min``, ``max`` and ``multiple``, or a text as
+        on the command line: ``48``, ``16..64``, ``16..``, ``..64``, any of them with ``/32``.
+
+        Raises:
+            RequestError: the value is none of these, or leaves no number.
+        """
+        if isinstance(value, cls):
+            return value
+        subject = f"fix.{name}"
+        parts = _parts(value)
+        if parts is None:
+            need = "be a number, a text like 16..64/32, or an object of min, max and multiple"
+            raise RequestError([Violation(subject, need, repr(value))])
+        made = cls(parts["min"], parts["max"], parts["multiple"])
+        if not 0 <= made.low <= INT32_MAX or not made.high <= INT32_MAX or made.multiple < 1:
+            need = f"hold numbers from 0 to {INT32_MAX}, and a multiple of at least 1"
+            raise RequestError([Violation(subject, need, repr(value))])
+        if made.low > made.high:
+            need = f"have a max of at least its min {made.low}"
+            raise RequestError([Violation(subject, need, str(made.high))])
+        return made
+
+    def to_json(self) -> int | dict[str, int]:
+        """Return the number, or the object with what narrows."""
+        if self.only is not None and self.multiple == 1:
+            return self.low
+        values = zip(_PARTS, (self.low, self.high, self.multiple), (0, INT32_MAX, 1), strict=True)
+        return {name: value for name, value, default in values if value != default}
+
     def __str__(self) -> str:
         """Return ``= 48``, or ``at least 16, at most 64, a multiple of 32``."""
         if self.only is not None:
-            return f"= {self.low}"
+            more = f", a multiple of {self.multiple}" if self.multiple > 1 else ""
+            return f"= {self.low}{more}"
         parts = [f"at least {self.low}"] if self.low > 0 else []
         parts += [f"at most {self.high}"] if self.high < INT32_MAX else []
         parts += [f"a multiple of {self.multiple}"] if self.multiple > 1 else []
@@ -52,6 +97,44 @@ class Wanted:
     """What is asked of a tiling's fields, by name. Nothing by default."""
 
     fields: Mapping[str, Limits] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __hash__(self) -> int:
+        """Return a hash: problems, which hold one, are compared and kept in sets."""
+        return hash(tuple(sorted(self.fields.items(), key=lambda item: item[0])))
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Wanted":
+        """Return what a request's ``fix`` asks for: limits by field, as `Limits.from_json` reads.
+
+        Raises:
+            RequestError: one violation for each field that is not to be planned, or each value.
+        """
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, Mapping):
+            need = "be a JSON object of TCubeTiling's fields"
+            raise RequestError([Violation("fix", need, repr(value))])
+        violations: list[Violation] = []
+        found: dict[str, Limits] = {}
+        for name, asked in value.items():
+            try:
+                _require_planned(name)
+                found[name] = Limits.from_json(name, asked)
+            except RequestError as error:
+                violations += error.violations
+        if violations:
+            raise RequestError(violations)
+        return cls(MappingProxyType({name: found[name] for name in FIELDS if name in found}))
+
+    def to_json(self) -> dict[str, int | dict[str, int]]:
+        """Return the limits by field, as `from_json` takes them."""
+        return {name: limits.to_json() for name, limits in self.fields.items()}
+
+    def broken(self, tiling: Any) -> Iterator[tuple[str, Limits]]:
+        """Yield the fields of one tiling that are not as asked, and their limits."""
+        for name, limits in self.fields.items():
+            if not self.of([name]).mask(_One(tiling)).all():
+                yield name, limits
 
     def __str__(self) -> str:
         """Return ``baseM = 48 and singleCoreN a multiple of 32``."""
@@ -107,6 +190,50 @@ class Wanted:
             return np.full_like(values, limits.only)
         low, high = align_up(limits.low, unit), limits.high // unit * unit
         return np.asarray(np.minimum(np.maximum(values, low), max(high, unit)))
+
+
+class _One:
+    """One tiling as a column of one row."""
+
+    def __init__(self, tiling: Any) -> None:
+        self._tiling = tiling
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> Any:
+        return np.array([getattr(self._tiling, name)])
+
+
+def _parts(value: Any) -> dict[str, int] | None:
+    """Return min, max and multiple of a value in any of its spellings; None if it is none."""
+    parts = dict(zip(_PARTS, (0, INT32_MAX, 1), strict=True))
+    if isinstance(value, str):
+        found = _TEXT.fullmatch(value.strip())
+        if found is None or not value.strip() or value.strip() == "..":
+            return None
+        one, low, high, multiple = found.groups()
+        given = {"min": one or low, "max": one or high, "multiple": multiple}
+        return parts | {name: int(text) for name, text in given.items() if text}
+    if isinstance(value, Mapping):
+        right = set(value) <= set(_PARTS) and all(_is_integer(x) for x in value.values())
+        return parts | {name: int(x) for name, x in value.items()} if right and value else None
+    return parts | {"min": int(value), "max": int(value)} if _is_integer(value) else None
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _require_planned(name: Any) -> None:
+    if name in PLANNED_FIELDS:
+        return
+    if name in FIELDS:
+        need = "name fields that the planner chooses"
+        why = "it follows from the problem, or is reserved"
+        raise RequestError([Violation("fix", need, repr(name), why)])
+    near = did_you_mean(str(name), PLANNED_FIELDS)
+    raise RequestError([Violation("fix", "name fields of TCubeTiling", repr(name), near)])
 
 
 def _within(limits: Limits, unit: int) -> Ints:

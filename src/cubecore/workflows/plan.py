@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.errors import NoLegalTilingError, refuse
-from cubecore.tiling.conflict import ConflictError, why_no_plan
+from cubecore.errors import refuse
+from cubecore.tiling.advice import Advice, advise_plan
 from cubecore.tiling.cores import CoreBlock, problem_blocks
 from cubecore.tiling.cost import Prediction
+from cubecore.tiling.planned import plan_tilings
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import Ranked, planned_chip, solve
+from cubecore.tiling.solver import Ranked, Solution, planned_chip
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.workflows.conflict import narrowing
 from cubecore.workflows.request import IllegalTilingError, Request, as_tiling, make_request
@@ -23,7 +25,8 @@ class Plan:
     `lower_bound_us` is what no tiling can beat in this model, by the hardware's rates; `gap` is the
     prediction over it. `search_bound_us` is what no tiling of the planner's space takes less than:
     where `proven`, every other one was excluded by a bound, and none is faster than this one.
-    `blocks` says which core computes which block of C. `judged` counts complete tilings.
+    `blocks` says which core computes which block of C. `judged` counts complete tilings. `advice`
+    says what was asked for in vain.
     """
 
     request: Request
@@ -36,6 +39,7 @@ class Plan:
     alternatives: tuple[Ranked, ...]
     blocks: tuple[CoreBlock, ...]
     judged: int
+    advice: tuple[Advice, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -55,6 +59,7 @@ class Plan:
             "alternatives": [ranked.to_json() for ranked in self.alternatives],
             "cores": [block.to_json() for block in self.blocks],
             "judged": self.judged,
+            "advice": [advice.to_json() for advice in self.advice],
         }
 
 
@@ -77,13 +82,7 @@ def plan(
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
     request = make_request(problem, settings, keys)
-    try:
-        solution = solve(request.problem, request.chip, alternatives)
-    except NoLegalTilingError:
-        conflict = why_no_plan(narrowing(request.problem, settings, planned_chip))
-        if conflict is None:
-            raise
-        raise ConflictError(request.problem, request.chip, conflict) from None
+    solution = _solution(request, settings, alternatives)
     return Plan(
         request=request,
         tiling=solution.best.tiling,
@@ -95,7 +94,13 @@ def plan(
         alternatives=solution.alternatives,
         blocks=problem_blocks(request.problem, request.chip, solution.best.tiling),
         judged=solution.judged,
+        advice=advise_plan(Case(solution.best.tiling, request.problem, request.chip)),
     )
+
+
+def _solution(request: Request, settings: Mapping[str, str] | None, alternatives: int) -> Solution:
+    narrowed = narrowing(request.problem, settings, planned_chip)
+    return plan_tilings(request.problem, request.chip, alternatives, narrowed)
 
 
 def legal_or_planned(
@@ -109,7 +114,7 @@ def legal_or_planned(
         NoLegalTilingError: none is given and none satisfies every rule.
     """
     if tiling is None:
-        return solve(request.problem, request.chip, 1).best.tiling
+        return _solution(request, request.settings, 1).best.tiling
     given = as_tiling(tiling)
     given.require_match(request.problem)
     found = check_tiling(given, request.problem, request.chip)

@@ -1,7 +1,8 @@
 """From what a user asks to a problem on a chip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from cubecore.chips import Chip, chip
@@ -35,10 +36,14 @@ class IllegalTilingError(CubecoreError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A problem and the chip that it is for, fields replaced as asked."""
+    """A problem and the chip that it is for: fields replaced as asked, buffers cut to the budget.
+
+    `settings` are the replaced fields, as texts.
+    """
 
     problem: Problem
     chip: Chip
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def make_request(
@@ -57,9 +62,9 @@ def make_request(
         made = Problem.from_json({**(problem or {}), **keys})
     else:
         made = Problem.from_json(problem)
-    record = chip(made.chip).what_if(settings or {})
+    record = made.budget.applied(chip(made.chip).what_if(settings or {}))
     validate(made, record)
-    return Request(made, record)
+    return Request(made, record, MappingProxyType(dict(settings or {})))
 
 
 def as_tiling(tiling: TCubeTiling | Mapping[str, Any]) -> TCubeTiling:

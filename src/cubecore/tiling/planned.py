@@ -1,0 +1,83 @@
+"""From a problem with all its options to the best tilings, or to why there are none.
+
+The solver plans one matrix whose operands share one K. Here a longer Ka or Kb, the layout of a
+batch and what is asked of fields and buffers come in, and what they make is checked again.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.tiling.batches import with_batch
+from cubecore.tiling.conflict import ConflictError, Narrowing, why_no_plan
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import Finding, check_tiling
+from cubecore.tiling.solver import Ranked, Solution, planned_chip, solve
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.wanted import Limits, Wanted
+
+_GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
+"""Fields of a tiling known to be legal that the solver is given where it finds none by itself."""
+
+
+def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing) -> Solution:
+    """Return the best tiling of a problem with every option, and up to `count` alternatives.
+
+    `chip` has the problem's budget. `narrowing` is what can be left out of the request to say what
+    conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not read.
+
+    Raises:
+        RequestError: what the chip does not multiply, or options that do not go together.
+        NoLegalTilingError: no tiling is legal; a `ConflictError` where it is known why.
+    """
+    shared = replace(problem, k=problem.shared_k, kb=None)
+    try:
+        return _completed(solve(shared, chip, count, problem.fix), problem, chip)
+    except NoLegalTilingError:
+        settled = why_no_plan(narrowing, problem.fix)
+        if isinstance(settled, TCubeTiling):
+            return _completed(_guided(shared, chip, count, settled), problem, chip)
+        if settled is None:
+            raise
+        raise ConflictError(problem, chip, settled) from None
+
+
+def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:
+    """Return the solver's answer near a tiling that is known to be legal."""
+    failure: NoLegalTilingError | None = None
+    for size in range(1, len(_GUIDES) + 1):
+        names = [name for group in _GUIDES[:size] for name in group]
+        values = {name: getattr(known, name) for name in names}
+        guide = {name: Limits(value, value) for name, value in values.items()}
+        try:
+            return solve(problem, chip, count, Wanted({**problem.fix.fields, **guide}))
+        except NoLegalTilingError as error:
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
+    """Return a solution with the fields of the whole problem; only tilings that are legal so."""
+    whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
+    if problem.layout is None and problem.kb in {None, problem.k}:
+        return found
+    made = []
+    refused: NoLegalTilingError | None = None
+    findings: tuple[Finding, ...] = ()
+    for ranked in (found.best, *found.alternatives):
+        tiling: Any = replace(ranked.tiling, **whole)
+        try:
+            tiling = with_batch(tiling, problem, chip)
+        except NoLegalTilingError as error:
+            refused = refused or error
+            continue
+        findings = check_tiling(tiling, problem, planned_chip(chip)).findings
+        if not findings:
+            made.append(Ranked(tiling, ranked.predicted))
+    if not made:
+        subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
+        need = "have a tiling that satisfies every rule"
+        raise refused or NoLegalTilingError([Violation(subject, need, findings[0].message)])
+    return replace(found, best=made[0], alternatives=tuple(made[1:]))
