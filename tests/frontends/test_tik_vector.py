@@ -297,10 +297,6 @@ BROKEN = [
         "the tensors of UB must take at most 253952 B together, got 253984 B; the largest are "
         "y 253728 B, x 256 B",
     ),
-    (
-        lambda t, x: t.Tensor("float16", (1,), UB, "x"),
-        "Tensor.name must differ from every living tensor's, got 'x'",
-    ),
 ]
 
 

@@ -23,6 +23,9 @@ _CONTROL = (
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    # how cores meet: the kits of these chips count in global memory, with the same effect
+    "ffts_cross_core_sync",
+    "wait_flag_dev",
 )
 _LANES = (
     *("vadd", "vsub", "vmul", "vmax", "vmin", "vand", "vor", "vmla", "vmadd", "vmaddrelu"),

@@ -7,6 +7,7 @@ import numpy as np
 from cubecore.chips.model import JOINED_ARCHS, Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.moves import Bursts
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Instruction, Mem, Pipe, instruction, param, read, types, write
 from cubecore.layouts import Offsets
@@ -84,6 +85,42 @@ class CopyMatrixCcToUbuf(Instruction):
             factor = np.array(self.scale, np.uint32).view(np.float32)
             values = values.astype(np.float32) * factor
         return {"dst": round_float(values, self.dst_type, finite=not registers.float_ieee)}
+
+
+_SHARED = (
+    "the queue is inferred: MTE1 is what reads L1, and MTE3 what empties UB",
+    "gaps count 32 B, as for every other data_move",
+)
+
+
+@instruction(
+    "copy_cbuf_to_ubuf",
+    Pipe.MTE1,
+    source="spec/tik.md 4.1, data_move from L1 to UB, as public TIK programs use it",
+    archs=JOINED_ARCHS,
+    copies=True,
+    uncertain=_SHARED,
+)
+class CopyCbufToUbuf(Bursts):
+    """Copy runs of 32-byte blocks from L1 to UB. Bytes arrive unchanged."""
+
+    dst = write(Mem.UB, "run block", "block")
+    src = read(Mem.L1, "run block", "block")
+
+
+@instruction(
+    "copy_ubuf_to_cbuf",
+    Pipe.MTE3,
+    source="spec/tik.md 4.1, data_move from UB to L1, as public TIK programs use it",
+    archs=JOINED_ARCHS,
+    copies=True,
+    uncertain=_SHARED,
+)
+class CopyUbufToCbuf(Bursts):
+    """Copy runs of 32-byte blocks from UB to L1. Bytes arrive unchanged."""
+
+    dst = write(Mem.L1, "run block", "block")
+    src = read(Mem.UB, "run block", "block")
 
 
 _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")

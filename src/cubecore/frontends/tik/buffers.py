@@ -40,6 +40,12 @@ class Buffer:
     size_bytes: int
     instances: int = 1
     alive: bool = True
+    owner: "Buffers | None" = None
+
+    @property
+    def unreached(self) -> bool:
+        """Whether the trace is where the program never comes: nothing is checked there."""
+        return self.owner is not None and self.owner.unreached > 0
 
 
 @dataclass(eq=False, slots=True)
@@ -64,6 +70,7 @@ class Buffers:
         self._top = dict.fromkeys(self.capacity, 0)
         self._scopes = [_Scope(dict(self._top), 1, Expr(0))]
         self.peak = dict(self._top)
+        self.unreached = 0
 
     def open(self, threads: int = 0, turn: Expr | None = None) -> None:
         """Enter a scope; `threads` above 1 give each tensor as many instances, taken in turn."""
@@ -93,17 +100,14 @@ class Buffers:
         """Return a new buffer.
 
         Raises:
-            RequestError: a name that is alive, or more than the memory holds; with the sum and the
-                largest tensors.
+            RequestError: more than the memory holds; with the sum and the largest tensors.
         """
-        if any(b.name == name for b in self.living()):
-            raise refuse("Tensor.name", "differ from every living tensor's", repr(name))
         scope = self._scopes[-1]
         size = align_up(size_bytes, _SIZE_UNIT)
         start = align_up(self._top[mem], _ALIGN[mem])
         end = start + size * scope.threads
         base = Expr(start) + scope.turn * size if scope.threads > 1 else Expr(start)
-        made = Buffer(name, mem, base, start, size, scope.threads)
+        made = Buffer(name, mem, base, start, size, scope.threads, owner=self)
         scope.made.append(made)
         if end > self.capacity[mem]:
             raise self._full(mem, end)

@@ -1,7 +1,8 @@
 """The TIK instance: every call, BuildCCE and the debugger."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from cubecore.frontends.tik.conversions import Conversions
@@ -9,7 +10,8 @@ from cubecore.frontends.tik.cube import Cube
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.explicit import Explicit
 from cubecore.frontends.tik.kernel import Kernel, TikRun, sub_core
-from cubecore.frontends.tik.lanes import Lanes
+from cubecore.frontends.tik.lanes import CompareMask, Lanes
+from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.moves import Moves
 from cubecore.frontends.tik.scalars import Scalars
 from cubecore.frontends.tik.session import active
@@ -42,8 +44,9 @@ class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Explicit, Cube):
     ) -> "Tik":
         """Finish the kernel; returns the instance, as programs expect."""
         self.trace.sync.barrier()
-        given = [*inputs, *(flowtable or ())]
-        for name, tensors in (("inputs", given), ("outputs", list(outputs))):
+        outputs = _listed(outputs)
+        given = [*_listed(inputs), *_listed(flowtable or ())]
+        for name, tensors in (("inputs", given), ("outputs", outputs)):
             if len(tensors) > _MOST_OUTPUTS:
                 raise refuse(
                     f"BuildCCE.{name}", f"be at most {_MOST_OUTPUTS} tensors", len(tensors)
@@ -83,6 +86,29 @@ class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Explicit, Cube):
         done = self.kernel.launch(feeds, outputs)
         active().runs.append(done)
         return done
+
+
+def _where_reached(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call that does nothing in a branch that is known never to be taken."""
+
+    @wraps(call)
+    def guarded(self: Tik, *args: Any, **kwargs: Any) -> Any:
+        if self.trace.buffers.unreached:
+            return CompareMask()
+        return call(self, *args, **kwargs)
+
+    return guarded
+
+
+for _class in reversed(Tik.__mro__[1 : Tik.__mro__.index(Language)]):
+    for _name, _call in list(vars(_class).items()):
+        if callable(_call) and not _name.startswith("_"):
+            setattr(Tik, _name, _where_reached(_call))
+
+
+def _listed(tensors: Any) -> list[Tensor]:
+    """Return the tensors of a list, or the one that is given without."""
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
 class Debugger:

@@ -90,11 +90,16 @@ class Language:
         return made
 
     def ScalarArray(  # noqa: N802 - TIK's name
-        self, dtype: str, length: int, name: str | None = None, init_value: Any = None
-    ) -> "ScalarArray":
+        self,
+        dtype: str = "int64",
+        length: int = 1,
+        name: str | None = None,
+        init_value: Any = None,
+    ) -> scalars.ScalarArray:
         """Return a fixed list of Scalars."""
         values = init_value if isinstance(init_value, (list, tuple)) else [init_value] * length
-        return ScalarArray([self.Scalar(dtype, name, value) for value in values])
+        made = [self.Scalar(dtype, name, value) for value in values]
+        return scalars.ScalarArray(made, self.if_scope)
 
     def Tensor(  # noqa: N802 - TIK's name
         self,
@@ -124,6 +129,7 @@ class Language:
             )
         if scope == SCOPE_GM:
             made = self._global(name, record, extents, scope)
+            name = made.name
             if is_atomic_add:
                 self.zeroed.add(name)
             if init_value is not None:
@@ -133,20 +139,26 @@ class Language:
         if size is None:
             count = prod(extents, start=1)
             if not isinstance(count, int):
-                raise refuse("Tensor.max_mem_size", "bound a tensor of symbolic shape", "none")
+                # of a size that only the run knows: half of what is free (docs/decisions.md)
+                _, room = self.trace.buffers.free(MEMORIES[scope])
+                count = room // 2 // record.size_bytes
             size = record.bytes_of(count)
         buffer = self.trace.buffers.allocate(name, MEMORIES[scope], size)
         return views.Tensor(buffer, record, extents, scope, self._store)
 
     def _global(self, name: str, record: Any, extents: Sequence[Any], scope: str) -> views.Tensor:
-        if name in self.gm_tensors:
-            raise refuse("Tensor.name", "differ from every living tensor's", repr(name))
-        buffer = Buffer(name, Mem.GM, Expr.of(self.trace.slot(name)), 0, 0)
+        again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
+        name = f"{name}#{again + 1}" if again else name
+        buffer = Buffer(
+            name, Mem.GM, Expr.of(self.trace.slot(name)), 0, 0, owner=self.trace.buffers
+        )
         made = views.Tensor(buffer, record, extents, scope, self._store)
         self.gm_tensors[name] = made
         return made
 
     def _assign(self, scalar: scalars.Scalar, value: Any) -> None:
+        if self.trace.buffers.unreached:
+            return
         if not isinstance(value, views.Tensor):
             self.trace.assign(scalar.var, converted(value, scalar.dtype_record))
             return
@@ -170,6 +182,8 @@ class Language:
             self.trace.assign(scalar.var, Expr.of(scalar.var).applied("wrap", code))
 
     def _store(self, tensor: views.Tensor, value: Any) -> None:
+        if self.trace.buffers.unreached:
+            return
         if tensor.mem is not Mem.UB:
             raise refuse(f"{tensor.name}.set_as", "write an element in UB", tensor.mem.label)
         if isinstance(value, views.Tensor):
@@ -275,22 +289,17 @@ class Language:
         yield
         self.trace.buffers.close()
 
+    def tik_break(self) -> None:
+        """Leave the innermost loop."""
+        if not self.trace.buffers.unreached:
+            self.trace.leave_loop()
+
+    def tik_return(self) -> None:
+        """End the kernel on this core."""
+        if not self.trace.buffers.unreached:
+            self.trace.leave_program()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         raise refuse(f"tik.{name}", "be a call that cubecore runs", "one that it does not yet")
-
-
-class ScalarArray:
-    """A list of Scalars, indexed by numbers that the program knows."""
-
-    def __init__(self, scalars: Sequence[scalars.Scalar]) -> None:
-        self._scalars = scalars
-
-    def __len__(self) -> int:
-        return len(self._scalars)
-
-    def __getitem__(self, index: Any) -> scalars.Scalar:
-        if not isinstance(index, int):
-            raise refuse("the index of a ScalarArray", "be an immediate here", "an expression")
-        return self._scalars[index]

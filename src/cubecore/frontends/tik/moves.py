@@ -8,7 +8,7 @@ from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.frontends.tik.values import Value, integer
 from cubecore.isa.expr import Expr
-from cubecore.isa.joined import CopyMatrixCcToUbuf
+from cubecore.isa.joined import CopyCbufToUbuf, CopyMatrixCcToUbuf, CopyUbufToCbuf
 from cubecore.isa.moves import Bursts, CopyGmToCbuf, CopyGmToUbuf, CopyUbufToGm
 from cubecore.isa.scales import SetAtomic
 from cubecore.isa.spec import Mem
@@ -20,6 +20,8 @@ _PATHS: dict[tuple[Mem, Mem], type[Bursts]] = {
     (Mem.UB, Mem.GM): CopyUbufToGm,
     (Mem.UB, Mem.UB): CopyUbufToUbuf,
     (Mem.GM, Mem.L1): CopyGmToCbuf,
+    (Mem.L1, Mem.UB): CopyCbufToUbuf,
+    (Mem.UB, Mem.L1): CopyUbufToCbuf,
 }
 _CONVERTING = {1: False, 2: True}
 """data_move's eighth argument from L0C: to half, without and with ReLU (spec/tik.md 4.1)."""
@@ -51,6 +53,7 @@ class Moves(Language):
             "dst_stride": dst_stride,
         }
         counts = {n: integer(v, f"data_move.{n}") for n, v in numbers.items()}
+        _require_tensors("data_move", dst, src)
         if (src.mem, dst.mem) == (Mem.L0C, Mem.UB):
             code = args[0] if args else 0
             self._from_l0c("data_move", dst, src, counts, relu=_CONVERTING.get(code, False))
@@ -84,6 +87,7 @@ class Moves(Language):
             "dst_stride": dst_stride,
         }
         counts = {n: integer(v, f"tensor_mov.{n}") for n, v in numbers.items()}
+        _require_tensors("tensor_mov", dst, src)
         if block_mode == "m":
             self._from_l0c("tensor_mov", dst, src, counts, deqscale=deqscale)
             return
@@ -155,3 +159,9 @@ class Moves(Language):
         self.trace.issue(
             SetAtomic, {"operation": operation, "dtype": element_type(dtype or "float32")}, ()
         )
+
+
+def _require_tensors(call: str, dst: Any, src: Any) -> None:
+    for name, tensor in (("dst", dst), ("src", src)):
+        if not isinstance(tensor, Tensor):
+            raise refuse(f"{call}.{name}", "be a tensor", type(tensor).__name__)

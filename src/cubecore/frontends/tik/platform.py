@@ -53,6 +53,8 @@ def _short(name: str) -> str:
 def api_check_support(name: str, dtype: str = "") -> bool:
     """Return whether a TIK call exists on the current chip, for an element type if one is given."""
     call = name.rpartition(".")[2]
+    if call in {"vconv", "vec_conv"}:
+        call = f"vconv_{dtype}"  # for conversions the type is a pair, "f322f16"
     found = instructions().get(call)
     if found is None:
         found = next((c for c in instructions().values() if c.names.get("tik") == call), None)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cubecore.errors import CubecoreError
 from cubecore.frontends.scripts import run_as_main
+from cubecore.frontends.tik.older import older_names
 from cubecore.frontends.tik.session import Options, Session
 from cubecore.frontends.tik.shims import ROOTS, provided
 from cubecore.frontends.tik.target import DEFAULT_SOC, Platform
@@ -36,7 +37,7 @@ def imports_tik(path: str) -> bool:
 def program_session(options: Options | None = None) -> Iterator[Session]:
     """Let a program inside import TIK; collect what it builds and launches."""
     Platform.soc = DEFAULT_SOC
-    with Session(options or Options()).collecting() as session, provided():
+    with Session(options or Options()).collecting() as session, provided(), older_names():
         yield session
 
 

@@ -6,8 +6,10 @@ from cubecore.dtypes import FLOAT16, element_type
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.values import Scalar, Value, as_float, as_value, converted, integer
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 
+_MEETING = 0
+"""The flag on which cores meet; TIK has no other use of those flags."""
 _ROUNDINGS = {
     "": "trunc",
     "none": "trunc",
@@ -81,6 +83,13 @@ class Scalars(Language):
     def scalar_countleading0(self, dst: Scalar, src: Scalar) -> None:
         """Count the zeros before the first one of 64 bits."""
         dst.set_as(Value(integer(src, "scalar_countleading0.src").applied("leadingzeros", 64)))
+
+    def block_barrier(self, workspace: Any = None) -> None:
+        """Let all cores meet: each waits until every other has come here too."""
+        self.trace.join()
+        self.trace.sync.forget()
+        self.trace.issue(FftsCrossCoreSync, {"mode": 0, "flag_id": _MEETING}, (), "block_barrier")
+        self.trace.issue(WaitFlagDev, {"flag_id": _MEETING}, (), "block_barrier")
 
     def pipe_barrier(self, pipe: str) -> None:
         """Let a pipe's later instructions wait for its earlier ones."""

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from cubecore.errors import refuse
-from cubecore.frontends.tik import buffers, values
+from cubecore.frontends.tik import buffers, shape_util, values
 from cubecore.frontends.tik.instance import Tik
 from cubecore.frontends.tik.language import Dprofile
 from cubecore.frontends.tik.platform import platform_names
@@ -116,6 +116,9 @@ class _Refused:
 class _Absent(ModuleType):
     """A module of the vendor's tensor-expression language: importing is fine, using is not."""
 
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        return _Refused(self.__name__)()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -168,7 +171,11 @@ _CHECKS = (
     "te.utils.op_utils",
     "topi.cce.util",
 )
-_ERRORS = ("te.utils.error_manager.error_manager_vector", "tbe.common.utils.errormgr")
+_ERRORS = (
+    "te.utils.error_manager.error_manager_vector",
+    "tbe.common.utils.errormgr",
+    "tbe.common.utils.errormgr.error_manager_vector",
+)
 _DSL = ("te.lang.cce", "te.tvm", "tbe.dsl", "tbe.tvm", "te.platform.fusion_manager")
 _PACKAGES = (
     *(
@@ -210,6 +217,8 @@ def modules() -> dict[str, ModuleType]:
     for name in ("te.tvm", "tbe.tvm"):
         made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
+    for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
+        made[name] = _module(_Absent, name, **shape_util.NAMES)
     made["tbe.common.context"] = _module(ModuleType, "tbe.common.context", get_context=_Fluent())
     made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
     config: dict[str, Any] = {"get_current_build_config": lambda *_: False}

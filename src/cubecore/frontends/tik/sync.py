@@ -79,6 +79,10 @@ class Synchroniser:
         self._insert(WaitFlag(src=source, dst=pipe, event_id=event))
         state.known[source, pipe] = state.count
 
+    def forget(self) -> None:
+        """Start anew: everything before has been joined."""
+        self.state = State()
+
     def barrier(self) -> None:
         """Join all pipes, if anything is under way."""
         if self.enabled and (self.state.touches or self.state.events):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.buffers import Buffer
@@ -82,6 +82,9 @@ class Tensor:
     def __setitem__(self, key: Any, value: Any) -> None:
         self[key].set_as(value)
 
+    def __iter__(self) -> NoReturn:
+        raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
+
     def __getitem__(self, key: Any) -> "Tensor":
         if self._element:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
@@ -133,7 +136,8 @@ class Tensor:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
             return integer(first, subject), stop - first
         place = _from_end(part, extent)
-        if isinstance(place, int) and isinstance(extent, int) and not 0 <= place < extent:
+        known = isinstance(place, int) and isinstance(extent, int) and not self.buffer.unreached
+        if known and not 0 <= place < extent:
             raise refuse(subject, f"be in [{-extent}, {extent})", part)
         return integer(place, subject), 1
 

@@ -9,6 +9,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.frontends.tik.buffers import Buffers
 from cubecore.frontends.tik.errors import located, refuse, user_location
+from cubecore.frontends.tik.leaving import Body, leave
 from cubecore.frontends.tik.sync import Synchroniser, Touch
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.check import template_violations
@@ -33,9 +34,10 @@ class Trace:
         self.slots: dict[str, Var] = {}
         self._variables = 0
         self.core, self.cores = self.variable("core"), self.variable("cores")
-        self._open: list[list[Node]] = [[]]
+        self._open = [Body()]
+        self._ended: Var | None = None
         self._mask: tuple[Expr, Expr] | None = None
-        self._branches: list[tuple[list[Node], int, list[tuple[Expr, tuple[Node, ...]]]]] = []
+        self._branches: list[tuple[Body, int, list[tuple[Expr, tuple[Node, ...]]]]] = []
 
     def variable(self, name: str) -> Var:
         """Return a new variable."""
@@ -52,11 +54,12 @@ class Trace:
     def body(self) -> tuple[Node, ...]:
         """The whole tree."""
         assert len(self._open) == 1, "a loop or branch is still open"
-        return tuple(self._open[0])
+        begin = () if self._ended is None else (Assign(self._ended, Expr(0)),)
+        return (*begin, *self._open[0].closed())
 
     def append(self, node: Node) -> None:
         """Add a node at the current place."""
-        self._open[-1].append(node)
+        self._open[-1].nodes.append(node)
 
     def _insert(self, template: Instruction) -> None:
         self.append(Issue(template, (), user_location()))
@@ -73,28 +76,68 @@ class Trace:
         """Repeat what is issued inside; gives the index."""
         self.sync.barrier()
         index = self.variable(name)
-        self._open.append([])
+        self._open.append(Body(loops=True))
         self._mask = None
         yield Expr.of(index)
         self.sync.barrier()
         self._mask = None
-        body = tuple(self._open.pop())
-        if body:
+        closing = self._open.pop()
+        if closing.breaks is not None:
+            self.assign(closing.breaks, Expr(0))
+        if body := closing.closed():
             self.append(Loop(index, trips, body))
+
+    def leave_loop(self) -> None:
+        """Leave the innermost loop.
+
+        Raises:
+            RequestError: there is none.
+        """
+        loops = [place for place, body in enumerate(self._open) if body.loops]
+        if not loops:
+            raise refuse("tik_break", "stand in a for_range", "none around it")
+        left = self._open[loops[-1] :]
+        if left[0].breaks is None:
+            left[0].breaks = self.variable("broken")
+        self._leave(left, left[0].breaks)
+
+    def leave_program(self) -> None:
+        """End the kernel on this core."""
+        if self._ended is None:
+            self._ended = self.variable("ended")
+        self._leave(self._open, self._ended)
+
+    def _leave(self, bodies: Sequence[Body], variable: Var) -> None:
+        self.sync.barrier()
+        self.assign(variable, Expr(1))
+        leave(bodies, variable)
 
     @contextmanager
     def _alternative(
-        self, chain: list[tuple[Expr, tuple[Node, ...]]], condition: Expr | None
+        self,
+        chain: list[tuple[Expr, tuple[Node, ...]]],
+        condition: Expr | None,
+        *,
+        placed: bool = False,
     ) -> Iterator[None]:
-        """Add what is issued inside to a chain of branches; None is a condition that holds."""
+        """Add what is issued inside to a chain of branches; None is a condition that holds.
+
+        Of a branch that is known never to be taken nothing is checked or kept.
+        """
+        taken = Expr(1) if condition is None else condition
+        settled = any(earlier.constant not in {None, 0} for earlier, _ in chain)
+        unreached = settled or taken.constant == 0
         before = self.sync.state.copy()
-        self._open.append([])
+        self._open.append(Body(placed=placed))
         self._mask = None
+        self.buffers.unreached += unreached
         yield
+        self.buffers.unreached -= unreached
         self.sync.barrier()
         self.sync.state = before
         self._mask = None
-        chain.append((Expr(1) if condition is None else condition, tuple(self._open.pop())))
+        body = self._open.pop().closed()
+        chain.append((taken, () if unreached else body))
 
     @contextmanager
     def branch(self, condition: Expr | None) -> Iterator[None]:
@@ -107,19 +150,19 @@ class Trace:
             yield
         here = self._open[-1]
         self._branches = [b for b in self._branches if b[0] is not here]
-        self._branches.append((here, len(here), chain))
-        here.append(_chained(chain))
+        self._branches.append((here, len(here.nodes), chain))
+        here.nodes.append(_chained(chain))
 
     @contextmanager
     def otherwise(self, condition: Expr | None, call: str) -> Iterator[None]:
         """Go on with the branch that ended right before: else (None), or else if."""
         here = self._open[-1]
         found = next((b for b in self._branches if b[0] is here), None)
-        if found is None or found[1] != len(here) - 1:
+        if found is None or found[1] != len(here.nodes) - 1:
             raise refuse(call, "follow an if_scope at the same level", "none before it")
-        with self._alternative(found[2], condition):
+        with self._alternative(found[2], condition, placed=True):
             yield
-        here[found[1]] = _chained(found[2])
+        here.nodes[found[1]] = _chained(found[2])
         if condition is None:
             self._branches.remove(found)
 

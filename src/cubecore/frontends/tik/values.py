@@ -4,7 +4,8 @@ An integer value's expression is the integer; a float value's is the bits of a f
 float16 only while it is a Scalar of that type, untouched).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -155,13 +156,19 @@ def as_value(value: Any, subject: str = "a value") -> Value:
 
 
 def integer(value: Any, subject: str) -> Expr:
-    """Return an integer operand's expression; a float with an integral value is one."""
+    """Return an integer operand's expression; a symbolic float is truncated.
+
+    Raises:
+        RequestError: an immediate with a fraction, or no number.
+    """
     if isinstance(value, float) and value.is_integer():
         return Expr(int(value))
     found = as_value(value, subject)
-    if found.is_float:
+    if not found.is_float:
+        return found.expr
+    if found.expr.constant is not None:
         raise refuse(subject, "be an integer", f"{found.dtype} {value}")
-    return found.expr
+    return as_float(found).applied("f32toint", ROUND_MODES.index("trunc"))
 
 
 def converted(value: Any, target: ElementType, rounding: str = "trunc") -> Expr:
@@ -196,7 +203,14 @@ def as_float(value: Value) -> Expr:
     return value.expr.applied("f16tof32") if value.dtype_record is FLOAT16 else value.expr
 
 
+def _whole(value: Any, other: Any, name: str) -> Any:
+    """Return an immediate float with an integral value as an integer beside an integer."""
+    beside = isinstance(other, Value) and not other.is_float and name != "div"
+    return int(value) if beside and isinstance(value, float) and value.is_integer() else value
+
+
 def _binary(name: str, left: Any, right: Any) -> Value:
+    left, right = _whole(left, right, name), _whole(right, left, name)
     x, y = as_value(left), as_value(right)
     if x.is_float or y.is_float:
         return Value(as_float(x).applied(f"f32{name}", as_float(y)), FLOAT32)
@@ -253,3 +267,54 @@ def any_of(*conditions: Any) -> Value:
 def negate(condition: Any) -> Value:
     """Return whether a condition does not hold (``tik.negate``)."""
     return Value(truth(condition).applied("eq", 0))
+
+
+class ScalarArray:
+    """A list of Scalars, indexed by an immediate or by an expression.
+
+    An expression chooses among all of them: reading is a sum with one term that counts, writing a
+    branch for each. An index beyond the list reads 0 and writes nothing.
+    """
+
+    def __init__(
+        self, scalars: Sequence[Scalar], branch: Callable[[Value], AbstractContextManager[None]]
+    ) -> None:
+        self._scalars, self._branch = scalars, branch
+
+    def __len__(self) -> int:
+        return len(self._scalars)
+
+    def __getitem__(self, index: Any) -> Value:
+        if isinstance(index, Value):
+            return _Chosen(self._scalars, index, self._branch)
+        count = len(self._scalars)
+        if not isinstance(index, int) or not -count <= index < count:
+            raise refuse("the index of a ScalarArray", f"be in [{-count}, {count})", index)
+        return self._scalars[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self[index].set_as(value)  # type: ignore[attr-defined]
+
+
+class _Chosen(Value):
+    """One Scalar of a list, by an expression."""
+
+    __slots__ = ("_branch", "_index", "_scalars")
+
+    def __init__(
+        self,
+        scalars: Sequence[Scalar],
+        index: Value,
+        branch: Callable[[Value], AbstractContextManager[None]],
+    ) -> None:
+        total = Expr(0)
+        for place, scalar in enumerate(scalars):
+            total = total + index.expr.applied("eq", place) * scalar.expr
+        super().__init__(total, scalars[0].dtype_record)
+        self._scalars, self._index, self._branch = scalars, index, branch
+
+    def set_as(self, value: Any) -> None:
+        """Take a value, as `Scalar.set_as`."""
+        for place, scalar in enumerate(self._scalars):
+            with self._branch(self._index == place):
+                scalar.set_as(value)
