@@ -266,3 +266,32 @@ def test_shape_utilities():
     compare_tensor_dict_key({"shape": (1, 2)}, {"shape": [1, 2]}, "shape")
     with pytest.raises(RuntimeError, match="dtype must agree, got float16 and int8"):
         compare_tensor_dict_key({"dtype": "float16"}, {"dtype": "int8"}, "dtype")
+
+
+def test_an_element_is_a_number_in_expressions():
+    def body(t, ub):
+        ub[0] = 5
+        with t.if_scope(ub[0] > 4):
+            ub[1].set_as(t.Scalar("int32", init_value=ub[0]) * 3)
+        with t.if_scope(ub[0] <= 4):
+            ub[2] = 1
+        with t.for_range(ub[0], 7) as i:
+            ub[i] = i
+        shifted = ub[4]
+        zero = t.Scalar("int32", init_value=0)
+        ub[3].set_as(shifted[zero + 2])
+        assert (shifted.offset, ub[zero:].offset.is_float) == (4, False)
+
+    assert traced(body) == [5, 15, 0, 6, 0, 5, 6, 0]
+
+
+def test_bytes_move_whatever_they_are_called():
+    t = Tik(V310)
+    x, y = t.Tensor("float16", (16,), GM, "x"), t.Tensor("int8", (32,), GM, "y")
+    ub = t.Tensor("bool", (32,), UB, "ub")
+    t.data_move(ub, x, 0, 1, 1, 0, 0)
+    t.data_move(y, ub, 0, 1, 1, 0, 0)
+    t.BuildCCE("k", [x], [y])
+    values = np.arange(16, dtype=np.float16)
+    assert t.launch({"x": values}).outputs["y"].tobytes() == values.tobytes()
+    assert (t.d_profiling.get_aicore_num(), ub.dtype) == (2, "int8")

@@ -38,10 +38,36 @@ def test_fractals_and_products_by_hand():
     assert np.array_equal(ran.outputs["c"], np.maximum(2 * product, 0))
     with pytest.raises(RequestError, match="mmad must take dst in L0C, a in L0A and b in L0B, got"):
         t.mmad(total, b_l0, a_l0, 16, 32, 16, 0)
-    with pytest.raises(RequestError, match=r"load2dv1\.if_transpose must be False"):
-        t.load2dv1(a_l0, a_l1, 0, 2, 1, 0, True)
+    wide = t.Tensor("int8", (512,), a_l0.scope, "wide")
+    with pytest.raises(RequestError, match=r"load2dv1\.if_transpose must be False but for 16-bit"):
+        t.load2dv1(wide, a_l1, 0, 1, 1, 0, True)
     with pytest.raises(RequestError, match="load2dv1 must move L1 to L0A or L0B, got L1 to UB"):
         t.load2dv1(half, a_l1, 0, 1, 1, 0)
+
+
+def test_fractals_are_transposed_on_their_way():
+    t = Tik(Dprofile("v100", "cloud"))
+    a, b = (t.Tensor("float16", (4, 16, 16), GM, name) for name in ("a", "b"))
+    c = t.Tensor("float32", (16, 16), GM, "c")
+    a_l1, b_l1 = (t.Tensor("float16", (4, 16, 16), L1, name) for name in ("a_l1", "b_l1"))
+    a_l0, b_l0 = t.Tensor("float16", (512,), L0A, "a_l0"), t.Tensor("float16", (1024,), L0B, "b_l0")
+    total, ub = t.Tensor("float32", (256,), L0C, "total"), t.Tensor("float32", (256,), UB, "ub")
+    t.data_move(a_l1, a, 0, 1, 64, 0, 0)
+    t.data_move(b_l1, b, 0, 1, 64, 0, 0)
+    t.load2dv1(a_l0, a_l1, 1, 2, 2, 0, True)
+    t.load2dv2(b_l0, b_l1, 0, 2, 1, 1, 0)
+    t.load2dv1(b_l0[256], b_l1[3 * 256], 0, 1, 1, 0)
+    t.mmad(total, a_l0, b_l0, 16, 32, 16, 0)
+    t.data_move(ub, total, 0, 1, 1, 0, 0)
+    t.data_move(c, ub, 0, 1, 32, 0, 0)
+    t.BuildCCE("k", [a, b], [c])
+    rng = np.random.default_rng(5)
+    feeds = {name: rng.integers(-4, 5, (4, 16, 16)).astype(np.float16) for name in ("a", "b")}
+    ran = t.launch(feeds)
+    assert ran.findings == ()
+    left = np.concatenate([feeds["a"][1].T, feeds["a"][3].T], axis=1).astype(float)
+    right = np.concatenate([feeds["b"][0], feeds["b"][3]], axis=1).astype(float)
+    assert np.array_equal(ran.outputs["c"], left @ right.T)
 
 
 def test_high_precision_is_correctly_rounded():

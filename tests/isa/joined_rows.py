@@ -7,25 +7,37 @@ from cubecore.isa.spec import Mem
 
 WORD = element_type("float32")
 BIT = (0, 1)
-HOME = {"copy_matrix_cc_to_ubuf": "Ascend910A"}
+BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
+BURSTS |= {"src_gap": (0, 65535), "dst_gap": (0, 65535)}
+HOME = dict.fromkeys(
+    ("copy_matrix_cc_to_ubuf", "copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"), "Ascend910A"
+)
 """The chip that an instruction is tried on where 2201 has not got it."""
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_ubuf": {"src_type": WORD, "dst_type": WORD, "n_burst": 1, "len_burst": 1},
+    "copy_cbuf_to_ubuf": {"n_burst": 2, "len_burst": 3},
+    "copy_ubuf_to_cbuf": {"n_burst": 2, "len_burst": 3},
     "store_scalar": {"dtype": WORD, "value": 0x3F800000},
 }
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L0C, 64)},
+    "copy_cbuf_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L1, 32)},
+    "copy_ubuf_to_cbuf": {"dst": (Mem.L1, 32), "src": (Mem.UB, 32)},
     "store_scalar": {"dst": (Mem.UB, 1)},
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_ubuf": {"n_burst": (1, 4095), "len_burst": (1, 65535), "relu": BIT}
     | {"src_gap": (0, 65535), "dst_gap": (0, 65535), "scale": (0, 2**32 - 1)},
+    "copy_cbuf_to_ubuf": BURSTS,
+    "copy_ubuf_to_cbuf": BURSTS,
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
 }
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_ubuf", "dst_type"): ("float32", "int32", "float16"),
+    ("copy_cbuf_to_ubuf", "block"): ("datablock",),
+    ("copy_ubuf_to_cbuf", "block"): ("datablock",),
     ("store_scalar", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
         *("int64", "uint64"),
@@ -33,6 +45,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
 }
 ORACLES = {
     "copy_matrix_cc_to_ubuf": "isa/test_joined.py::test_fractals_to_the_unified_buffer",
+    "copy_cbuf_to_ubuf": "isa/test_joined.py::test_blocks_between_local_memories",
+    "copy_ubuf_to_cbuf": "isa/test_joined.py::test_blocks_between_local_memories",
     "store_scalar": "isa/test_joined.py::test_a_scalar_in_memory",
 }
 
@@ -44,6 +58,8 @@ _310 = [
     "copy_ubuf_to_ubuf",
     "load_cbuf_to_ca",
     "load_cbuf_to_cb",
+    "load_cbuf_to_ca_transpose",
+    "load_cbuf_to_cb_transpose",
     "mad",
     "set_flag",
     "wait_flag",
@@ -51,6 +67,8 @@ _310 = [
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    "ffts_cross_core_sync",
+    "wait_flag_dev",
     "vadd",
     "vsub",
     "vmul",

@@ -5,7 +5,7 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.joined import CopyMatrixCcToUbuf, StoreScalar
+from cubecore.isa.joined import CopyCbufToUbuf, CopyMatrixCcToUbuf, CopyUbufToCbuf, StoreScalar
 from cubecore.isa.spec import Mem
 from isa.bench import Bench
 
@@ -56,6 +56,26 @@ def test_fractals_to_the_unified_buffer(source, target, relu, n_burst, len_burst
             assert raw[place] == np.dtype(target).type(value)
             written += 1
     assert bench.buffer(Mem.UB).valid.sum() == written * valid.itemsize
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "target"),
+    [(CopyCbufToUbuf, Mem.L1, Mem.UB), (CopyUbufToCbuf, Mem.UB, Mem.L1)],
+)
+@pytest.mark.parametrize(("src_gap", "dst_gap"), [(0, 0), (1, 0), (2, 3)])
+def test_blocks_between_local_memories(kind, source, target, src_gap, dst_gap):
+    bench = Bench(on=OLD)
+    held = np.random.default_rng(4).integers(0, 256, 16 * 32).astype(np.uint8)
+    bench.poke(source, 64, held.tobytes())
+    bench.do(kind(n_burst=3, len_burst=2, src_gap=src_gap, dst_gap=dst_gap), 96, 64)
+    assert bench.messages == []
+    wanted = {}
+    for run in range(3):
+        for byte in range(64):
+            wanted[96 + run * (2 + dst_gap) * 32 + byte] = held[run * (2 + src_gap) * 32 + byte]
+    memory = bench.buffer(target)
+    assert set(np.flatnonzero(memory.valid)) == set(wanted)
+    assert all(memory.data[place] == value for place, value in wanted.items())
 
 
 def test_a_conversion_that_there_is_not():

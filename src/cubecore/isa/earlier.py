@@ -15,6 +15,7 @@ _INFERENCE = (A2002,)
 _MOVES = (
     *("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm", "copy_ubuf_to_ubuf"),
     *("load_cbuf_to_ca", "load_cbuf_to_cb", "mad"),
+    *("load_cbuf_to_ca_transpose", "load_cbuf_to_cb_transpose"),
 )
 _CONTROL = (
     "set_flag",

@@ -7,10 +7,21 @@ from cubecore.frontends.tik.tensor import Tensor
 from cubecore.frontends.tik.values import integer
 from cubecore.frontends.tik.vector import Vector
 from cubecore.isa.cube import Mad
-from cubecore.isa.moves import LoadCbufToCa, LoadCbufToCb
-from cubecore.isa.spec import Mem
+from cubecore.isa.moves import (
+    LoadCbufToCa,
+    LoadCbufToCaTranspose,
+    LoadCbufToCb,
+    LoadCbufToCbTranspose,
+)
+from cubecore.isa.spec import Instruction, Mem
 
-_LOADS = {Mem.L0A: LoadCbufToCa, Mem.L0B: LoadCbufToCb}
+_LOADS: dict[Mem, type[Instruction]] = {Mem.L0A: LoadCbufToCa, Mem.L0B: LoadCbufToCb}
+_TRANSPOSING: dict[Mem, type[Instruction]] = {
+    Mem.L0A: LoadCbufToCaTranspose,
+    Mem.L0B: LoadCbufToCbTranspose,
+}
+_TRANSPOSED_BITS = 16
+"""Types whose square of 16 x 16 is one fractal, so that it can be transposed in place."""
 
 
 class Explicit(Vector):
@@ -28,16 +39,50 @@ class Explicit(Vector):
         *_options: Any,
     ) -> None:
         """Move fractals from L1: fractal index + r * src_stride is the r-th of dst."""
+        numbers = (index, repeat_times, src_stride, 0)
+        self._fractals("load2dv1", dst, src, numbers, transposed=if_transpose)
+
+    def load2dv2(
+        self,
+        dst: Tensor,
+        src: Tensor,
+        index: Any,
+        repeat_times: Any,
+        dst_gap: Any,
+        src_stride: Any,
+        sid: Any = 0,
+        if_transpose: bool = False,
+        *_options: Any,
+    ) -> None:
+        """Move fractals as `load2dv1`, with a gap of fractals after each of dst."""
+        numbers = (index, repeat_times, src_stride, dst_gap)
+        self._fractals("load2dv2", dst, src, numbers, transposed=if_transpose)
+
+    def _fractals(
+        self,
+        call: str,
+        dst: Tensor,
+        src: Tensor,
+        numbers: tuple[Any, Any, Any, Any],
+        *,
+        transposed: bool,
+    ) -> None:
         if src.mem is not Mem.L1 or dst.mem not in _LOADS:
-            raise refuse("load2dv1", "move L1 to L0A or L0B", f"{src.mem.label} to {dst.mem.label}")
-        if if_transpose:
-            raise refuse("load2dv1.if_transpose", "be False, as far as cubecore goes", "True")
-        parameters = {
-            "start_index": integer(index, "load2dv1.index"),
-            "repeat": integer(repeat_times, "load2dv1.repeat_times"),
-            "src_stride": integer(src_stride, "load2dv1.src_stride"),
-        }
-        self.trace.issue(_LOADS[dst.mem], parameters, (dst, src), "load2dv1")
+            raise refuse(call, "move L1 to L0A or L0B", f"{src.mem.label} to {dst.mem.label}")
+        names = ("index", "repeat_times", "src_stride", "dst_gap")
+        index, repeat, stride, gap = (
+            integer(v, f"{call}.{n}") for n, v in zip(names, numbers, strict=True)
+        )
+        common: dict[str, Any] = {"repeat": repeat, "src_stride": stride, "dst_gap": gap}
+        if not transposed:
+            parameters = {"start_index": index, **common}
+            self.trace.issue(_LOADS[dst.mem], parameters, (dst, src), call)
+            return
+        if dst.record.bits != _TRANSPOSED_BITS:
+            need = f"be False but for {_TRANSPOSED_BITS}-bit types"
+            raise refuse(f"{call}.if_transpose", need, f"True for {dst.dtype}")
+        parameters = {"index_id": index, "dtype": dst.record, **common}
+        self.trace.issue(_TRANSPOSING[dst.mem], parameters, (dst, src), call)
 
     def mmad(
         self, dst: Tensor, a: Tensor, b: Tensor, m: Any, k: Any, n: Any, accumulates: Any

@@ -20,6 +20,8 @@ from cubecore.isa.spec import Mem
 
 _MOST_BLOCKS = 65535
 _MOST_DIMENSIONS = 8
+_STORED_AS = {"bool": "int8"}
+"""Types that programs declare and whose elements are bytes."""
 _SCALAR_FROM_GM = ("2002", "2201")
 """Architectures whose Scalars read elements of global memory (spec/tik.md 6)."""
 
@@ -63,13 +65,19 @@ class Language:
         block_size: int = 32,
         **_options: Any,
     ) -> None:
-        soc = profiling.soc if isinstance(profiling, Dprofile) else Platform.soc
+        self._profile = profiling if isinstance(profiling, Dprofile) else Dprofile()
+        soc = self._profile.soc
         self.trace = Trace(target(soc))
         self.gm_tensors: dict[str, views.Tensor] = {}
         self.zeroed: set[str] = set()
         self.constants: dict[str, Any] = {}
         self.blocks: Expr | None = None
         self._names = 0
+
+    @property
+    def d_profiling(self) -> Dprofile:
+        """The target, to be asked."""
+        return self._profile
 
     # --- data
 
@@ -120,7 +128,7 @@ class Language:
             raise refuse("Tensor.scope", "be a scope such as tik.scope_ubuf", repr(scope))
         if not isinstance(name, str):
             raise refuse("Tensor.name", "be a string", repr(name))
-        record = element_type(dtype, "Tensor.dtype")
+        record = element_type(_STORED_AS.get(dtype, dtype), "Tensor.dtype")
         dimensions = shape if isinstance(shape, (list, tuple)) else (shape,)
         extents = [int(d) if isinstance(d, float) and d.is_integer() else d for d in dimensions]
         if len(extents) > _MOST_DIMENSIONS:
@@ -144,7 +152,7 @@ class Language:
                 count = room // 2 // record.size_bytes
             size = record.bytes_of(count)
         buffer = self.trace.buffers.allocate(name, MEMORIES[scope], size)
-        return views.Tensor(buffer, record, extents, scope, self._store)
+        return views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
 
     def _global(self, name: str, record: Any, extents: Sequence[Any], scope: str) -> views.Tensor:
         again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
@@ -152,7 +160,7 @@ class Language:
         buffer = Buffer(
             name, Mem.GM, Expr.of(self.trace.slot(name)), 0, 0, owner=self.trace.buffers
         )
-        made = views.Tensor(buffer, record, extents, scope, self._store)
+        made = views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
         self.gm_tensors[name] = made
         return made
 
@@ -180,6 +188,9 @@ class Language:
         if source.bits != kind.bits:
             code = kind.bits if kind.kind == "uint" else -kind.bits
             self.trace.assign(scalar.var, Expr.of(scalar.var).applied("wrap", code))
+
+    def _load(self, tensor: views.Tensor) -> scalars.Scalar:
+        return self.Scalar(tensor.dtype, tensor.name, tensor)
 
     def _store(self, tensor: views.Tensor, value: Any) -> None:
         if self.trace.buffers.unreached:

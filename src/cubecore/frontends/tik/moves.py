@@ -44,6 +44,7 @@ class Moves(Language):
     ) -> None:
         """Move nburst pieces of burst x 32 B; strides are gaps, the source's first.
 
+        Bytes move as they are, whatever the types are called: public programs rely on it.
         From L1OUT burst and strides count fractals of 256 elements.
         """
         numbers = {
@@ -58,8 +59,6 @@ class Moves(Language):
             code = args[0] if args else 0
             self._from_l0c("data_move", dst, src, counts, relu=_CONVERTING.get(code, False))
             return
-        if src.record is not dst.record:
-            raise refuse("data_move.src", f"have dst's type {dst.dtype}", src.dtype)
         path = _PATHS.get((src.mem, dst.mem))
         if path is None:
             known = ", ".join(f"{a.label} to {b.label}" for a, b in _PATHS)

@@ -32,11 +32,12 @@ class Tensor:
         start: Expr | None = None,
         strides: Sequence[Extent] | None = None,
         element: bool = False,
+        load: Callable[["Tensor"], Value] | None = None,
     ) -> None:
         self.buffer, self.record, self.scope = buffer, dtype, scope
         self.shape: tuple[Extent, ...] = tuple(shape)
         self.start = Expr(0) if start is None else start
-        self._store, self._element = store, element
+        self._store, self._element, self._load = store, element, load
         self._strides = tuple(_strides(self.shape) if strides is None else strides)
 
     @property
@@ -53,6 +54,11 @@ class Tensor:
     def mem(self) -> Mem:
         """The memory it lies in."""
         return self.buffer.mem
+
+    @property
+    def offset(self) -> Extent:
+        """Where the view starts in its tensor, elements."""
+        return Value(self.start) if self.start.constant is None else self.start.constant
 
     @property
     def size(self) -> Extent:
@@ -75,6 +81,23 @@ class Tensor:
             raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")
         return self.buffer.base + self.start * self.record.size_bytes
 
+    def loaded(self) -> Value:
+        """Return the first element as a Scalar that holds what it is now."""
+        assert self._load is not None, "our own tensors are not read"
+        return self._load(self)
+
+    def __gt__(self, other: Any) -> Value:
+        return self.loaded().__gt__(other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self.loaded().__ge__(other)
+
+    def __lt__(self, other: Any) -> Value:
+        return self.loaded().__lt__(other)
+
+    def __le__(self, other: Any) -> Value:
+        return self.loaded().__le__(other)
+
     def set_as(self, value: Any) -> None:
         """Write the first element."""
         self._store(self, value)
@@ -86,7 +109,7 @@ class Tensor:
         raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
 
     def __getitem__(self, key: Any) -> "Tensor":
-        if self._element:
+        if self._element and isinstance(key, int) and key:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
         if isinstance(key, tuple) and len(key) == 1:
             key = key[0]
@@ -121,6 +144,7 @@ class Tensor:
             start=self.start + first,
             strides=strides,
             element=element,
+            load=self._load,
         )
 
     def _cut(self, part: Any, extent: Extent) -> tuple[Expr, Extent]:
@@ -136,6 +160,8 @@ class Tensor:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
             return integer(first, subject), stop - first
         place = _from_end(part, extent)
+        if self._element and isinstance(place, Value):
+            return place.expr, 1  # counted from the element on: public programs do so
         known = isinstance(place, int) and isinstance(extent, int) and not self.buffer.unreached
         if known and not 0 <= place < extent:
             raise refuse(subject, f"be in [{-extent}, {extent})", part)
@@ -166,7 +192,9 @@ class Tensor:
         start = start // new_bytes if new_bytes > 1 else start
         if self.start.constant is None and old_bytes >= new_bytes:
             start = self.start * (old_bytes // new_bytes)
-        return Tensor(self.buffer, new, shape, self.scope, self._store, start=start)
+        return Tensor(
+            self.buffer, new, shape, self.scope, self._store, start=start, load=self._load
+        )
 
 
 def _strides(shape: Sequence[Extent]) -> tuple[Extent, ...]:

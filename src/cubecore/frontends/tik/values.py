@@ -6,7 +6,7 @@ float16 only while it is a Scalar of that type, untouched).
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -144,6 +144,14 @@ class Scalar(Value):
         self._assign(self, value)
 
 
+@runtime_checkable
+class Readable(Protocol):
+    """An element of a tensor, which stands for its value in an expression."""
+
+    def loaded(self) -> Value:
+        """Return the value that it has now."""
+
+
 def as_value(value: Any, subject: str = "a value") -> Value:
     """Return an immediate or a symbolic value as a `Value`; an immediate float is float32."""
     if isinstance(value, Value):
@@ -152,6 +160,8 @@ def as_value(value: Any, subject: str = "a value") -> Value:
         return Value(Expr(int(value)))
     if isinstance(value, (float, np.floating)):
         return Value(Expr(bits_of_float(float(value))), FLOAT32)
+    if isinstance(value, Readable):
+        return value.loaded()
     raise refuse(subject, "be a number, a Scalar or an expression", type(value).__name__)
 
 
