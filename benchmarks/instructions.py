@@ -21,11 +21,11 @@ from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction, Mem, instruction_named
+from cubecore.isa.topology import CoreId
 from cubecore.machine import reference
 from cubecore.machine.core import Core
 from cubecore.machine.findings import FindingLog
 from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.topology import CoreId
 
 TARGET_US = 20.0
 MANY = 64

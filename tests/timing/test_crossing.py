@@ -6,11 +6,12 @@ import pytest
 
 from cubecore.errors import DeadlockError, RequestError
 from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch
-from cubecore.isa.program import Loop, Program
+from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.moves import CopyGmToCbuf, CopyUbufToGm
+from cubecore.isa.program import Issue, Loop, Program
 from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.timing.schedule import time_launch
-from timing.clock import ROUND, issue, mad
+from timing.clock import HERE, ROUND, issue, mad
 
 HEARD = 500
 CHIP = replace(ROUND, cross_core_cycles=HEARD)
@@ -111,6 +112,22 @@ def test_turns_that_cores_take(rounds):
     assert ends(line)[0] == ("AIC", 1, rounds * each)
     assert ends(line) == ends(full)
     assert line.issued == rounds * (3 + 2 * 2)
+
+
+@pytest.mark.parametrize(("read", "from_memory"), [("workspace", 0), ("other", 512)])
+def test_what_the_other_kind_of_core_has_written_is_in_l2(read, from_memory):
+    written, given = Var("workspace", 0), Var(read, 0)
+    store = Issue(CopyUbufToGm(n_burst=1, len_burst=16), (Expr.of(written), Expr(0)), HERE)
+    load = Issue(CopyGmToCbuf(n_burst=1, len_burst=16), (Expr(0), Expr.of(given)), HERE)
+    aiv = Program((store, issue(tell("MTE3"))), (written,), "aiv")
+    aic = Program((issue(hear()), load), (given,), "aic")
+    tensors = (TensorSpec("workspace", 1024), TensorSpec("other", 1024))
+    cores = (
+        CoreProgram(0, aic, {given: (read, 0)}),
+        *(CoreProgram(0, aiv, {written: ("workspace", 512 * i)}, 1 + i) for i in range(2)),
+    )
+    line = time_launch(Launch(tensors, cores), CHIP)
+    assert (line.read_bytes, line.hbm_read_bytes) == (512, from_memory)
 
 
 def test_cores_that_wait_for_each_other_for_ever():

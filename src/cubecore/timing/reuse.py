@@ -279,12 +279,27 @@ class Traffic:
     def __post_init__(self) -> None:
         self._leaves = [{leaf.key: replace(leaf) for leaf in mark.leaves} for mark in self.marks]
         self._share_blocks()
+        written = self._written()
         for group, leaves in zip(self.groups, self._leaves, strict=True):
             self._find_earlier(group, list(leaves.values()))
             for leaf in leaves.values():
-                leaf.past_l2 = not self.past_l2.isdisjoint(_tensors(group, leaf.address))
-                if self.warm and leaf.before is None:
+                tensors = _tensors(group, leaf.address)
+                leaf.past_l2 = not self.past_l2.isdisjoint(tensors)
+                handed_over = not tensors.isdisjoint(written[not _on_aic(group)])
+                if leaf.before is None and (self.warm or handed_over):
                     leaf.before = 1.0
+
+    def _written(self) -> Mapping[bool, set[str]]:
+        """Return the tensors that AIVs write, and AICs: what each kind finds of the other's in L2.
+
+        A launch ago at most, that is; which tile is handed over when, is not looked at.
+        """
+        found: dict[bool, set[str]] = {False: set(), True: set()}
+        for group, leaves in zip(self.groups, self._leaves, strict=True):
+            for leaf in leaves.values():
+                if leaf.traffic.writes:
+                    found[_on_aic(group)] |= _tensors(group, leaf.address)
+        return found
 
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
@@ -379,6 +394,10 @@ def _tensors(group: CoreGroup, address: Expr) -> set[str]:
     """Return the tensors that an address may lie in, by the slots that it has."""
     slots = group.cores[0].slots
     return {slots[var][0] for var in address.variables() if var in slots}
+
+
+def _on_aic(group: CoreGroup) -> bool:
+    return group.cores[0].sub == 0
 
 
 def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:
