@@ -280,7 +280,17 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
     hostile_file = Location("</script><b>k.py", 3, "add")
     finding = Finding("race-raw", HOSTILE, "vadd", hostile_file, "core 0 AIV0", 7)
     line = timed(**SMALL).timeline
-    run = KernelRun("add", 8, chip("Ascend910B3"), (finding,), 100, 0.1, {}, ())
+    run = KernelRun(
+        kernel="add",
+        blocks=8,
+        chip=chip("Ascend910B3"),
+        findings=(finding,),
+        issued=100,
+        engine="reference",
+        wall_s=0.1,
+        traces={},
+        tensors=(),
+    )
     path = tmp_path / "report.html"
     path.write_text(launch_report(TimedLaunch(run, line)), "utf-8")
     page.open(path)
