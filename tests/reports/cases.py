@@ -6,7 +6,7 @@ from typing import Any
 
 from cubecore.workflows.time import Timed, time
 
-SMALL = {"m": 64, "n": 64, "k": 64}
+SMALL = {"m": 64, "n": 64, "k": 64, "cores": 1}
 RAGGED = {"m": 1000, "n": 77, "k": 3000, "a": "int8"}
 BIASED = {"m": 512, "n": 640, "k": 2048, "bias": "float32"}
 LARGE = {"m": 8192, "n": 8192, "k": 8192}
