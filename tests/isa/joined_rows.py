@@ -123,7 +123,15 @@ _310 = [
 ]
 _310 += [f"{kind}_{r}" for kind in ("vcmp", "vcmpv") for r in _RELATIONS]
 _910 = ["vdiv", "vconv_f322s32", "vconv_s322f32", "set_atomic"]
-_310P = ["set_mask_count", "vsel_tensor", "vsel_scalar", "vreduce", "get_rsvd_cnt", "vgather"]
+_310P = [
+    "set_mask_count",
+    "vsel_tensor",
+    "vsel_scalar",
+    "vreduce",
+    "vreducev2",
+    "get_rsvd_cnt",
+    "vgather",
+]
 _310P += ["vconv_f162s16", "vconv_s162f16", *(f"vcmpvs_{r}" for r in _RELATIONS)]
 EARLIER: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_310, ("m100", "1001", "2002")),

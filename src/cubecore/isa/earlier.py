@@ -50,7 +50,14 @@ EARLIER_ARCHS: Mapping[str, tuple[str, ...]] = {
     **{f"vcmpvs_{relation}": _INFERENCE for relation in _RELATIONS},
     **dict.fromkeys(
         (
-            *("set_mask_count", "vsel_tensor", "vsel_scalar", "vreduce", "get_rsvd_cnt"),
+            *(
+                "set_mask_count",
+                "vsel_tensor",
+                "vsel_scalar",
+                "vreduce",
+                "vreducev2",
+                "get_rsvd_cnt",
+            ),
             *("vgather", "vconv_f162s16", "vconv_s162f16"),
         ),
         _INFERENCE,

@@ -9,6 +9,7 @@ from cubecore.frontends.tik.conversions import Conversions
 from cubecore.frontends.tik.cube import Cube
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.explicit import Explicit
+from cubecore.frontends.tik.gathering import Gathering
 from cubecore.frontends.tik.kernel import Kernel, TikRun, sub_core
 from cubecore.frontends.tik.lanes import CompareMask, Lanes
 from cubecore.frontends.tik.language import Language
@@ -22,7 +23,7 @@ from cubecore.isa.spec import Mem
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Conversions, Lanes, Shapes, Scalars, Explicit, Cube):
+class Tik(Moves, Conversions, Lanes, Shapes, Gathering, Scalars, Explicit, Cube):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

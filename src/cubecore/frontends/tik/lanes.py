@@ -1,12 +1,15 @@
 """TIK's comparisons and selections over the declared vector instructions."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from cubecore.dtypes import FLOAT32
+from cubecore.frontends.tik.buffers import SCOPE_UB
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.tensor import Tensor
-from cubecore.frontends.tik.values import converted, integer
+from cubecore.frontends.tik.trace import touch_of
+from cubecore.frontends.tik.values import Value, converted, integer
 from cubecore.frontends.tik.vector import Vector
 from cubecore.isa.spec import instruction_named
 
@@ -144,10 +147,13 @@ class Lanes(Vector):
         numbers: Mapping[str, Any],
     ) -> None:
         dst, sel, src0, src1 = operands
-        if mode != 0:
-            raise refuse(f"{call}.mode", "be 0, the one that cubecore runs yet", mode)
+        if mode not in {0, 1, 2}:
+            raise refuse(f"{call}.mode", "be 0, 1 or 2", mode)
         if self.trace.chip.arch == "m100" and dst.record is FLOAT32:
             raise refuse(f"{call}.dst", "be float16 on Ascend310", dst.dtype)
+        if mode:
+            self._select_by_memory(call, mask, operands, repeat, numbers)
+            return
         if isinstance(sel, Tensor):
             self.mov_tensor_to_cmpmask(sel)
         else:
@@ -157,6 +163,42 @@ class Lanes(Vector):
         parameters["dtype"] = dst.record
         parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)
         self.trace.issue(kind, parameters, (dst, src0, src1), call)
+
+    def _select_by_memory(
+        self,
+        call: str,
+        mask: Any,
+        operands: tuple[Tensor, Any, Tensor, Any],
+        repeat: Any,
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Select with bits of its own for each repeat; src1 is a tensor, or one scalar.
+
+        The compare register holds where the bits are, or the scalar: loaded from free bytes of UB.
+        """
+        dst, sel, src0, src1 = operands
+        if not isinstance(sel, Tensor):
+            raise refuse(f"{call}.sel", "be a tensor in UB in mode 1 and 2", type(sel).__name__)
+        tensor = isinstance(src1, Tensor) and src1.size != 1
+        name = "vsel_tensor" if tensor else "vsel_scalar"
+        self.trace.buffers.open()
+        held = "int64" if tensor else dst.dtype
+        staged = self.Tensor(held, (32,), SCOPE_UB, f"{call}_register")
+        staged[0].set_as(Value(sel.address) if tensor else src1)
+        for word in range(1, 16 // staged.record.size_bytes):
+            staged[word].set_as(0)
+        self.mov_tensor_to_cmpmask(staged)
+        kind = instruction_named(name)
+        known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+        parameters: dict[str, Any] = {
+            n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n in known
+        }
+        parameters["dtype"] = dst.record
+        parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)
+        tensors = (dst, src0, src1) if tensor else (dst, src0, sel)
+        touches = [touch_of(sel, writes=False)]
+        self.trace.issue(kind, parameters, tensors, call, touches=touches)
+        self.trace.buffers.close()
 
 
 def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:

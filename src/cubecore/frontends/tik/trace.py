@@ -19,7 +19,7 @@ from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand, Pipe
 from cubecore.isa.sync import JOINED_PAIRS, PipeBarrier, pairs
-from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.repeated import Repeated
 
 
@@ -179,6 +179,15 @@ class Trace:
         known = high.constant is not None and low.constant is not None
         self._mask = (high, low) if known else None  # a Scalar may change
         self.issue(SetVectorMask, {"mask_high": high, "mask_low": low}, ())
+
+    def count(self, elements: Expr | None) -> None:
+        """Let the mask count the elements of all repeats; None lets it name lanes again."""
+        self._mask = None
+        if elements is None:
+            self.issue(SetMaskNorm, {}, ())
+            return
+        self.issue(SetMaskCount, {}, ())
+        self.issue(SetVectorMask, {"mask_high": Expr(0), "mask_low": elements}, ())
 
     def issue(
         self,
