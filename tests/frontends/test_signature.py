@@ -11,7 +11,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
 from cubecore.frontends.pointer import Pointer
 from cubecore.frontends.signature import bind, forms
-from cubecore.isa.spec import Mem
+from cubecore.isa.spec import Mem, spellings
 
 FORMS = tomllib.loads((Path(__file__).parent / "signatures.toml").read_text(encoding="utf-8"))[
     "form"
@@ -402,3 +402,33 @@ def test_what_fits_no_form_is_refused(call, arguments, keywords, line):
 def test_a_comparison_has_no_form_with_a_count():
     p, bits = pointer(), pointer(dtype="uint8")
     assert names("asc_eq", bits, p, p, 2) == ["vcmpv_eq"]
+
+
+# --- what holds for every name: a buffer in the wrong memory
+
+CALLS = sorted({call for call in spellings() if call.startswith("asc_")})
+PLACES = sorted(
+    {
+        (form.call, len(form.operands), place)
+        for call in CALLS
+        for form in forms(call)
+        for place in range(len(form.operands))
+    }
+)
+
+
+@pytest.mark.parametrize(("call", "count", "place"), PLACES)
+def test_a_buffer_in_the_wrong_memory(call, count, place):
+    """The refusal names the argument and the memory, whatever comes behind it."""
+    form = next(f for f in forms(call) if len(f.operands) == count)
+    declared = {o.name: o for o in form.kind.declared}
+    name = form.operands[place]
+    right = declared[name].mem
+    wrong = Mem.L0C if right is not Mem.L0C else Mem.UB
+    pointers = [pointer(declared[n].mem) for n in form.operands]
+    pointers[place] = pointer(wrong)
+    with pytest.raises(RequestError) as error:
+        bind(call, (*pointers, 1, 1), {})
+    assert str(error.value) == (
+        f"{call}.{name} must point into {right.label}, got float16* 0 in {wrong.label}"
+    )

@@ -297,7 +297,9 @@ def test_numbers_out_of_range(name, field):
         message = f"{name}.{field} must be in [{low}, {high}], got {value}"
         assert violations(template) == [message]
         if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
-            assert execute(template).messages == [f"{kind_of(name)}: {message}"]
+            bench = execute(template)
+            assert bench.messages == [f"{kind_of(name)}: {message}"]
+            assert [f.page for f in bench.log] == [instructions()[name].source]
     for value in (False, True) if (low, high) == BIT else (low, high):
         messages = violations(example(name, **{field: value}))
         assert not [m for m in messages if " must be in [" in m], messages

@@ -6,6 +6,7 @@ from typing import Any
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.program import Location
+from cubecore.isa.spec import instructions
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"
@@ -135,6 +136,12 @@ class Finding:
         """The check that found it."""
         return FINDING_IDS[self.id]
 
+    @property
+    def page(self) -> str | None:
+        """The documents that its instruction is declared from; None for what is no instruction."""
+        kind = instructions().get(self.instruction)
+        return None if kind is None else kind.source
+
     def to_json(self) -> dict[str, Any]:
         """Return the finding as JSON."""
         return {
@@ -143,6 +150,7 @@ class Finding:
             "vendor_name": KINDS[self.id].vendor or None,
             "message": self.message,
             "instruction": self.instruction,
+            "page": self.page,
             "location": str(self.location),
             "core": self.core,
             "count": self.count,

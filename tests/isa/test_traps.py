@@ -1,0 +1,54 @@
+"""Where the documents lay traps, and which test stands in each; one that is renamed fails."""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+TRAPS = {
+    "a count stays in the mask of the next call with strides": (
+        *("isa/test_forms.py::test_the_count_stays_in_the_mask",),
+        "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
+    ),
+    "the size form drops a tail of less than 32 B": (
+        "frontends/test_signature.py::test_the_form_with_a_size_drops_what_is_no_whole_block",
+    ),
+    "a comparison into the register keeps the bits of lanes that are off": (
+        "isa/test_compare.py::test_to_the_register",
+    ),
+    "half sums are clamped pair by pair": (
+        "isa/test_reduce.py::test_half_sums_are_clamped_pair_by_pair",
+    ),
+    "a scale has 19 bits": (
+        *("isa/test_quantisation.py::test_every_factor",),
+        "isa/test_quantisation.py::test_the_low_13_bits_of_a_factor_do_not_count",
+    ),
+    "the C API orders m, k, n; the basic API m, n, k": (
+        *("frontends/test_signature.py::test_mmad_in_the_apis_order_m_k_n",),
+        "isa/test_traps.py::test_mmad_params_name_their_extents",
+    ),
+    "four numbers of asc_copy_gm2l1 are runs, and fractals by name": (
+        "frontends/test_signature.py::test_runs_and_fractals_share_a_name",
+    ),
+    "a call leaves its mask to a call whose lanes differ": (
+        "isa/test_forms.py::test_a_count_of_0_leaves_an_empty_mask",
+    ),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_every_trap_has_its_test(trap):
+    for place in TRAPS[trap]:
+        file, test = place.split("::")
+        assert f"\ndef {test}(" in (TESTS / file).read_text(encoding="utf-8")
+
+
+def test_mmad_params_name_their_extents():
+    """MmadParams{m, n, k} of seed 002: the second is n there, and k in asc_mmad."""
+    from dataclasses import fields
+
+    from cubecore.isa.cube import Mad
+    from cubecore.isa.mmad_params import MmadParams
+
+    assert [f.name for f in fields(MmadParams)][:3] == ["m", "n", "k"]
+    assert [n for n in Mad.signature if len(n) == 1] == ["c", "a", "b", "m", "k", "n"]
