@@ -30,7 +30,7 @@ from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import INITCHECK, MEMCHECK, Finding, checks_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
 from cubecore.machine.scheduler import Outcome, Task, run
-from cubecore.machine.together import run_together
+from cubecore.machine.together import Recorder, run_together
 
 KINDS = ("vector", "cube", "mix")
 DEFAULT_CHIP = "Ascend910B3"
@@ -227,7 +227,11 @@ class _Launch:
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
-        trace = self.traces.setdefault(core.id, Trace()) if self.options.trace else None
+        trace = None
+        if self.options.trace and isinstance(core, Recorder):
+            self.traces[core.id] = core.trace
+        elif self.options.trace:
+            trace = self.traces.setdefault(core.id, Trace())
         core.registers = replace(core.registers, place=self._place(core.id))
         arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)

@@ -1,7 +1,7 @@
-"""Places in a kernel that call an instruction: what a call there issued last, to be had again.
+"""Places in a kernel that call an instruction: what calls there issued, to be had again.
 
 A loop calls from the same place with other pointers. If memories, types and numbers are those of
-the last time, so is what it issues.
+an earlier call, so is what it issues.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,9 @@ from cubecore.frontends.pointer import Pointer
 from cubecore.frontends.signature import Bound
 from cubecore.isa.program import Location
 from cubecore.isa.spec import Instruction
+
+_MOST_NUMBERS = 256
+"""Calls with other numbers that are remembered of one place."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,15 +40,19 @@ class Sites:
     """The places of a launch that make one call, by the code that they stand in."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Site] = {}
+        self._known: dict[tuple[int, int], tuple[int, dict[Any, Site]]] = {}
 
     def find(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
-        """Return the site of a call, if the last one there was alike."""
-        site = self._known.get((id(frame.f_code), frame.f_lasti))
-        if site is None or site.types != tuple(map(type, arguments)):
+        """Return the site of a call, if there was one like it at its place."""
+        found = self._known.get((id(frame.f_code), frame.f_lasti))
+        if found is None:
             return None
-        count = site.pointers
-        if arguments[count:] != site.numbers:
+        count, sites = found
+        try:
+            site = sites.get(arguments[count:])
+        except TypeError:  # a struct of parameters
+            return None
+        if site is None or site.types != tuple(map(type, arguments)):
             return None
         if [(p.mem, p.dtype) for p in arguments[:count]] != site.kinds:
             return None
@@ -67,7 +74,10 @@ class Sites:
         silent = type(template).result is Instruction.result and template.name != "set_vector_mask"
         code, only = frame.f_code, template if alone and silent else None
         site = Site(code, where, types, count, kinds, numbers, bound, only)
-        self._known[id(code), frame.f_lasti] = site
+        known = self._known.get((id(code), frame.f_lasti))
+        if known is None or known[0] != count or len(known[1]) >= _MOST_NUMBERS:
+            known = self._known[id(code), frame.f_lasti] = count, {}
+        known[1][numbers] = site
 
 
 def _is_signed(number: Any) -> bool:

@@ -13,7 +13,7 @@ from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import Finding, FindingLog
-from cubecore.machine.footprint import footprints
+from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX
 from cubecore.machine.products import IrregularError
@@ -68,7 +68,7 @@ class GroupWatch(CoreWatch):
         self.order.submit(pipe, lambda: self._enter(pipe, kept), NOWHERE)
 
     def follower(self, template: Instruction) -> Callable[[tuple[int, ...]], None]:
-        """Return the follower of a resolved template whose operands lie in local memories."""
+        """Return the follower of a resolved template, which stores as it says (no atomic)."""
         order, pipe, plan = self.order, INDEX[template.pipe.value], []
         held = order.held[pipe]
         for place, (operand, touched) in enumerate(
@@ -79,18 +79,17 @@ class GroupWatch(CoreWatch):
                 touch = Touch(
                     *(template, operand.name, operand.mem, access.reads, access.writes, NOWHERE)
                 )
-                plan.append((place, touched, self.shadow(operand.mem), touch))
-        used = register_touch(template, NOWHERE)
-        special = []
-        if used is not None:
-            shadow = self.shadow(REGISTERS)
-            special.append((shadow.region(*used[:2]), shadow, used[2]))
+                shadow = None if operand.mem is Mem.GM else self.shadow(operand.mem)
+                plan.append((place, touched, shadow, touch))
         plan.sort(key=lambda entry: entry[3].writes)  # what it reads, it reads first
 
         def enter(addresses: tuple[int, ...]) -> None:
             number = order.enter(pipe)
             entered = []
             for place, touched, shadow, touch in plan:
+                if shadow is None:
+                    self._global(touched, addresses[place], touch, pipe, number)
+                    continue
                 region = shadow.region(touched, addresses[place])
                 shadow.judge(region, pipe, touch)
                 entered.append((region, touch))
@@ -107,6 +106,16 @@ class GroupWatch(CoreWatch):
                 enter(addresses)
 
         return follow
+
+    def _global(
+        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+    ) -> None:
+        """Follow an access of the first core to global memory."""
+        low, high = address + touched.low, address + touched.high
+        tensor = self._reach.place(self._gm.at(low), low, high)
+        self._reach.note(tensor, touched, address, writes=touch.writes)
+        core = self._own, self.order, self.report
+        self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
 
 
 class Collecting:

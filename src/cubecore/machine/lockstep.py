@@ -89,7 +89,8 @@ class Group:
             raise IrregularError("cores that wait for each other")
         if isinstance(template, Sync):
             self._require_legal(template)
-            return lambda _: self.watch.sync(template, NOWHERE)
+            follow = self.watch.syncer(template, NOWHERE)
+            return lambda _: follow()
         if template.reads_left:
             return lambda addresses: self._each(template, addresses)
         resolved = template.resolved(self.registers)

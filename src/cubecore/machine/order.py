@@ -10,6 +10,7 @@ knows.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,7 @@ Foreign = NDArray[np.int64]
 Act = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """A flag between two pipes, by their numbers."""
 
     src: int
@@ -127,7 +127,10 @@ class CoreOrder:
 
     def set_flag(self, flag: Flag, where: Location) -> None:
         """Raise a flag when everything before it on its source pipe is complete."""
-        self.submit(flag.src, lambda: self._raise(flag, where), where, raises=flag)
+        if self.stuck or self.held[flag.src]:
+            self.submit(flag.src, lambda: self._raise(flag, where), where, raises=flag)
+        else:
+            self._raise(flag, where)
 
     def wait_flag(self, flag: Flag, where: Location) -> None:
         """Hold the destination pipe until the flag is up, and take it."""
@@ -143,7 +146,9 @@ class CoreOrder:
             self._give_up()
 
     def _raise(self, flag: Flag, where: Location) -> None:
-        state = self._flags.setdefault(flag, _State())
+        state = self._flags.get(flag)
+        if state is None:
+            state = self._flags[flag] = _State()
         number = self.enter(flag.src)
         clock = self.done[flag.src]
         if state.clock is not None:
@@ -215,7 +220,10 @@ class CoreOrder:
         def join() -> None:
             self.done[pipe][pipe] = self.enter(pipe)
 
-        self.submit(pipe, join, where)
+        if self.stuck or self.held[pipe]:
+            self.submit(pipe, join, where)
+        else:
+            join()
 
     def barrier_all(self, pipes: Sequence[int]) -> None:
         """Let everything later start after everything earlier on `pipes` and the scalar unit.

@@ -18,7 +18,7 @@ from cubecore.isa.overlap import relation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Instruction, Mem, Operand
 from cubecore.machine.elements import Elements, elements
-from cubecore.machine.groupwatch import NOWHERE, GroupWatch
+from cubecore.machine.groupwatch import GroupWatch
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
@@ -241,7 +241,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
     registers, limits = cores.registers, _limits(cores, template)
     element = template.element(src.operand)
     local = src.stack is not None and dst.stack is not None
-    follow = cores.watch.follower(template) if local else None
+    follow = cores.watch.follower(template)
     run = src.elements.first is not None and dst.elements.first is not None
     run = run and src.elements.active is None and dst.elements.active is None
     nothing = src.elements.offsets.size == 0
@@ -252,10 +252,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
         _require_inside(template, limits, places)
         if local and any(relation(template, places)):
             raise IrregularError(f"{template.name}: operands that meet")
-        if follow is None:
-            cores.watch.touch(template, places, NOWHERE, registers)
-        else:
-            follow(places)
+        follow(places)
         if nothing:
             return
         here, there = (_window(cores, side, places, element) for side in (src, dst))

@@ -4,7 +4,8 @@ A `Sanitizer` watches a launch, a `CoreWatch` one core of it, in program order. 
 each instruction is judged by the bytes that it touches and by what its pipe's clock knows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
@@ -79,6 +80,18 @@ class CoreWatch:
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
     # --- what the core issues
+
+    def syncer(self, template: Sync, where: Location) -> Callable[[], None]:
+        """Return what follows a flag or a barrier of this core."""
+        if (
+            isinstance(template, (SetFlag, WaitFlag))
+            and (template.src, template.dst) in self._pairs
+        ):
+            flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
+            if isinstance(template, SetFlag):
+                return partial(self.order.set_flag, flag, where)
+            return partial(self.order.wait_flag, flag, where)
+        return partial(self.sync, template, where)
 
     def sync(self, template: Sync, where: Location) -> None:
         """Follow a flag or a barrier of this core."""

@@ -90,7 +90,10 @@ class _Segment:
 
 
 class Recorder(Core):
-    """A core that records; once lockstep is over, it hands on to the core that executes."""
+    """A core that records; once lockstep is over, it hands on to the core that executes.
+
+    `trace` is what it issued, to the end.
+    """
 
     def __init__(self, task: Task, chip: Chip, gm: GlobalMemory, names: Names) -> None:
         super().__init__(task.id, chip, gm, _Handing(self), reference.execute, _nobody, _nobody)
@@ -109,10 +112,10 @@ class Recorder(Core):
         """Take one instruction, in program order."""
         if self.real is None and isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
             self.give_up()
+        self.trace.append(template, addresses, where)
         if self.real is not None:
             self.real.record(template, addresses, where)
             return
-        self.trace.append(template, addresses, where)
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
