@@ -6,20 +6,19 @@ core's is left to `cubecore.machine.reach`. Nothing is reported: lockstep ends w
 be (`StrictLog`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.spec import Instruction
 from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import Finding, FindingLog
-from cubecore.machine.footprint import Footprint, footprints
+from cubecore.machine.footprint import Footprint
 from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.order import INDEX
 from cubecore.machine.products import IrregularError
 from cubecore.machine.races import CoreWatch, Sanitizer, touches
 from cubecore.machine.reach import Reach
-from cubecore.machine.touched import REGISTERS, LocalShadow, Touch, Touched, register_touch
+from cubecore.machine.touched import Touch, Touched
 
 NOWHERE = Location("", 0, "")
 """The place of what no finding will name."""
@@ -49,63 +48,14 @@ class GroupWatch(CoreWatch):
         super().__init__(Sanitizer(gm, log, [first], joined=joined), first)
         self._gm = gm
 
-    def _enter(self, pipe: int, found: Sequence[Touched]) -> None:
-        for touched, address, touch in found:
-            if touch.mem is Mem.GM:
-                low, high = address + touched.low, address + touched.high
-                tensor = self._reach.place(self._gm.at(low), low, high)
-                self._reach.note(tensor, touched, address, writes=touch.writes)
-        super()._enter(pipe, found)
-
     def together(self, pipe: int, found: list[Touched]) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""
-        distinct: dict[tuple[str, bytes, bytes, int], Touched] = {}
+        distinct: dict[tuple[str, Footprint, int], Touched] = {}
         for entry in found:
             touched, address, touch = entry
-            bytes_of = touched.starts.tobytes(), touched.ends.tobytes()
-            distinct.setdefault((touch.operand, *bytes_of, address), entry)
+            distinct.setdefault((touch.operand, touched, address), entry)
         kept = sorted(distinct.values(), key=lambda entry: entry[2].writes)
         self.order.submit(pipe, lambda: self._enter(pipe, kept), NOWHERE)
-
-    def follower(self, template: Instruction) -> Callable[[tuple[int, ...]], None]:
-        """Return the follower of a resolved template, which stores as it says (no atomic)."""
-        order, pipe, plan = self.order, INDEX[template.pipe.value], []
-        held = order.held[pipe]
-        for place, (operand, touched) in enumerate(
-            zip(template.operands(), footprints(template), strict=True)
-        ):
-            if touched is not None:
-                access = operand.access
-                touch = Touch(
-                    *(template, operand.name, operand.mem, access.reads, access.writes, NOWHERE)
-                )
-                shadow = None if operand.mem is Mem.GM else self.shadow(operand.mem)
-                plan.append((place, touched, shadow, touch))
-        plan.sort(key=lambda entry: entry[3].writes)  # what it reads, it reads first
-
-        def enter(addresses: tuple[int, ...]) -> None:
-            number = order.enter(pipe)
-            entered = []
-            for place, touched, shadow, touch in plan:
-                if shadow is None:
-                    self._global(touched, addresses[place], touch, pipe, number)
-                    continue
-                region = shadow.region(touched, addresses[place])
-                shadow.judge(region, pipe, touch)
-                entered.append((region, touch))
-            for region, shadow, touch in special:
-                shadow.judge(region, pipe, touch)
-                entered.append((region, touch))
-            for region, touch in entered:
-                LocalShadow.enter(region, pipe, number, touch)
-
-        def follow(addresses: tuple[int, ...]) -> None:
-            if held or order.stuck:
-                order.submit(pipe, lambda: enter(addresses), NOWHERE)
-            else:
-                enter(addresses)
-
-        return follow
 
     def _global(
         self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
@@ -114,8 +64,7 @@ class GroupWatch(CoreWatch):
         low, high = address + touched.low, address + touched.high
         tensor = self._reach.place(self._gm.at(low), low, high)
         self._reach.note(tensor, touched, address, writes=touch.writes)
-        core = self._own, self.order, self.report
-        self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
+        super()._global(touched, address, touch, pipe, number)
 
 
 class Collecting:

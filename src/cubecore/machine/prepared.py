@@ -18,7 +18,7 @@ from cubecore.isa.overlap import relation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Instruction, Mem, Operand
 from cubecore.machine.elements import Elements, elements
-from cubecore.machine.groupwatch import GroupWatch
+from cubecore.machine.groupwatch import NOWHERE, GroupWatch
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
@@ -129,7 +129,8 @@ def computing(
     next, so that it was done `one_by_one`.
     """
     operands, registers = template.operands(), cores.registers
-    limits, follow = _limits(cores, template), cores.watch.follower(template)
+    limits = _limits(cores, template)
+    follow = cores.watch.follower(template, NOWHERE, registers)
     sources = [
         _Source(
             *(place, o, cores.stack(o.mem), elements(template, o.name), template.element(o)),
@@ -241,7 +242,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
     registers, limits = cores.registers, _limits(cores, template)
     element = template.element(src.operand)
     local = src.stack is not None and dst.stack is not None
-    follow = cores.watch.follower(template)
+    follow = cores.watch.follower(template, NOWHERE, registers)
     run = src.elements.first is not None and dst.elements.first is not None
     run = run and src.elements.active is None and dst.elements.active is None
     nothing = src.elements.offsets.size == 0

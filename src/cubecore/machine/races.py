@@ -131,6 +131,43 @@ class CoreWatch:
         if found:
             self.order.submit(pipe, lambda: self._enter(pipe, found), where)
 
+    def follower(
+        self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
+    ) -> Callable[[tuple[int, ...]], None]:
+        """Return what follows a resolved template at addresses, its footprints looked up once.
+
+        Not `globally`: what it touches in global memory is left out.
+        """
+        order, pipe = self.order, INDEX[template.pipe.value]
+        held, plan = order.held[pipe], []
+        places = {operand.name: place for place, operand in enumerate(template.operands())}
+        for touched, _, touch in touches(template, [0] * len(places), where, registers):
+            if globally or touch.mem is not Mem.GM:
+                shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
+                plan.append((places.get(touch.operand), touched, shadow, touch))
+
+        def enter(addresses: tuple[int, ...]) -> None:
+            number = order.enter(pipe)
+            entered = []
+            for place, touched, shadow, touch in plan:
+                if shadow is None and place is not None:
+                    self._global(touched, addresses[place], touch, pipe, number)
+                    continue
+                assert shadow is not None
+                region = shadow.region(touched, 0 if place is None else addresses[place])
+                shadow.judge(region, pipe, touch)
+                entered.append((region, touch))
+            for region, touch in entered:
+                LocalShadow.enter(region, pipe, number, touch)
+
+        def follow(addresses: tuple[int, ...]) -> None:
+            if held or order.stuck:
+                order.submit(pipe, lambda: enter(addresses), where)
+            else:
+                enter(addresses)
+
+        return follow if plan else lambda _: None
+
     def scalar_read(self, touch: Touch, low: int, high: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
         touched = Footprint.run(low, high)
@@ -147,8 +184,7 @@ class CoreWatch:
         entered = []
         for touched, address, touch in found:
             if touch.mem is Mem.GM:
-                core = self._own, self.order, self.report
-                self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
+                self._global(touched, address, touch, pipe, number)
             else:
                 shadow = self.shadow(touch.mem)
                 region = shadow.region(touched, address)
@@ -156,6 +192,12 @@ class CoreWatch:
                 entered.append((region, touch))
         for region, touch in entered:
             LocalShadow.enter(region, pipe, number, touch)
+
+    def _global(
+        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+    ) -> None:
+        core = self._own, self.order, self.report
+        self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
         """Return the shadow of a local memory, or of the registers."""

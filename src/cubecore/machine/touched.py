@@ -10,7 +10,7 @@ from cubecore.isa.spec import Instruction, Mem, Pipe
 from cubecore.machine.footprint import Footprint
 from cubecore.machine.order import Clock, CoreOrder
 
-_MOST_REGIONS = 4096
+_MOST_REGIONS = 512
 """Regions that are kept before those of no consequence are dropped."""
 _PAGE_BITS = 12
 

@@ -9,13 +9,10 @@ from collections.abc import Callable
 from cubecore.isa.launch import CoreGroup
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.spec import Instruction
 from cubecore.isa.sync import Sync
 from cubecore.isa.topology import CoreId
-from cubecore.machine.footprint import footprints
-from cubecore.machine.order import INDEX
 from cubecore.machine.races import Sanitizer
-from cubecore.machine.touched import LocalShadow, Touch
 
 
 class TreeWatch:
@@ -50,36 +47,8 @@ class TreeWatch:
 
     def _fixed(self, template: Instruction, issue: Issue) -> Callable[..., None]:
         """Return the follower of a template whose footprints are known."""
-        order, pipe = self._watch.order, INDEX[template.pipe.value]
-        held, plan = order.held[pipe], []
-        given = zip(template.operands(), footprints(template), strict=True)
-        for place, (operand, touched) in enumerate(given):
-            if operand.mem is Mem.GM or touched is None:
-                continue
-            access = operand.access
-            touch = Touch(
-                template, operand.name, operand.mem, access.reads, access.writes, issue.location
-            )
-            plan.append((place, touched, self._watch.shadow(operand.mem), touch))
-        plan.sort(key=lambda entry: entry[3].writes)  # what it reads, it reads first
-
-        def enter(addresses: tuple[int, ...]) -> None:
-            number = order.enter(pipe)
-            entered = []
-            for place, touched, shadow, touch in plan:
-                region = shadow.region(touched, addresses[place])
-                shadow.judge(region, pipe, touch)
-                entered.append((region, touch))
-            for region, touch in entered:
-                LocalShadow.enter(region, pipe, number, touch)
-
-        def follow(*addresses: int) -> None:
-            if held or order.stuck:
-                order.submit(pipe, lambda: enter(addresses), issue.location)
-            else:
-                enter(addresses)
-
-        return follow
+        follow = self._watch.follower(template, issue.location, self._registers, globally=False)
+        return lambda *addresses: follow(addresses)
 
     def finish(self) -> None:
         """Judge what the cores leave behind."""

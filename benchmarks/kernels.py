@@ -1,0 +1,210 @@
+"""How fast kernels in Python run: in lockstep, with checks and without, and over a long trace.
+
+usage: kernels.py [SHARE]
+
+Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
+this machine, now. Seconds are processor time of this process. SHARE (1 unless told) scales the
+work; the targets are for 1.
+"""
+
+import json
+import sys
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+import cubecore
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.expr import Expr
+from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.spec import instruction_named
+from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.trace import Trace
+from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.kernels.builder import Builder
+from cubecore.machine.engines import run_launch
+from cubecore.machine.findings import CHECKS
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.tracewatch import trace_findings
+
+FULL = 2**64 - 1
+CORES = 40
+FLOAT = element_type("float32")
+BLOCK = 1024
+"""Bytes that one turn of a loop takes: four repeats of float32."""
+
+
+def against(value: float, target: float, *, least: bool = False, **more: Any) -> dict[str, Any]:
+    """Return a figure beside its target."""
+    met = value >= target if least else value <= target
+    return {"value": value, "target": target, "met": met, **more}
+
+
+# --- a kernel of vector work
+
+
+@cubecore.kernel(outputs="z", types={"x": "float32"})
+def normalised(core: Any, x: Any, z: Any, turns: int) -> None:
+    """exp(x - max) / sum of each 256, on two buffers in turns."""
+    buffers = [[core.ubuf("float", 256) for _ in range(3)] for _ in range(2)]
+    rows, total = core.ubuf("float", 64), core.ubuf("float", 64)
+    core.asc_set_vector_mask(0, FULL)
+    core.asc_duplicate(rows, 0.0, 1, 1, 8)
+    core.asc_sync_pipe("PIPE_V")
+    for turn in range(turns):
+        (a, b, c), event = buffers[turn % 2], turn % 2
+        at = (core.block_idx * turns + turn) * 256
+        if turn > 1:
+            core.asc_sync_wait("PIPE_V", "PIPE_MTE2", event)
+            core.asc_sync_wait("PIPE_MTE3", "PIPE_V", event)
+        core.asc_copy_gm2ub(a, x + at, BLOCK)
+        core.asc_sync_notify("PIPE_MTE2", "PIPE_V", event)
+        core.asc_sync_wait("PIPE_MTE2", "PIPE_V", event)
+        core.asc_exp(b, a, 4, 1, 1, 8, 8)
+        core.asc_sync_pipe("PIPE_V")
+        core.asc_repeat_reduce_sum(rows, b, 4, 1, 1, 8)
+        core.asc_sync_pipe("PIPE_V")
+        core.asc_repeat_reduce_sum(total, rows, 1, 1, 1, 8)
+        core.asc_mul(c, b, a, 4, 1, 1, 1, 8, 8, 8)
+        core.asc_sync_pipe("PIPE_V")
+        core.asc_add(c, c, a, 4, 1, 1, 1, 8, 8, 8)
+        if turn < turns - 2:
+            core.asc_sync_notify("PIPE_V", "PIPE_MTE2", event)
+        core.asc_sync_notify("PIPE_V", "PIPE_MTE3", event)
+        core.asc_sync_wait("PIPE_V", "PIPE_MTE3", event)
+        core.asc_copy_ub2gm(z + at, c, BLOCK)
+        if turn < turns - 2:
+            core.asc_sync_notify("PIPE_MTE3", "PIPE_V", event)
+
+
+def kernel_runs(turns: int) -> dict[str, Any]:
+    """Run the kernel on both engines, with every check and with none."""
+    x = np.random.default_rng(0).random(CORES * turns * 256).astype(np.float32)
+    found = {}
+    for engine in ("fast", "reference"):
+        for checks in ("all", "none"):
+            blocks = CORES if engine == "fast" else 1
+            launch = normalised.using(engine=engine, checks=checks)[blocks]
+            own = x if blocks == CORES else x[: turns * 256]
+            begin = process_time()
+            run = launch(own, np.zeros_like(own), turns)
+            seconds = process_time() - begin
+            if checks == "all" and run.findings:
+                raise SystemExit(run.findings[0].message)
+            found[engine, checks] = run.engine, run.issued / seconds
+    names = {"fast": "lockstep_40_cores", "reference": "reference_1_core"}
+    rates = {
+        f"{names[engine]}_checks_{checks}": rate for (engine, checks), (_, rate) in found.items()
+    }
+    return {
+        "engines": {name: found[name, "all"][0] for name in names},
+        "kernel_issues_per_s": against(found["fast", "all"][1], 200_000, least=True, **rates),
+        "checks_on_over_off_lockstep": against(
+            found["fast", "none"][1] / found["fast", "all"][1], 2
+        ),
+        "checks_on_over_off_reference": against(
+            found["reference", "none"][1] / found["reference", "all"][1], 2
+        ),
+    }
+
+
+# --- the same work as a tree, which is walked once
+
+
+def tree(turns: int) -> tuple[Any, tuple[Any, Any]]:
+    """Return a tree of vector work, and its slots."""
+    row = {"n_burst": 1, "len_burst": BLOCK // 32, "src_gap": 0, "dst_gap": 0}
+    b = Builder("tree")
+    x, z = b.slot("x"), b.slot("z")
+    b.issue(SetVectorMask(mask_high=FULL, mask_low=FULL))
+
+    def flag(src: str, dst: str) -> None:
+        b.issue(SetFlag(src=src, dst=dst, event_id=0))
+        b.issue(WaitFlag(src=src, dst=dst, event_id=0))
+
+    with b.loop("turn", turns) as turn:
+        b.issue(instruction_named("copy_gm_to_ubuf")(**row), 0, Expr.of(x) + turn * BLOCK)
+        flag("MTE2", "V")
+        for _ in range(4):
+            b.issue(instruction_named("vexp")(dtype=FLOAT, repeat=4), 2048, 0)
+            b.issue(PipeBarrier(on="V"))
+            b.issue(instruction_named("vmul")(dtype=FLOAT, repeat=4), 4096, 2048, 0)
+            b.issue(PipeBarrier(on="V"))
+            b.issue(instruction_named("vcadd")(dtype=FLOAT, repeat=4), 8192, 4096)
+            b.issue(PipeBarrier(on="V"))
+        flag("V", "MTE3")
+        b.issue(instruction_named("copy_ubuf_to_gm")(**row), Expr.of(z) + turn * BLOCK, 4096)
+        b.issue(PipeBarrier(on="ALL"))
+    return b.finish(), (x, z)
+
+
+def tree_run(turns: int) -> dict[str, Any]:
+    """Run the tree on 40 cores in lockstep."""
+    program, (x, z) = tree(turns)
+    size = turns * BLOCK
+    values = np.random.default_rng(0).random(CORES * size // 4).astype(np.float32)
+    gm = GlobalMemory()
+    bases = {"x": gm.place("x", values).address, "z": gm.allocate("z", values.nbytes).address}
+    cores = tuple(
+        CoreProgram(n // 2, program, {x: ("x", n * size), z: ("z", n * size)}, 1 + n % 2)
+        for n in range(CORES)
+    )
+    specs = TensorSpec("x", values.nbytes), TensorSpec("z", values.nbytes, output=True)
+    begin = process_time()
+    outcome, engine = run_launch(Launch(specs, cores), chip("Ascend910B3"), gm, bases)
+    rate = outcome.issued / (process_time() - begin)
+    return against(rate, 200_000, least=True, engine=engine, issued=outcome.issued)
+
+
+# --- a long trace
+
+
+def recorded(turns: int) -> tuple[Trace, Any]:
+    """Return what one core issues in so many turns, and the launch that it was recorded in."""
+    x = np.zeros(turns * 256, np.float32)
+    run = normalised.using(trace=True)[1](x, np.zeros_like(x), turns)
+    (core,) = run.traces
+    return run.traces[core], core
+
+
+def trace_check(turns: int) -> dict[str, Any]:
+    """Judge a trace by racecheck and synccheck alone; figures are for a million instructions."""
+    trace, core = recorded(turns)
+    held = sum(part.itemsize * len(part) for part in (trace.kinds, trace.wheres, trace.addresses))
+    gm = GlobalMemory()
+    for name in ("x", "z"):
+        gm.allocate(name, turns * BLOCK)
+    begin = process_time()
+    findings = trace_findings(trace, core, gm, frozenset(CHECKS))
+    seconds = process_time() - begin
+    if findings:
+        raise SystemExit(findings[0].message)
+    scale = 1e6 / len(trace)
+    return {
+        "trace_megabytes": against(held * scale / 1e6, 100, issues=len(trace)),
+        "trace_race_check_s": against(seconds * scale, 30, issues=len(trace)),
+    }
+
+
+def main() -> None:
+    """Print the figures."""
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+
+    def scaled(turns: int) -> int:
+        return max(int(turns * share), 3)
+
+    normalised.using()[2](np.zeros(1536, np.float32), np.zeros(1536, np.float32), 3)  # warm
+    kernels = kernel_runs(scaled(250))
+    engines = kernels.pop("engines")
+    figures = {
+        **kernels,
+        "tree_issues_per_s": tree_run(scaled(250)),
+        **trace_check(scaled(10_000)),
+    }
+    print(json.dumps({"cores": CORES, "engines": engines, "figures": figures}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
