@@ -50,6 +50,8 @@ def prepares(template: Instruction, registers: Registers) -> bool:
     kind = type(template)
     if template.steering or kind.misplaced is not Instruction.misplaced:
         return False
+    if kind.rebased is not Instruction.rebased:
+        return False
     operands = template.operands()
     if any(template.element(operand).bits < 8 for operand in operands):
         return False

@@ -63,7 +63,13 @@ class _Follower:
         after = resolved.apply(self._registers)
         if after != self._registers:
             return lambda _: self._enter(after)
-        if resolved.steering or not resolved.operands():
+        if resolved.steering or not (resolved.operands() or resolved.register):
             return lambda _: None
+        if type(resolved).rebased is not Instruction.rebased:
+            return lambda addresses: self._rebased(resolved, addresses, where)
         follow = self._watch.follower(resolved, where, self._registers)
         return lambda addresses: follow(resolved.places(addresses))
+
+    def _rebased(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        found, own = template.rebased(addresses)
+        self._watch.touch(found, found.places(own), where, self._registers)
