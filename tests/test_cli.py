@@ -222,14 +222,14 @@ LINES = [
         "chip must be the full name of a SoC, got 'nothing'; cubecore chips lists them",
     ),
     (
-        ["run", *PROBLEM, "--chip", "Ascend950PR_9589"],
-        "Ascend950PR_9589 must be of architecture 2201 to execute or time a kernel, got "
-        "architecture 3510; plan and check know its buffers",
+        ["run", *PROBLEM, "--chip", "Ascend310B1"],
+        "Ascend310B1 must be of architecture 2201 or 3510 to execute or time a kernel, got "
+        "architecture 3002; plan and check know its buffers",
     ),
     (
         ["time", *PROBLEM, "--chip", "Ascend310P3"],
-        "Ascend310P3 must be of architecture 2201 to execute or time a kernel, got architecture "
-        "2002; plan and check know its buffers",
+        "Ascend310P3 must be of architecture 2201 or 3510 to execute or time a kernel, got "
+        "architecture 2002; plan and check know its buffers",
     ),
     (["plan", *PROBLEM, "--set", "aic=3"], "--set must name a field of the chip, got aic"),
     (["plan", *PROBLEM, "--set", "aic_count"], "--set must be FIELD=VALUE, got 'aic_count'"),

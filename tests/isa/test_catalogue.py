@@ -113,6 +113,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad", "unit_flag"): (0, 2, 3),
+    ("mad", "a_layout"): ("ZZ", "NZ"),
     ("mad", "hf32"): ("off", "nearest_even", "toward_zero"),
     **dict.fromkeys(
         (
@@ -132,8 +133,12 @@ BLOCKS = dict.fromkeys(("copy_gm_to_cbuf", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
 FRACTALS = dict.fromkeys(("load_cbuf_to_ca", "load_cbuf_to_cb"), "fractal")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
-    ("mad", "a_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
-    ("mad", "b_type"): ("float16", "bfloat16", "float32", "int8", "int4"),
+    ("mad", "a_type"): (
+        *("float16", "bfloat16", "float32", "int8", "int4", "float8_e4m3fn", "float8_e5m2"),
+    ),
+    ("mad", "b_type"): (
+        *("float16", "bfloat16", "float32", "int8", "int4", "float8_e4m3fn", "float8_e5m2"),
+    ),
     ("mad", "c_type"): ("float32", "int32", "float16"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
     **{
@@ -153,8 +158,19 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     **joined_rows.TYPES,
 }
 
-ARCHS = {"mad": ("2201", "3003", "3113")}
-"""Instructions of more architectures than 2201: seed 002, table of products."""
+ARCHS = {
+    **dict.fromkeys(
+        (
+            *("copy_gm_to_cbuf", "copy_gm_to_cbuf_multi_nd2nz", "load_cbuf_to_ca"),
+            *("load_cbuf_to_cb", "load_cbuf_to_cb_transpose", "copy_matrix_cc_to_gm"),
+            *("set_flag", "wait_flag", "pipe_barrier", "dsb", "set_mmad_direction", "scalar_work"),
+        ),
+        ("2201", "3510"),
+    ),
+    "mad": ("2201", "3510", "3003", "3113"),
+}
+"""Instructions of more architectures than 2201: seed 002, table of products; for 3510 the tables of
+products of the basic API's pages (LoadData 2D, LoadDataWithTranspose to L0B, DataCopy, Fixpipe)."""
 
 ORACLES: dict[str, str] = {
     "copy_cbuf_to_bt": "isa/test_cube.py::test_l1_to_bias_table",

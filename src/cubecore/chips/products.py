@@ -71,9 +71,13 @@ with a half bias. Uncertain.
 EARLIER_COMBINATIONS = _EARLIER
 
 
-UNIT_FLAG_ARCHS = ("2201",)
-"""Architectures whose `mad` has a unit flag (seed 002, table 3: Atlas A2 and A3, no other)."""
-MATMUL_UNIT_FLAG_ARCHS = (*UNIT_FLAG_ARCHS, "3510")
+UNIT_FLAG_ARCHS = ("2201", "3510")
+"""Architectures whose `mad` has a unit flag: Atlas A2 and A3 (seed 002, table 3), and 3510, whose
+page of asc_mmad has the parameter."""
+L0A_NZ_ARCHS = ("3510",)
+"""Architectures that hold the left matrix as NZ in L0A; the others hold it as ZZ (asc-devkit,
+LoadData 3D, constraints: L0A and L0B by product)."""
+MATMUL_UNIT_FLAG_ARCHS = UNIT_FLAG_ARCHS
 """Architectures where the Matmul templates can use it (asc-devkit, matmul_high_performance)."""
 IBSHARE_ARCHS = ("2201", "3510")
 """Architectures with the template IBShare (vendor's GetIBShareNormConfig: A2, A3, Atlas 350)."""

@@ -11,7 +11,7 @@ import numpy as np
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.chips.products import UNIT_FLAG_ARCHS, combination, combinations
+from cubecore.chips.products import L0A_NZ_ARCHS, UNIT_FLAG_ARCHS, combination, combinations
 from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.product import Product
@@ -35,7 +35,10 @@ from cubecore.layouts import Offsets
 from cubecore.numerics import HF32_ROUNDINGS, accumulate_product, round_hf32
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
-_INPUTS = ("float16", "bfloat16", "float32", "int8", "int4")
+_INPUTS = (
+    *("float16", "bfloat16", "float32", "int8", "int4"),
+    *("float8_e4m3fn", "float8_e5m2"),
+)
 
 
 @instruction(
@@ -128,7 +131,7 @@ class CopyCbufToBt(Instruction):
         "Kirin: a half sum is rounded once for each mad and may become infinite; Kirin 9030 takes "
         "no bias (table of products), though table 6 names a half one",
     ),
-    archs=("2201", "3003", "3113"),
+    archs=("2201", "3510", "3003", "3113"),
 )
 class Mad(Product):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
@@ -137,7 +140,8 @@ class Mad(Product):
     old value, the bias of column n from BiasTable (c_matrix_source), or another tile of L0C
     (bias_in_l0c). m, k or n equal to 0: nothing happens. Padding of the last fractals of a and b
     never reaches the result, and lanes of c beyond m and n keep what they held. m equal to 1 is
-    GEMV: a is read from L0A as k consecutive elements, not as ZZ.
+    GEMV: a is read from L0A as k consecutive elements, not as ZZ. Architecture 3510 holds a as NZ:
+    its fractals column by column.
 
     float32 has fractals of 16 x 8 in L0A and 8 x 16 in L0B. A transposing load makes them in pairs,
     16 of K at a time; k_direction_align tells where the next row of fractals of a starts after such
@@ -168,6 +172,9 @@ class Mad(Product):
     bias_in_l0c: bool = param(0, 1, "start from a tile of L0C that is an operand", default=False)
     k_direction_align: bool = param(
         0, 1, "float32: a row of fractals of L0A is a multiple of 16 long, not of 8", default=False
+    )
+    a_layout: str = choice(
+        "how L0A holds a: ZZ, or NZ on architecture 3510", "ZZ", "NZ", default="ZZ"
     )
     hf32: str = choice(
         "rounding of float32 inputs, from set_hf32_mode", "off", *HF32_ROUNDINGS, default="off"
@@ -214,6 +221,8 @@ class Mad(Product):
         if self.m == 1:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
         c0 = self.a_type.c0
+        if self.a_layout == "NZ":
+            return self.laid_out(layouts.NZ, self.m, self.k, layouts.l0a_fractal(c0))
         padded = self.a_row_fractals * c0
         return self.laid_out(layouts.ZZ, self.m, padded, layouts.l0a_fractal(c0))[:, : self.k]
 
@@ -252,6 +261,9 @@ class Mad(Product):
         if (self.starts_from_bias or self.starts_from_tile) and not row.bias:
             inputs = f"{self.a_type} x {self.b_type}"
             return [Violation("mad", f"take no bias for {inputs} ({row.bias_source})", "one")]
+        layout = "NZ" if chip.arch in L0A_NZ_ARCHS else "ZZ"
+        if self.a_layout != layout:
+            return [Violation("mad.a_layout", f"be {layout} on {chip.name}", self.a_layout)]
         if self.unit_flag and chip.arch not in UNIT_FLAG_ARCHS:
             return [Violation("mad.unit_flag", f"be 0 on {chip.name}", str(self.unit_flag))]
         if self.hf32 != "off" and self.a_type is not FLOAT32:

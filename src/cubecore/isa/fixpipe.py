@@ -226,6 +226,7 @@ class _Fixpipe(Instruction):
         "page counts elements, in words that belong to arch 3510",
         *_UNCERTAIN,
     ),
+    archs=("2201", "3510"),
 )
 class CopyMatrixCcToGm(_Fixpipe):
     """Write a tile of L0C to global memory, converted, with or without ReLU.
@@ -293,8 +294,18 @@ class CopyMatrixCcToGm(_Fixpipe):
         return self._matrices(self.dst_nd_stride) + i * self.dst_stride + j
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
+        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split.
+
+        On architecture 3510 only NZ2ND without a scale: its NZ counts dst_stride in elements, and
+        its scales have other modes.
+        """
         found = super().preconditions(chip)
+        if chip.arch == "3510":
+            if not self.nz2nd_en:
+                found.append(Violation(f"{self.name}.nz2nd_en", f"be on on {chip.name}", "off"))
+            if self.scaling != "none":
+                need = f"take no scale on {chip.name}"
+                found.append(Violation(f"{self.name}.quant_pre", need, self.quant_pre))
         if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
             found.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))

@@ -73,6 +73,7 @@ class Bursts(Instruction):
     Pipe.MTE2,
     names={"c_api": "asc_copy_gm2l1", "cpp": "DataCopy", "tik": "data_move"},
     source="asc-devkit, asc_copy_gm2l1 (2201); spec/isa_semantics.md 3.2",
+    archs=("2201", "3510"),
     copies=True,
 )
 class CopyGmToCbuf(Bursts):
@@ -93,6 +94,7 @@ class CopyGmToCbuf(Bursts):
     Pipe.MTE2,
     names={"c_api": "asc_copy_gm2l1_nd2nz", "cpp": "DataCopy(Nd2NzParams)"},
     source="asc-devkit, asc_copy_gm2l1_nd2nz (2201); spec/isa_semantics.md 3.2",
+    archs=("2201", "3510"),
     copies=True,
 )
 class CopyGmToCbufMultiNd2Nz(Instruction):
@@ -197,6 +199,7 @@ def l0_cost(chip: Chip, cycles: float) -> Cost:
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0a", "cpp": "LoadData(LoadData2DParams)"},
     source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
+    archs=("2201", "3510"),
     copies=True,
 )
 class LoadCbufToCa(Load2d):
@@ -215,6 +218,7 @@ class LoadCbufToCa(Load2d):
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b", "cpp": "LoadData(LoadData2DParams, B2)"},
     source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
+    archs=("2201", "3510"),
     copies=True,
 )
 class LoadCbufToCb(Load2d):
@@ -327,6 +331,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
         "a square of int4 is 64 x 64: what the page draws and computes with; the table of its "
         "parameters says 16 x 64",
     ),
+    archs=("2201", "3510"),
     copies=True,
 )
 class LoadCbufToCbTranspose(_LoadTranspose):

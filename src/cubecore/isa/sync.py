@@ -45,6 +45,7 @@ class Sync(Instruction):
     Pipe.S,
     names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
     source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
 )
 class SetFlag(Sync):
     """Raise the flag (src, dst, event_id) once src's earlier instructions have completed."""
@@ -63,6 +64,7 @@ class SetFlag(Sync):
     Pipe.S,
     names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
     source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
 )
 class WaitFlag(Sync):
     """Hold dst's later instructions until the flag (src, dst, event_id) is up, and clear it."""
@@ -87,6 +89,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
     names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
     variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
     source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
 )
 class PipeBarrier(Sync):
     """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
@@ -110,6 +113,7 @@ _DSB_PIPES = {
         "what accesses a memory is judged by pipe: all that the pipe was given completes",
         "DSB_SEQ is reserved, the page says, and refused",
     ),
+    archs=("2201", "3510"),
 )
 class Dsb(Sync):
     """Hold everything later until earlier accesses of global memory, of UB or of both are complete.

@@ -99,6 +99,7 @@ class SetHf32TransMode(Instruction):
         "asc_set_mmad_direction_n": {"first": "n"},
     },
     source="asc-devkit, asc_set_mmad_direction_m and _n, SetMMColumnMajor (2201)",
+    archs=("2201", "3510"),
 )
 class SetMmadDirection(Instruction):
     """Choose the axis along which `mad` finishes its fractals first.
@@ -113,6 +114,7 @@ class SetMmadDirection(Instruction):
     "scalar_work",
     Pipe.S,
     source="facts/hardware.md section 5, scalar cost per iteration",
+    archs=("2201", "3510"),
 )
 class ScalarWork(Instruction):
     """The scalar unit's own work for one step of a loop: a cost, no effect.

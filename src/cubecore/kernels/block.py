@@ -286,6 +286,7 @@ class BlockTree:
             c_matrix_init_val=first and self.bias is None,
             c_matrix_source=first and self.bias is not None,
             k_direction_align=self.plan.a.banded,
+            a_layout="NZ" if self.plan.a.l0_by_column else "ZZ",
             unit_flag=(3 if final else 2) if self.plan.problem.shares_unit_flag else 0,
         )
 

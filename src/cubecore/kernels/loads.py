@@ -52,7 +52,7 @@ class Loader:
 
     def _nd_rows(self, source: Expr, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
         b, plan = self.builder, self.plan
-        kind, per = _carrier(plan.dtype)
+        kind, per = _carrier(plan.moved)
         rows, columns, pitch = shape[0], ceil_div(shape[1], per), ceil_div(plan.pitch, per)
         nd2nz = partial(
             CopyGmToCbufMultiNd2Nz, dtype=kind, d_value=columns, dst_nz_c0_stride=pitch_rows

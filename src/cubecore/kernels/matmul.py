@@ -171,8 +171,28 @@ def require_supported(problem: Problem) -> None:
         if value not in allowed
     ]
     found += option_violations(problem)
+    if problem.chip_record.arch == "3510":
+        found += _refused_on_3510(problem)
     if found:
         raise RequestError(found)
+
+
+def _refused_on_3510(problem: Problem) -> list[Violation]:
+    """Return what has other instructions on architecture 3510, which this kernel does not issue."""
+    plain: tuple[tuple[str, object, object], ...] = (
+        ("trans_a", problem.trans_a, False),  # no load turns A on its way to L0A there
+        ("bias", problem.bias, None),
+        ("format_c", problem.format_c, "ND"),
+        ("epilogue.quant", problem.epilogue.quant, None),
+        ("split_k", problem.split_k, False),
+        ("hf32", problem.hf32, False),
+        ("launch", problem.launch, "cube"),
+    )
+    return [
+        Violation(name, f"be {_word(need)} to be executed or timed on {problem.chip}", _word(value))
+        for name, value, need in plain
+        if value != need
+    ]
 
 
 def _words(values: tuple[object, ...]) -> str:

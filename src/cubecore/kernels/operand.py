@@ -7,7 +7,8 @@ the inner axis a fractal already is what L0 wants; otherwise squares are transpo
 
 from dataclasses import dataclass
 
-from cubecore.dtypes import ElementType
+from cubecore.chips.products import L0A_NZ_ARCHS
+from cubecore.dtypes import INT8, ElementType
 from cubecore.errors import refuse
 from cubecore.isa.expr import Expr
 from cubecore.tiling.problem import Problem
@@ -40,8 +41,10 @@ class Tile:
 class OperandPlan:
     """Geometry of A (`is_a`) or B in one core; extents are elements, steps are base blocks.
 
-    The stored matrix has `rows` rows of `pitch` elements; `nz` says that global memory holds it in
-    fractals: pieces of C0 columns, each all rows long.
+    `l0_by_column` says that the fractals of a piece of C0 of K follow each other in L0: so they do
+    for B, and for A on chips that hold it as NZ. The stored matrix has `rows` rows of `pitch`
+    elements; `nz` says that global memory holds it in fractals: pieces of C0 columns, each all rows
+    long.
     """
 
     is_a: bool
@@ -55,6 +58,13 @@ class OperandPlan:
     step_r: int
     step_k: int
     buffers: int
+    l0_by_column: bool = True
+
+    @property
+    def moved(self) -> ElementType:
+        """What loads move: elements; 8-bit floats as bytes."""
+        as_bytes = self.dtype.bits == INT8.bits and self.dtype.kind == "float"
+        return INT8 if as_bytes else self.dtype
 
     @property
     def square(self) -> int:
@@ -211,4 +221,5 @@ def operand_plan(problem: Problem, tiling: TCubeTiling, *, is_a: bool) -> Operan
         step_r=step_r,
         step_k=step_k,
         buffers=depth // (step_r * step_k),
+        l0_by_column=not is_a or p.chip_record.arch in L0A_NZ_ARCHS,
     )

@@ -60,11 +60,11 @@ class Mover:
 
     def _fractals(self, start: Expr, slot: Expr, tile: Tile, down: int) -> None:
         """Fractals as they are; `down` of them make a column of C0 in L1."""
-        is_a = self.plan.is_a
+        by_column = self.plan.l0_by_column
         r, k = ceil_div(tile.r, FRACTAL_ROWS), ceil_div(tile.k, self.plan.dtype.c0)
-        to_r, to_k = (k, 1) if is_a else (1, r)
-        template = LoadCbufToCa if is_a else LoadCbufToCb
-        if not is_a and (down == r or k == 1):
+        to_r, to_k = (1, r) if by_column else (k, 1)
+        template = LoadCbufToCa if self.plan.is_a else LoadCbufToCb
+        if by_column and (down == r or k == 1):
             self.builder.issue(template(repeat=r * k), slot, start)
             return
         grids: tuple[_Grid, _Grid] = ((r, 1, to_r), (k, down, to_k))
@@ -84,7 +84,7 @@ class Mover:
             to_r, to_k, second = along, across * fractals_r, (1 if along > 1 else fractals_r)
         template = partial(
             LoadCbufToCaTranspose if plan.is_a else LoadCbufToCbTranspose,
-            dtype=plan.dtype,
+            dtype=plan.moved,
             dst_frac_gap=second - 1 if along * across > 1 else 0,
         )
         # B with a part-used last square: walking K outermost lets the next row of fractals

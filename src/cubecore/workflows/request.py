@@ -12,7 +12,7 @@ from cubecore.tiling.rules import Finding
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import validate
 
-RUNNABLE_ARCHS = ("2201",)
+RUNNABLE_ARCHS = ("2201", "3510")
 """Architectures whose instructions are declared."""
 
 

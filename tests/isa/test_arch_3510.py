@@ -1,0 +1,140 @@
+"""What differs on architecture 3510: the left matrix is NZ in L0A, and 8-bit floats multiply."""
+
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.check import template_violations
+from cubecore.isa.cube import Mad
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.moves import LoadCbufToCb
+from cubecore.isa.spec import Mem
+from isa.bench import A2, Bench
+
+A5 = chip("Ascend950PR_9599")
+FLOATS = {
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float32": np.dtype(np.float32),
+    "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
+    "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
+}
+PAIRS = [(t, t) for t in FLOATS] + [("int8", "int8")]
+PAIRS += [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e4m3fn")]
+SHAPES = [(16, 64, 16), (17, 33, 40), (40, 70, 30), (1, 48, 20), (2, 5, 3)]
+
+
+def place_a(bench: Bench, a: np.ndarray, size: int) -> None:
+    """NZ: fractals of 16 x C0 column by column, elements row by row; one row as it is."""
+    m, k = a.shape
+    c0, tall = 32 // size, -(-m // 16) * 16
+    for i in range(m):
+        for j in range(k):
+            at = j if m == 1 else (j // c0) * tall * c0 + i * c0 + j % c0
+            bench.poke(Mem.L0A, at * size, a[i, j].tobytes())
+
+
+def place_b(bench: Bench, b: np.ndarray, size: int) -> None:
+    """ZN: fractals of C0 x 16 row by row, elements column by column."""
+    k, n = b.shape
+    c0, wide = 32 // size, -(-n // 16)
+    for i in range(k):
+        for j in range(n):
+            at = ((i // c0) * wide + j // 16) * 16 * c0 + (j % 16) * c0 + i % c0
+            bench.poke(Mem.L0B, at * size, b[i, j].tobytes())
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products_with_a_as_nz(left, right, shape):
+    m, k, n = shape
+    bench = Bench(seed=m, on=A5)
+    bench.noise(Mem.L0C)
+    a = bench.rng.integers(-4, 5, (m, k)).astype(FLOATS.get(left, np.int8))
+    b = bench.rng.integers(-4, 5, (k, n)).astype(FLOATS.get(right, np.int8))
+    place_a(bench, a, a.itemsize)
+    place_b(bench, b, b.itemsize)
+    expected = bench.image(Mem.L0C)
+    code, result = ("<i", "int32") if left == "int8" else ("<f", "float32")
+    tall = -(-m // 16) * 16
+    for i in range(m):
+        for j in range(n):
+            total = sum(int(a[i, x]) * int(b[x, j]) for x in range(k))
+            at = ((j // 16) * tall * 16 + i * 16 + j % 16) * 4
+            expected.put(at, struct.pack(code, total))
+    types = (element_type(t) for t in (left, right, result))
+    named = dict(zip(("a_type", "b_type", "c_type"), types, strict=True))
+    bench.do(Mad(m=m, k=k, n=n, a_layout="NZ", **named), 0, 0, 0)
+    assert bench.messages == []
+    bench.check(Mem.L0C, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_every_code_of_an_8_bit_float(dtype):
+    """All 256 codes times one: their values by the format's own fields, NaN and infinity too."""
+    wide, bias = (3, 7) if dtype == "float8_e4m3fn" else (2, 15)
+    bench = Bench(on=A5)
+    bench.poke(Mem.L0A, 0, bytes(8192))
+    for code in range(256):  # row `code`, column 0 of NZ
+        bench.poke(Mem.L0A, code * 32, bytes([code]))
+    bench.poke(Mem.L0B, 0, bytes(512))
+    bench.poke(Mem.L0B, 0, FLOATS[dtype].type(1).tobytes())
+    kind, word = element_type(dtype), element_type("float32")
+    bench.do(Mad(a_type=kind, b_type=kind, c_type=word, m=256, k=1, n=1, a_layout="NZ"), 0, 0, 0)
+    assert bench.messages == []
+    l0c = bench.image(Mem.L0C)
+    for code in range(256):
+        (found,) = struct.unpack("<f", l0c.get(code * 64, 4))
+        exponent, fraction = code >> wide & (1 << 7 - wide) - 1, code & (1 << wide) - 1
+        top = (1 << 7 - wide) - 1
+        if exponent == top and (wide == 2 or fraction == 7):
+            wanted = np.inf if wide == 2 and not fraction else np.nan
+        elif exponent:
+            wanted = (1 + fraction / 2**wide) * 2.0 ** (exponent - bias)
+        else:
+            wanted = fraction / 2**wide * 2.0 ** (1 - bias)
+        wanted = -wanted if code >> 7 else wanted
+        assert found == wanted or (np.isnan(found) and np.isnan(wanted)), code
+
+
+def product(**changes):
+    half, word = element_type("float16"), element_type("float32")
+    p = {"a_type": half, "b_type": half, "c_type": word, "m": 16, "k": 16, "n": 16} | changes
+    return Mad(**p)
+
+
+def store(**changes):
+    p = {"src_type": element_type("float32"), "n_size": 16, "m_size": 16, "src_stride": 16}
+    return CopyMatrixCcToGm(**(p | {"dst_stride": 16} | changes))
+
+
+@pytest.mark.parametrize(
+    ("template", "on", "line"),
+    [
+        (product(), A5, "mad.a_layout must be NZ on Ascend950PR_9599, got ZZ"),
+        (product(a_layout="NZ"), A2, "mad.a_layout must be ZZ on Ascend910B3, got NZ"),
+        (product(a_layout="NZ"), A5, None),
+        (
+            product(a_type=element_type("float8_e5m2"), b_type=element_type("float8_e5m2")),
+            A2,
+            "mad must multiply one of int8 x int8 -> int32, float16 x float16 -> float32, "
+            "float32 x float32 -> float32, bfloat16 x bfloat16 -> float32, int4 x int4 -> int32 "
+            "on Ascend910B3, got float8_e5m2 x float8_e5m2 -> float32",
+        ),
+        (store(), A5, "copy_matrix_cc_to_gm.nz2nd_en must be on on Ascend950PR_9599, got off"),
+        (store(nz2nd_en=True), A5, None),
+        (
+            store(nz2nd_en=True, src_type=element_type("int32"), quant_pre="REQ8"),
+            A5,
+            "copy_matrix_cc_to_gm.quant_pre must take no scale on Ascend950PR_9599, got REQ8",
+        ),
+        (LoadCbufToCb(repeat=1), A5, None),
+    ],
+)
+def test_facts_of_the_architectures(template, on, line):
+    found = [str(v) for v in template_violations(template, on)]
+    assert found == ([] if line is None else [line])

@@ -1,0 +1,94 @@
+"""The matmul kernel on architecture 3510: both engines, every type that it carries, its time."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import Problem
+from cubecore.chips import chip
+from cubecore.errors import RequestError
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.machine.engines import run_launch
+from cubecore.machine.memory import GlobalMemory
+from cubecore.tiling.struct import TCubeTiling
+
+A5 = chip("Ascend950PR_9599")
+TYPES = [("float16", "float16", "float32"), ("bfloat16", "bfloat16", "float32")]
+TYPES += [("int8", "int8", "int32"), ("float32", "float32", "float32")]
+TYPES += [("float8_e4m3fn", "float8_e5m2", "float32"), ("float8_e5m2", "float8_e5m2", "float32")]
+SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
+
+
+@pytest.mark.parametrize("types", TYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_both_engines_multiply(types, shape, trans_b):
+    """Whole numbers, so that every product is exact: C is the product by NumPy's integers."""
+    (m, n, k), (a, b, c) = shape, types
+    problem = Problem.from_json(
+        {"chip": A5.name, "m": m, "n": n, "k": k, "a": a, "b": b, "c": c, "trans_b": trans_b}
+        | {"cores": 4, "template": "NORM" if m == 50 else "MDL"}
+    )
+    tiling = TCubeTiling.from_json(cubecore.plan(problem).to_json()["tiling"])
+    launch = matmul_launch(problem, tiling, A5)
+    rng = np.random.default_rng(m)
+    left, right = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (k, n))
+    stored = {"a": left.astype(problem.a_type.numpy)}
+    stored["b"] = (right.T if trans_b else right).astype(problem.b_type.numpy)
+    for engine in ("fast", "reference"):
+        gm, bases = GlobalMemory(), {}
+        for spec in launch.tensors:
+            tensor = (
+                gm.allocate(spec.name, spec.size_bytes)
+                if spec.output
+                else gm.place(spec.name, stored[spec.name])
+            )
+            bases[spec.name] = tensor.address
+            if spec.output:
+                made = tensor
+        outcome, ran = run_launch(launch, A5, gm, bases, engine)
+        assert (ran, [f.message for f in outcome.findings]) == (engine, [])
+        found = made.buffer.data.view(problem.c_type.numpy).reshape(m, n)
+        assert np.array_equal(found, left @ right)
+
+
+@pytest.mark.parametrize("types", TYPES, ids=str)
+def test_it_runs_and_is_timed(types):
+    a, b, c = types
+    problem = {"chip": A5.name, "m": 200, "n": 300, "k": 256, "a": a, "b": b, "c": c}
+    run = cubecore.run(problem).to_json()
+    assert run["verified"]
+    assert run["findings"] == []
+    time = cubecore.time(problem).to_json()
+    assert time["us"] > 0
+    assert time["limited_by"]
+
+
+REFUSED = {
+    "trans_a": (True, "trans_a must be false"),
+    "bias": ("float32", "bias must be null"),
+    "format_c": ("NZ", "format_c must be ND"),
+    "split_k": (True, "split_k must be false"),
+    "hf32": (True, "hf32 must be false"),
+    "launch": ("mix", "launch must be cube"),
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_it_does_not_carry_there_is_refused(option):
+    value, line = REFUSED[option]
+    types = {"a": "float32", "b": "float32", "c": "float32"} if option == "hf32" else {}
+    problem = {"chip": A5.name, "m": 64, "n": 64, "k": 64, option: value, **types}
+    for ask in (cubecore.run, cubecore.time):
+        with pytest.raises(RequestError) as error:
+            ask(problem)
+        got = "true" if value is True else value
+        assert f"{line} to be executed or timed on {A5.name}, got {got}" in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_8_bit_floats_are_of_this_architecture_alone(dtype):
+    problem = {"chip": "Ascend910B3", "m": 64, "n": 64, "k": 64, "a": dtype, "b": dtype}
+    with pytest.raises(RequestError) as error:
+        cubecore.run(problem)
+    assert "be types that arch 2201 multiplies" in str(error.value)
