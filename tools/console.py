@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "docs/debugging.md", "docs/planning.md")
+DOCUMENTS = ("README.md", "docs/debugging.md", "docs/kernels.md", "docs/planning.md")
 """Documents whose console blocks are run."""
 
 _BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)

@@ -183,6 +183,39 @@ def findings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+_EXAMPLES_INTRODUCTION = """\
+# Example kernels
+
+Each file in `examples/kernels` is a script: `cubecore run examples/kernels/NAME.py` runs its
+kernels with every check and compares what they leave with float64; `cubecore time` predicts how
+long they take, and `--report page.html` draws it. What they take here is of the sizes in their
+`main`, on an Ascend910B3. [Kernels of one's own](kernels.md) says how they are written. Generated
+from their docstrings and from the goldens of `tests/examples`.
+"""
+
+
+@document("examples.md")
+def examples_page() -> str:
+    """Return the example kernels: what each says of itself, and what its launches take."""
+    import ast
+    import json
+
+    goldens = ROOT / "tests" / "examples" / "goldens"
+    rows, sections = [], []
+    for path in sorted((ROOT / "examples" / "kernels").glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        golden = goldens / f"the_time_and_the_report.{path.stem}.json"
+        title = _escaped(" ".join(text.split("\n\n")[0].split()))
+        for launch in json.loads(golden.read_text(encoding="utf-8")):
+            name = launch["launch"].split(" ")[0]
+            cells = (f"[{path.stem}](#{path.stem})", title, f"`{name}`", f"{launch['us']} us")
+            rows.append(f"| {' | '.join(cells)} | {launch['limited_by']} |")
+            title = ""
+        sections += [f"## {path.stem}", "", "```text", text, "```", ""]
+    head = ["| file | what | launch | predicted | limited by |", "|---|---|---|---|---|"]
+    return "\n".join([_EXAMPLES_INTRODUCTION, *head, *rows, "", *sections])
+
+
 @document("validation.md")
 def validation() -> str:
     """Return the timing model's error on every published point."""

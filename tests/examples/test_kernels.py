@@ -83,7 +83,9 @@ def summary(launch):
     line = launch.timeline
     return {
         "launch": launch.title,
+        "us": round(line.us, 2),
         "cycles": line.cycles,
+        "limited_by": line.limited_by,
         "busy": dict(line.pipes),
         "issued": line.issued,
         "read_bytes": line.read_bytes,
