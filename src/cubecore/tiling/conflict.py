@@ -16,7 +16,7 @@ from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.nearest import SEARCH_UNITS, Search
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.reads import GIVEN_FIELDS, readers
-from cubecore.tiling.repair import seeds, smallest
+from cubecore.tiling.repair import smallest
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
 from cubecore.tiling.space import Budget, Space, asked_id, says_the_kind
@@ -216,7 +216,7 @@ class _Deletion:
         space = Space(case, changeable, without, wanted, named)
         budget = Budget(min(SEARCH_UNITS, self.units))
         allowed = budget.left
-        outcome = Search(space, budget, lambda: tuple(seeds(case)), first=True).run()
+        outcome = Search(space, budget, lambda: (smallest(case),), first=True).run()
         self.units -= allowed - budget.left
         if outcome.impossible:
             return _Verdict(None, outcome.charged)

@@ -17,7 +17,7 @@ import numpy as np
 
 from cubecore.tiling.reads import Reader, measured
 from cubecore.tiling.search import Explored, Explorer
-from cubecore.tiling.space import GROWING, Budget, Fields, Space
+from cubecore.tiling.space import Budget, Fields, Space
 from cubecore.tiling.struct import TCubeTiling
 
 SEARCH_UNITS = 20_000_000
@@ -124,39 +124,22 @@ class Search:
     def _hopeless(self) -> Explored | None:
         """Return the proof that one rule cannot hold whatever changes, if that is short.
 
-        Rules that grow are looked at with the smallest values, then broken rules, and those that
-        read a field which these read, with all.
+        Broken rules are looked at, rules that grow, and those that read a field which these read.
+        Fields that a look leaves out have their smallest values in the rules that grow.
         """
-        if (proof := self._too_much()) is not None:
-            return proof
-        near = frozenset[str]().union(*(r.reads for r in self.space.broken))
-        scopes = ((self._combinations(r), r.reads) for r in self.space.readers if r.reads & near)
-        short = (reads for many, reads in sorted(scopes, key=_size) if many <= FEW)
+        space = self.space.lowered
+        looked_at = [r for r in space.readers if r.id in space.growing]
+        near = frozenset[str]().union(*(r.reads for r in (*self.space.broken, *looked_at)))
+        single = [(1.0, frozenset({name})) for r in looked_at for name in sorted(r.reads)]
+        scopes = ((self._combinations(r), r.reads) for r in space.readers if r.reads & near)
+        short = (reads for many, reads in sorted([*single, *scopes], key=_size) if many <= FEW)
         for reads in dict.fromkeys(short):
             share = Budget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
-            own = Explorer(self.space, reads, share, inside=True).run()
+            own = Explorer(space, reads, share, inside=True).run()
             self.budget.left -= before - share.left
             if own.complete and not own.rows:
                 return own
-        return None
-
-    def _too_much(self) -> Explored | None:
-        """Return the proof that a rule which grows excludes the smallest values already."""
-        space = self.space
-        for reader in space.readers:
-            if not reader.rule.grows or not reader.reads <= GROWING:
-                continue
-            least = {name: space.least(name) for name in reader.reads}
-            self.budget.spend(1, 1)
-            if None not in least.values():
-                table = {name: np.array([value]) for name, value in least.items()}
-                if not np.all(measured(reader, space.judge(table)).holds()):
-                    alone = {
-                        r.id for r in space.readers if len(r.reads) == 1 and r.reads <= reader.reads
-                    }
-                    charged = frozenset({reader.id, *alone})
-                    return Explored(reader.reads, {}, True, False, frozenset(), charged)
         return None
 
     def _combinations(self, reader: Reader) -> float:

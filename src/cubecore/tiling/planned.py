@@ -10,11 +10,12 @@ from typing import Any
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.batches import with_batch
-from cubecore.tiling.conflict import ConflictError, Narrowing, why_no_plan
+from cubecore.tiling.conflict import Conflict, ConflictError, Narrowing, why_no_plan
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import Finding, check_tiling
 from cubecore.tiling.solver import Ranked, Solution, planned_chip, solve
 from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.support import require_plannable, validate
 from cubecore.tiling.wanted import Limits, Wanted
 
 _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
@@ -31,16 +32,29 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
         RequestError: what the chip does not multiply, or options that do not go together.
         NoLegalTilingError: no tiling is legal; a `ConflictError` where it is known why.
     """
+    validate(problem, chip)
+    require_plannable(problem)
     shared = replace(problem, k=problem.shared_k, kb=None)
+    doubtful = _doubtful(problem, narrowing)
+    settled = why_no_plan(narrowing, problem.fix) if doubtful else None
+    if isinstance(settled, Conflict):
+        raise ConflictError(problem, chip, settled)
     try:
         return _completed(solve(shared, chip, count, problem.fix), problem, chip)
     except NoLegalTilingError:
-        settled = why_no_plan(narrowing, problem.fix)
+        settled = settled if doubtful else why_no_plan(narrowing, problem.fix)
         if isinstance(settled, TCubeTiling):
             return _completed(_guided(shared, chip, count, settled), problem, chip)
         if settled is None:
             raise
         raise ConflictError(problem, chip, settled) from None
+
+
+def _doubtful(problem: Problem, narrowing: Narrowing) -> bool:
+    """Whether it is worth a look if there is any legal tiling before the fastest is searched."""
+    places = {problem.pos_a, problem.pos_b, problem.pos_c}
+    narrowed = any(constraint.name != "cores" for constraint in narrowing.constraints)
+    return places != {"GM"} or narrowed or bool(problem.fix.fields)
 
 
 def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:

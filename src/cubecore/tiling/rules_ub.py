@@ -107,7 +107,12 @@ def trans_length_rule(case: Case) -> Measure | None:
     )
 
 
-@rule("UB-CAPACITY", "what lies in UB fits it", rows=_ROWS)
+@rule(
+    "UB-CAPACITY",
+    "what lies in UB fits it",
+    rows=_ROWS,
+    grows=lambda case: not converts_in_ub(case),
+)
 def ub_capacity(case: Case) -> Measure | None:
     """Hold what conversions take of UB, and the operands that lie there, to the size of UB.
 

@@ -57,8 +57,9 @@ class Explorer:
     """One exploration of the values of `free`, the other fields as at the starting point.
 
     `thin` tries some values of each field only, evenly in proportion. `inside` applies only rules
-    that read nothing else, and ends at the first legal combination: what they exclude, no other
-    change can help.
+    that read nothing else, or grow with what else they read, which the starting point must have at
+    its smallest (`Space.lowered`), and ends at the first legal combination: what they exclude, no
+    other change can help.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class Explorer:
     ) -> None:
         self.space, self.free, self.budget = space, free, budget
         about = [r for r in space.readers if r.reads & free]
-        self.relevant = [r for r in about if r.reads <= free] if inside else about
+        if inside:
+            about = [r for r in about if r.reads <= free or r.id in space.growing]
+        self.relevant = about
         self.charged: dict[str, Reader] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
@@ -94,7 +97,9 @@ class Explorer:
         legal = {name: np.concatenate([t[name] for t in tables]) for name in self.free if tables}
         whole = self.whole and self.complete and not cut
         # A domain holds only what the rules about its field alone allow: the proof rests on them.
-        alone = {r.id for r in self.relevant if len(r.reads) == 1}
+        read = frozenset[str]().union(*(r.reads for r in self.relevant))
+        near = self.relevant if not self.inside else self.space.readers
+        alone = {r.id for r in near if len(r.reads) == 1 and r.reads <= read}
         charged = self.charged.keys() | alone
         return Explored(self.free, legal, self.complete, whole, core, frozenset(charged))
 
@@ -244,7 +249,8 @@ class Explorer:
         if rows > MANY_ROWS:  # the rules that leave the fewest rows first, the others on those
             for reader in sorted(about, key=lambda r: r.id not in self.space.equalities):
                 places = np.nonzero(alive)[0]
-                held = self._holds({n: x[places] for n, x in table.items()}, [reader])[reader.id]
+                read = {n: x[places] for n, x in table.items() if n in reader.reads}
+                held = np.broadcast_to(self._holds(read, [reader])[reader.id], len(places))
                 if not held.all():
                     self.charged.setdefault(reader.id, reader)
                     alive[places[~held]] = False

@@ -19,6 +19,8 @@ Table = dict[str, NDArray[np.int64]]
 
 GROWING: Fields = frozenset((*BLOCKS, *COUNTS, *SHARED_AXES))
 """Fields that are lengths and counts, of which every domain holds the smallest."""
+_DERIVED = ("broken", "equalities", "lowered", "growing")
+"""What a space keeps that depends on its starting point."""
 
 
 def row_count(table: Mapping[str, Any]) -> int:
@@ -81,7 +83,7 @@ class Space:
     def moved(self, values: Mapping[str, int]) -> "Space":
         """Return this space around another starting point."""
         other = Space.__new__(Space)
-        other.__dict__ |= {k: v for k, v in self.__dict__.items() if k != "broken"}
+        other.__dict__ |= {k: v for k, v in self.__dict__.items() if k not in _DERIVED}
         other.base = self.base | {name: np.array([value]) for name, value in values.items()}
         return other
 
@@ -122,6 +124,18 @@ class Space:
         tried = found.cover is Cover.ALL or name in self.wanted.fields or name not in SHARED_AXES
         return int(found.values[0]) if tried else 1
 
+    @cached_property
+    def lowered(self) -> "Space":
+        """This space around a starting point with the smallest lengths and counts."""
+        least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
+        return self.moved({name: value for name, value in least.items() if value is not None})
+
+    @cached_property
+    def growing(self) -> frozenset[str]:
+        """The ids of the rules that grow, and read nothing but lengths and counts."""
+        rules = (r for r in self.readers if r.rule.grows(self.case))
+        return frozenset(r.id for r in rules if r.reads <= GROWING)
+
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
         """Return `fields` in parts such that no rule reads fields of two."""
         parts: list[Fields] = []
@@ -161,4 +175,5 @@ def _asked_rule(name: str, limits: Limits) -> Rule:
             value, wanted = fits & (value >= limits.low) & (value <= limits.high), 1
         return Measure(used=value, limit=wanted, relation="==", unit="", terms=lambda: name)
 
-    return Rule(asked_id(name), f"{name} {limits}", (), "the request", measure, "")
+    title = f"{name} {limits}"
+    return Rule(asked_id(name), title, (), "the request", measure, "", lambda _: False)

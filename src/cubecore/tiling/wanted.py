@@ -7,7 +7,7 @@ and takes nothing else.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -78,18 +78,18 @@ class Limits:
         """Return the number, or the object with what narrows."""
         if self.only is not None and self.multiple == 1:
             return self.low
-        values = zip(_PARTS, (self.low, self.high, self.multiple), (0, INT32_MAX, 1), strict=True)
-        return {name: value for name, value, default in values if value != default}
+        parts = zip(_PARTS, (self.low, self.high, self.multiple), (1, INT32_MAX, 1), strict=True)
+        return {name: value for name, value, default in parts if value != default} or {"min": 1}
 
     def __str__(self) -> str:
         """Return ``= 48``, or ``at least 16, at most 64, a multiple of 32``."""
         if self.only is not None:
             more = f", a multiple of {self.multiple}" if self.multiple > 1 else ""
             return f"= {self.low}{more}"
-        parts = [f"at least {self.low}"] if self.low > 0 else []
+        parts = [f"at least {self.low}"] if self.low > 1 else []
         parts += [f"at most {self.high}"] if self.high < INT32_MAX else []
         parts += [f"a multiple of {self.multiple}"] if self.multiple > 1 else []
-        return ", ".join(parts)
+        return ", ".join(parts) or "at least 1"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Wanted:
         for name, asked in value.items():
             try:
                 _require_planned(name)
-                found[name] = Limits.from_json(name, asked)
+                found[name] = _at_least(name, Limits.from_json(name, asked))
             except RequestError as error:
                 violations += error.violations
         if violations:
@@ -223,6 +223,15 @@ def _parts(value: Any) -> dict[str, int] | None:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _at_least(name: str, limits: Limits) -> Limits:
+    """Return limits without the 0 that only a flag can be."""
+    if name == "iterateOrder":
+        return limits
+    if limits.high < 1:
+        raise RequestError([Violation(f"fix.{name}", "be at least 1", str(limits.high))])
+    return replace(limits, low=max(limits.low, 1))
 
 
 def _require_planned(name: Any) -> None:
