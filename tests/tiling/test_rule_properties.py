@@ -12,7 +12,7 @@ from cubecore.chips.products import IBSHARE_ARCHS, combinations
 from cubecore.tiling.mx import MxTypePara
 from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
-from cubecore.tiling.rules import check_tiling, legal_mask, rule_named, rules
+from cubecore.tiling.rules import check_tiling, explain, legal_mask, rule_named, rules
 from cubecore.tiling.space import GROWING
 from tiling.cases import B3, problem, stack, tiling
 
@@ -128,6 +128,30 @@ def test_every_remedy_is_true(p, changes, edition, reading):
         )
         measure = rule_named(found.rule).measure(better)
         assert measure is None or measure.holds(), found.message
+
+
+def asked(declared, t, p, edition, reading):
+    """What a rule asks for in one edition and reading."""
+    measure = declared.measure(Case(t, p, p.chip_record, edition, reading))
+    if measure is None or not np.all(measure.applies):
+        return None
+    return measure.used, measure.limit, measure.relation
+
+
+@settings(max_examples=150, deadline=None)
+@given(requests(), CHANGES)
+def test_where_readings_or_editions_differ_the_declaration_says_so(p, changes):
+    t = tiling(p, **changes)
+    for declared in rules():
+        effective, letter = (
+            [asked(declared, t, p, edition, reading) for edition in EDITIONS]
+            for reading in READINGS
+        )
+        shown = explain(declared.id)
+        if effective != letter:
+            assert "documented" in shown, declared.id
+        if effective[0] != effective[1] or letter[0] != letter[1]:
+            assert "edition" in shown or "001" in declared.text, declared.id
 
 
 @settings(max_examples=300, deadline=None)

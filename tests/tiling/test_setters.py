@@ -50,6 +50,112 @@ def test_every_documented_call_is_there(kind, names):
         assert method.__doc__
 
 
+def batched(**how):
+    tiling = made(kind=BatchMatmulTiling, **how)
+    tiling.set_dim(20)
+    tiling.set_shape(256, 512, 1024)
+    return tiling
+
+
+def changes_the_answer(name, *arguments, prepare=lambda _: None, **how):
+    """Whether a call makes `get_tiling` answer, or `problem` read, something else."""
+
+    def judge():
+        plain, called = (
+            batched(**how) if name in BATCH else multi(256, 512, 1024, **how) for _ in "ab"
+        )
+        for tiling in (plain, called):
+            prepare(tiling)
+        getattr(called, snake(name))(*arguments)
+        return (plain.problem, plain.get_tiling()) != (called.problem, called.get_tiling())
+
+    return judge
+
+
+def refuses(name, *arguments, **how):
+    """Whether a call raises one line that ends in the reason."""
+
+    def judge():
+        line = refused(getattr(multi(256, 512, 1024, **how), snake(name)), *arguments)
+        return line.startswith(f"{snake(name)}") and "; " in line and "\n" not in line
+
+    return judge
+
+
+def answers(name):
+    def judge():
+        tiling = multi(256, 512, 1024)
+        made_tiling = tiling.get_tiling()
+        found = getattr(tiling, snake(name))()
+        values = found if isinstance(found, tuple) else (found,)
+        own = set(made_tiling.to_json().values()) | {1, 2, 4, 5, 10, 20}
+        return set(values) <= own
+
+    return judge
+
+
+ALL_LEFT = (-1,) * 3
+PARITY = {
+    "SetAType": changes_the_answer("SetAType", "GM", "NZ", "DT_FLOAT16"),
+    "SetBType": changes_the_answer("SetBType", "GM", "ND", "DT_FLOAT16", True),
+    "SetCType": changes_the_answer("SetCType", "GM", "ND", "DT_FLOAT16"),
+    "SetBiasType": changes_the_answer(
+        "SetBiasType", "GM", "ND", "DT_FLOAT16", prepare=lambda t: t.set_bias(True)
+    ),
+    "SetDequantType": changes_the_answer(
+        "SetDequantType", "TENSOR", dtype="DT_INT8", c="DT_FLOAT16"
+    ),
+    "SetShape": changes_the_answer("SetShape", 128, 512, 1024),
+    "SetOrgShape": changes_the_answer("SetOrgShape", 512, 512, 1024, 2048),
+    "SetALayout": changes_the_answer("SetALayout", 2, 256, 1, 3, 1024),
+    "SetBLayout": changes_the_answer("SetBLayout", 2, 512, 1, 3, 1024),
+    "SetCLayout": changes_the_answer("SetCLayout", 2, 256, 1, 3, 512),
+    "SetBatchInfoForNormal": changes_the_answer("SetBatchInfoForNormal", 3, 3, 256, 512, 1024),
+    "SetBatchNum": changes_the_answer("SetBatchNum", 3),
+    "EnableBias": changes_the_answer("EnableBias", True),
+    "SetBias": changes_the_answer("SetBias", True),
+    "SetFixSplit": changes_the_answer("SetFixSplit", 48, -1, 32),
+    "SetBufferSpace": changes_the_answer("SetBufferSpace", 65536, 16384),
+    "SetTraverse": changes_the_answer("SetTraverse", "FIRSTN"),
+    "SetMadType": changes_the_answer("SetMadType", "HF32", dtype="DT_FLOAT"),
+    "SetSplitRange": changes_the_answer("SetSplitRange", 48, 64),
+    "SetMatmulConfigParams": changes_the_answer("SetMatmulConfigParams", 0),
+    "SetDoubleBuffer": refuses("SetDoubleBuffer", True, True, True, True),
+    "SetSparse": refuses("SetSparse", True),
+    "SetScaleAType": lambda: "where A lies" in refused(scaled_elsewhere),
+    "SetScaleBType": lambda: "where B lies" in refused(scaled_elsewhere, "b"),
+    "GetBaseM": answers("GetBaseM"),
+    "GetBaseN": answers("GetBaseN"),
+    "GetBaseK": answers("GetBaseK"),
+    "GetTiling": lambda: isinstance(multi().get_tiling(), TCubeTiling),
+    "SetDim": changes_the_answer("SetDim", 3),
+    "SetSingleShape": changes_the_answer("SetSingleShape", 64, 512, -1),
+    "SetSingleRange": changes_the_answer("SetSingleRange", 32, *ALL_LEFT[1:]),
+    "SetAlignSplit": changes_the_answer("SetAlignSplit", 96, -1, -1),
+    "EnableMultiCoreSplitK": changes_the_answer("EnableMultiCoreSplitK", True),
+    "SetSplitK": changes_the_answer("SetSplitK", True),
+    "GetSingleShape": answers("GetSingleShape"),
+    "GetCoreNum": answers("GetCoreNum"),
+    "EnableL1BankConflictOptimise": refuses("EnableL1BankConflictOptimise"),
+}
+"""Each documented call, and how it is seen to work or to say why not."""
+
+
+def scaled_elsewhere(operand="a"):
+    tiling = made(target="Ascend950PR_9589", dtype="DT_FLOAT8_E4M3FN")
+    tiling.set_mad_type("MXMODE")
+    tiling.set_shape(256, 512, 1024)
+    getattr(tiling, f"set_scale_{operand}_type")("TSCM", "ND")
+    return tiling.get_tiling()
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*SHARED.split(), *MULTI.split(), *SINGLE.split(), *BATCH.split()})
+)
+def test_every_documented_call_works_or_says_why_not(name):
+    assert PARITY[name]()
+
+
 def test_the_classes_are_public():
     assert cubecore.MatmulApiTiling is MatmulApiTiling
     assert cubecore.MultiCoreMatmulTiling is MultiCoreMatmulTiling

@@ -34,7 +34,7 @@ def _set_factor(case: Case, rule_fn: Measurer, name: str, factor: int) -> Remedy
 def mx_base_k_alignment(case: Case) -> Measure | None:
     """Hold baseK to a multiple of 64 in MxMatmul: scales are read two at a time, 32 elements each.
 
-    Both readings of edition 000 agree.
+    Both readings of edition 000 agree; documented 001: not stated.
     """
     if not _stated(case):
         return None
@@ -46,7 +46,8 @@ def mx_single_core_k(case: Case) -> Measure | None:
     """Hold singleCoreK, rounded up to 32, to an even multiple of 32 unless A and B lie in GM.
 
     With both in GM singleCoreK is free, and whoever stores the scales pads an odd count of them
-    along K with a 0, which is advice. Both readings of edition 000 agree.
+    along K with a 0, which is advice. Both readings of edition 000 agree; documented 001: not
+    stated.
     """
     if not _stated(case) or {case.problem.pos_a, case.problem.pos_b} == {"GM"}:
         return None
@@ -73,7 +74,7 @@ def mx_single_core_k(case: Case) -> Measure | None:
 def mx_spare_bits(case: Case) -> Measure | None:
     """Hold bits 7, 15, 23 and 31 of mxTypePara to 0. Applies to MxMatmul with the MDL template.
 
-    Both readings of edition 000 agree.
+    Both readings of edition 000 agree; documented 001: not stated.
     """
     if not _factors_act(case):
         return None
@@ -97,7 +98,7 @@ def _declare_factor(name: str, rule_id: str) -> None:
         rows=_ROWS,
         text=(
             f"Hold {name}, 7 bits of mxTypePara, to at least 1. Applies to MxMatmul with the MDL "
-            "template. Both readings of edition 000 agree."
+            "template. Both readings of edition 000 agree; documented 001: not stated."
         ),
     )
     def measure(case: Case) -> Measure | None:
@@ -127,7 +128,8 @@ def _declare_whole_k(scale: str, name: str, factor_k: str, step: str, rule_id: s
         rows=_ROWS,
         text=(
             f"Hold {name} to 1 unless baseK * {step} * {factor_k} >= singleCoreK. Applies to "
-            "MxMatmul with the MDL template. Both readings of edition 000 agree."
+            "MxMatmul with the MDL template. Both readings of edition 000 agree; documented 001: "
+            "not stated."
         ),
     )
     def measure(case: Case) -> Measure | None:
@@ -164,7 +166,8 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
         text=(
             f"Hold {base} * {step} * {name} to {single} where the factor is above 1. Applies to "
             f"MxMatmul with the MDL template. effective: to {single} rounded up to a whole number "
-            f"of steps, since the last step may be ragged. documented: to {single} itself."
+            f"of steps, since the last step may be ragged. documented 000: to {single} itself; "
+            "documented 001: not stated."
         ),
     )
     def measure(case: Case) -> Measure | None:
