@@ -32,4 +32,5 @@ feeds = {
 }
 (got,) = t.tikdb.start_debug(feeds)
 want = (left.astype(np.float64) @ right).astype(np.float16)
-print("verified" if np.array_equal(got.transpose(1, 0, 2).reshape(M, N), want) else "wrong")
+assert np.array_equal(got.transpose(1, 0, 2).reshape(M, N), want)
+print("verified")

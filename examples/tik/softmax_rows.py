@@ -32,4 +32,5 @@ given = np.random.default_rng(1).uniform(-3, 3, (ROWS, COLUMNS)).astype(np.float
 (got,) = t.tikdb.start_debug({"x": given})
 wide = np.exp(given.astype(np.float64) - given.max(axis=1, keepdims=True))
 want = wide / wide.sum(axis=1, keepdims=True)
-print("verified" if np.allclose(got, want, rtol=2e-2, atol=1e-5) else "wrong")
+assert np.allclose(got, want, rtol=2e-2, atol=1e-5)
+print("verified")

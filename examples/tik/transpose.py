@@ -18,4 +18,5 @@ t.BuildCCE(kernel_name="transpose", inputs=[x], outputs=[y])
 
 given = np.arange(EDGE * EDGE, dtype=np.float16).reshape(EDGE, EDGE)
 (got,) = t.tikdb.start_debug({"x": given})
-print("verified" if np.array_equal(got, given.T) else "wrong")
+assert np.array_equal(got, given.T)
+print("verified")

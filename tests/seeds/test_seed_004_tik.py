@@ -1,5 +1,7 @@
 """Seed 004 as it is printed: TIK's matmul in programs that import `tbe`, against NumPy."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 
@@ -147,6 +149,38 @@ def test_a_second_product_replaces_or_adds(program, option, factor):
     again = f"t.matmul(dst, a_l1, b_l1, 16, 48, 32, {option})"
     (kernel,) = program(matmul_program(16, 48, 32, "float16", extra=again))
     assert check_product(kernel, 16, 48, 32, "float16", factor) == ()
+
+
+def test_no_vector_instruction_runs_beside_it(program):
+    """Between a Vector instruction and what a matmul is made of stands a barrier of all pipes."""
+    vector = "t.vec_dup(64, ub, 0.0, 1, 8)\n"
+    text = matmul_program(
+        16, 48, 32, "float16", extra=vector + "t.matmul(dst, a_l1, b_l1, 16, 48, 32)"
+    )
+    text = text.replace(
+        "t.data_move(a_l1",
+        'ub = t.Tensor("float32", (64,), tik.scope_ubuf, "ub")\nt.data_move(a_l1',
+    )
+    (kernel,) = program(text.replace("t.matmul(", vector + "t.matmul(", 1))
+    (core,) = kernel.kernel.default_launch().cores
+    units, seen = {"vector_dup": "vector", "mad": "matmul", "load_cbuf_to_ca": "matmul"}, []
+    for node in core.program.body:
+        name = getattr(getattr(node, "template", None), "name", "")
+        if name in units:
+            seen.append(units[name])
+        elif name == "pipe_barrier" and node.template.on == "ALL":
+            seen.append("barrier")
+    runs = [name for name, _ in groupby(seen)]
+    assert runs == ["vector", *(["barrier", "matmul", "barrier", "vector"] * 2)][: len(runs)]
+    assert runs.count("matmul") == 2
+
+
+def test_interactive_debugging_runs_to_the_end(program):
+    """Without a terminal there is nobody to step: slow or not, it goes to the end."""
+    (kernel,) = program(matmul_program(16, 48, 32, "float16"))
+    feeds = {n: np.ones(kernel.gm_tensors[n].shape, np.float16) for n in ("a_gm", "b_gm")}
+    (got,) = kernel.tikdb.start_debug(feeds, interactive=True)
+    assert (got == 48).all()
 
 
 def test_matmul_returns_none(program):

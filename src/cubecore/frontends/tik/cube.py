@@ -35,7 +35,8 @@ class Cube(Language):
     ) -> None:
         """Dst [N1, M, 16] = a [K1, M, K0] x b [K1, N, K0], or added to it.
 
-        Padding of k does not count; rows beyond m and columns beyond n are left unspecified.
+        All pipes are joined before and after. Padding of k does not count; rows beyond m and
+        columns beyond n are left unspecified.
         """
         self._require_operands(dst, a, b)
         rows = require_immediate(m, "matmul.m", 1, _MOST_M)
@@ -51,11 +52,13 @@ class Cube(Language):
         )
         _require_room(dst, a, b, extents)
         tiles = _Tiles(self, dst, a, b, (rows, depth, columns), extents)
+        self.trace.join()  # no Vector instruction runs beside it (seed 004)
         for m0, mt in _steps(extents[0], tiles.tall):
             for n0, nt in _steps(extents[2], tiles.wide):
                 for k0, kt in _steps(extents[1], tiles.deep):
                     starts = bool(init_l1out) and k0 == 0
                     tiles.multiply((m0, mt), (k0, kt), (n0, nt), starts=starts)
+        self.trace.join()
 
     def _require_operands(self, dst: Tensor, a: Tensor, b: Tensor) -> None:
         for name, tensor, mem, label in (

@@ -94,7 +94,7 @@ class Kernel:
             values = given.get(tensor.name)
             shape = _shape(tensor) if values is None else values.shape
             size = tensor.record.bytes_of(int(np.prod(shape)))
-            padded = align_up(size, _SLACK)
+            padded = align_up(size + _SLACK - 1, _SLACK)
             if values is None:
                 placed = gm.allocate(tensor.name, padded, zeroed=tensor.name in self.zeroed)
             else:

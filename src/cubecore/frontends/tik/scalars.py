@@ -87,7 +87,6 @@ class Scalars(Language):
     def block_barrier(self, workspace: Any = None) -> None:
         """Let all cores meet: each waits until every other has come here too."""
         self.trace.join()
-        self.trace.sync.forget()
         self.trace.issue(FftsCrossCoreSync, {"mode": 0, "flag_id": _MEETING}, (), "block_barrier")
         self.trace.issue(WaitFlagDev, {"flag_id": _MEETING}, (), "block_barrier")
 

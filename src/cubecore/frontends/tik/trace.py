@@ -237,6 +237,7 @@ class Trace:
     def join(self) -> None:
         """Join all pipes, whatever is known to be under way."""
         self._insert(PipeBarrier(on=Pipe.ALL.value))
+        self.sync.forget()
 
     def touch(self, pipe: str, touches: Sequence[Touch]) -> None:
         """Order something that is no instruction after what it needs."""
