@@ -10,7 +10,11 @@ BIT = (0, 1)
 BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
 BURSTS |= {"src_gap": (0, 65535), "dst_gap": (0, 65535)}
 HOME = dict.fromkeys(
-    ("copy_matrix_cc_to_ubuf", "copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"), "Ascend910A"
+    (
+        *("copy_matrix_cc_to_ubuf", "copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"),
+        *("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals"),
+    ),
+    "Ascend910A",
 )
 """The chip that an instruction is tried on where 2201 has not got it."""
 
@@ -18,12 +22,21 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_ubuf": {"src_type": WORD, "dst_type": WORD, "n_burst": 1, "len_burst": 1},
     "copy_cbuf_to_ubuf": {"n_burst": 2, "len_burst": 3},
     "copy_ubuf_to_cbuf": {"n_burst": 2, "len_burst": 3},
+    "vconcat": {"dtype": WORD, "repeat": 2, "mode": 4},
+    "vextract": {"dtype": WORD, "repeat": 2, "mode": 4},
+    "vrpsort16": {"dtype": WORD, "repeat": 2},
+    "vmrgsort4_proposals": {"dtype": WORD, "element_length_0": 4, "element_length_1": 4}
+    | {"element_length_2": 4, "element_length_3": 4},
     "store_scalar": {"dtype": WORD, "value": 0x3F800000},
 }
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L0C, 64)},
     "copy_cbuf_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L1, 32)},
     "copy_ubuf_to_cbuf": {"dst": (Mem.L1, 32), "src": (Mem.UB, 32)},
+    "vconcat": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
+    "vextract": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
+    "vrpsort16": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
+    "vmrgsort4_proposals": {"dst": (Mem.UB, 32), **{f"src{i}": (Mem.UB, 16) for i in range(4)}},
     "store_scalar": {"dst": (Mem.UB, 1)},
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
@@ -31,6 +44,11 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     | {"src_gap": (0, 65535), "dst_gap": (0, 65535), "scale": (0, 2**32 - 1)},
     "copy_cbuf_to_ubuf": BURSTS,
     "copy_ubuf_to_cbuf": BURSTS,
+    "vconcat": {"repeat": (0, 255), "mode": (0, 5)},
+    "vextract": {"repeat": (0, 255), "mode": (0, 5)},
+    "vrpsort16": {"repeat": (0, 255)},
+    "vmrgsort4_proposals": {f"element_length_{i}": (0, 4095) for i in range(4)}
+    | {"if_exhausted_suspension": BIT, "valid_bit": (3, 15)},
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
 }
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -38,6 +56,10 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_ubuf", "dst_type"): ("float32", "int32", "float16"),
     ("copy_cbuf_to_ubuf", "block"): ("datablock",),
     ("copy_ubuf_to_cbuf", "block"): ("datablock",),
+    **{
+        (name, "dtype"): ("float16", "float32")
+        for name in ("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals")
+    },
     ("store_scalar", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
         *("int64", "uint64"),
@@ -47,6 +69,10 @@ ORACLES = {
     "copy_matrix_cc_to_ubuf": "isa/test_joined.py::test_fractals_to_the_unified_buffer",
     "copy_cbuf_to_ubuf": "isa/test_joined.py::test_blocks_between_local_memories",
     "copy_ubuf_to_cbuf": "isa/test_joined.py::test_blocks_between_local_memories",
+    "vconcat": "isa/test_proposals.py::test_components",
+    "vextract": "isa/test_proposals.py::test_components",
+    "vrpsort16": "isa/test_proposals.py::test_groups_are_sorted",
+    "vmrgsort4_proposals": "isa/test_proposals.py::test_queues_are_merged",
     "store_scalar": "isa/test_joined.py::test_a_scalar_in_memory",
 }
 

@@ -1,13 +1,14 @@
 """Refusals that name the line of the user's program."""
 
 import sys
+from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.program import Location
 
 _HERE = str(Path(__file__).parent)
-_PASSED_THROUGH = (_HERE, "contextlib.py", "<frozen")
 
 
 def user_location() -> Location:
@@ -15,9 +16,15 @@ def user_location() -> Location:
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files, this does not
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, frame.f_code.co_name)
+    return _location(frame.f_code, frame.f_lineno)
 
 
+@lru_cache(maxsize=65536)
+def _location(code: CodeType, line: int) -> Location:
+    return Location(Path(code.co_filename).name, line, code.co_name)
+
+
+@lru_cache(maxsize=4096)
 def _is_ours(file: str) -> bool:
     return file.startswith((_HERE, "<frozen")) or file.endswith("contextlib.py")
 

@@ -14,16 +14,18 @@ from cubecore.frontends.tik.kernel import Kernel, TikRun, sub_core
 from cubecore.frontends.tik.lanes import CompareMask, Lanes
 from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.moves import Moves
+from cubecore.frontends.tik.proposals import Proposals
 from cubecore.frontends.tik.scalars import Scalars
 from cubecore.frontends.tik.session import active
 from cubecore.frontends.tik.shapes import Shapes
 from cubecore.frontends.tik.tensor import Tensor
+from cubecore.frontends.tik.whole import Whole
 from cubecore.isa.spec import Mem
 
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Conversions, Lanes, Shapes, Gathering, Scalars, Explicit, Cube):
+class Tik(Moves, Whole, Conversions, Lanes, Shapes, Gathering, Proposals, Scalars, Explicit, Cube):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

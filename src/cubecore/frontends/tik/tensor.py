@@ -81,6 +81,15 @@ class Tensor:
             raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")
         return self.buffer.base + self.start * self.record.size_bytes
 
+    @property
+    def contiguous(self) -> bool:
+        """Whether its elements lie one behind another, as far as the program knows."""
+        plain = _strides(self.shape)
+        return all(
+            isinstance(extent, int) and (extent == 1 or mine == theirs)
+            for extent, mine, theirs in zip(self.shape, self._strides, plain, strict=True)
+        )
+
     def loaded(self) -> Value:
         """Return the first element as a Scalar that holds what it is now."""
         assert self._load is not None, "our own tensors are not read"

@@ -178,7 +178,7 @@ class Vmrgsort4(Instruction):
         """Return the queue that each merged record comes from."""
         everything = np.concatenate(scores)
         owner = np.repeat(np.arange(len(scores), dtype=np.uint8), [len(s) for s in scores])
-        ordered = _take_heads(everything, owner, len(scores))
+        ordered = take_heads(everything, owner, len(scores))
         if not self.if_exhausted_suspension:
             return ordered
         ends = [np.flatnonzero(ordered == q)[-1] if len(s) else -1 for q, s in enumerate(scores)]
@@ -240,7 +240,7 @@ def _scores(records: Array, element: ElementType) -> Array:
     return low.reshape(*records.shape, parts)[..., 0].view(element.numpy)
 
 
-def _take_heads(scores: Array, owner: Array, queues: int) -> Array:
+def take_heads(scores: Array, owner: Array, queues: int) -> Array:
     """Return the queue of each record when the largest head is taken again and again.
 
     Sorted queues merge in the order of a stable sort. Of a queue that is not sorted, a record waits
