@@ -14,6 +14,10 @@ _WINDOW = {"k_extension": 16, "m_extension": 16}
 _MAP = {"l1_height": (1, 32767), "l1_width": (1, 32767)} | dict.fromkeys(
     (f"padding_{side}_size" for side in ("left", "right", "top", "bottom")), (0, 255)
 )
+FP4 = element_type("float4_e2m1fn")
+_MX_LOADS = {"load_cbuf_to_ca_mx": Mem.L0A_MX, "load_cbuf_to_cb_mx": Mem.L0B_MX}
+HOME = dict.fromkeys((*_MX_LOADS, "mad_mx"), "Ascend950PR_9599")
+"""Instructions of architecture 3510 alone, and the chip that they are tried on."""
 EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mmad_direction": {"first": "m"},
     "set_lrelu_alpha": {"alpha": 0x3F000000},
@@ -22,6 +26,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "get_l0c2gm_unitflag": {},
     "dsb": {"memory": "DSB_ALL"},
     "load_cbuf_to_cb_sp": {"repeat": 1},
+    **{
+        name: {"dst_at": 0, "x_step": 1, "y_step": 1, "src_stride": 1, "dst_stride": 1}
+        for name in _MX_LOADS
+    },
+    "mad_mx": {"a_type": FP4, "b_type": FP4, "m": 16, "k": 64, "n": 16}
+    | {"c_matrix_init_val": False, "c_matrix_source": True},
     **{name: {"dtype": HALF, "channel_size": 16} | _WINDOW for name in _IMG2COL},
     "set_fmatrix": {"l1_height": 8, "l1_width": 8},
     "set_fmatrix_b": {"l1_height": 8, "l1_width": 8},
@@ -40,6 +50,9 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     **{name: {"dst": (mem, _ALIGN[mem]), "src": (Mem.GM, 1)} for name, mem in _FRACTALS.items()},
     "copy_cbuf_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L1, 32)},
     **{name: {"dst": (mem, 512), "src": (Mem.L1, 32)} for name, mem in _IMG2COL.items()},
+    **{name: {"src": (Mem.L1, 32), "dst": (mem, 1)} for name, mem in _MX_LOADS.items()},
+    "mad_mx": {"c": (Mem.L0C, 1024), "a": (Mem.L0A, 512), "b": (Mem.L0B, 512)}
+    | {"bias": (Mem.BT, 128), "scale_a": (Mem.L0A_MX, 1), "scale_b": (Mem.L0B_MX, 1)},
     "load_cbuf_to_cb_sp": {"dst": (Mem.L0B, 512), "src": (Mem.L1, 32), "index": (Mem.L1, 32)}
     | {"index_dst": (Mem.L0B_INDEX, 1)},
     "mad_sp": {"c": (Mem.L0C, 1024), "a": (Mem.L0A, 512), "b": (Mem.L0B, 512)}
@@ -69,6 +82,12 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_l3d_padding": {"config": (-(2**15), 2**64 - 1)},
     "set_l3d_rpt": {"rpt_stride": _U16, "rpt_time": (0, 255), "rpt_mode": BIT},
     "set_l3d_size": {"value": (0, 2**32 - 1)},
+    **{
+        name: {"dst_at": _U16, "x_start_pos": _U16, "y_start_pos": _U16, "src_stride": _U16}
+        | {"x_step": (0, 255), "y_step": (0, 255), "dst_stride": _U16}
+        for name in _MX_LOADS
+    },
+    "mad_mx": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
     "load_cbuf_to_cb_sp": {"start_index": _U16, "repeat": (0, 255)},
     "mad_sp": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
     "copy_cbuf_to_matrix_cc": _BURSTS,
@@ -81,6 +100,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad_sp", "unit_flag"): (0, 2, 3),
+    ("mad_mx", "unit_flag"): (0, 2, 3),
     ("set_mmad_direction", "first"): ("m", "n"),
     ("dsb", "memory"): ("DSB_ALL", "DSB_DDR", "DSB_UB"),
 }
@@ -92,6 +112,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("int4", "uint8", "int8", "float16", "bfloat16", "uint32", "int32", "float32"),
     ),
     ("img2colv2_cbuf_to_cb", "dtype"): ("float16", "bfloat16", "uint32", "int32", "float32"),
+    **{(name, "block"): ("datablock",) for name in _MX_LOADS},
+    **{("mad_mx", f"{x}_type"): ("float4_e2m1fn", "float8_e4m3fn", "float8_e5m2") for x in "ab"},
     ("load_cbuf_to_cb_sp", "block"): ("fractal",),
     ("load_cbuf_to_cb_sp", "index_block"): ("index fractal",),
     ("copy_cbuf_to_matrix_cc", "src_type"): _TO_L0C,
@@ -112,6 +134,8 @@ ORACLES: dict[str, str] = {
     "get_l0c2gm_relu": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     "get_l0c2gm_unitflag": "isa/test_cube_registers.py::test_what_set_fpc_left_is_read_back",
     **dict.fromkeys(_FRACTALS, "isa/test_paths.py::test_fractals_from_global_memory"),
+    **dict.fromkeys(_MX_LOADS, "isa/test_mx.py::test_scales_to_l0"),
+    "mad_mx": "isa/test_mx.py::test_products_of_scaled_matrices",
     "load_cbuf_to_cb_sp": "isa/test_sparse.py::test_fractals_and_their_indices",
     "mad_sp": "isa/test_sparse.py::test_products_of_sparse_matrices",
     **dict.fromkeys(

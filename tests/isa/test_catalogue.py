@@ -213,6 +213,8 @@ def example(name: str, **changes: Any) -> Instruction:
 
 def archs_of(name: str) -> tuple[str, ...]:
     """The architectures by the documents: where it is from, and the earlier ones."""
+    if name in cube_rows.HOME:
+        return ("3510",)
     if name in joined_rows.HOME:
         return ("m100", "1001", "2002")
     return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()))
@@ -220,7 +222,8 @@ def archs_of(name: str) -> tuple[str, ...]:
 
 def home(name: str):
     """The chip that an instruction is tried on."""
-    return chip(joined_rows.HOME[name]) if name in joined_rows.HOME else A2
+    homes = joined_rows.HOME | cube_rows.HOME
+    return chip(homes[name]) if name in homes else A2
 
 
 def violations(template: Instruction, on=None) -> list[str]:

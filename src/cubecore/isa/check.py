@@ -32,6 +32,8 @@ def memory_bytes(chip: Chip, mem: Mem) -> tuple[int, int]:
         Mem.L0A: (chip.l0a_bytes, chip.l0a_bytes),
         Mem.L0B: (chip.l0b_bytes, chip.l0b_bytes),
         Mem.L0B_INDEX: (chip.l0b_bytes // 4, chip.l0b_bytes // 4),
+        Mem.L0A_MX: (chip.l0a_bytes // 16, chip.l0a_bytes // 16),
+        Mem.L0B_MX: (chip.l0b_bytes // 16, chip.l0b_bytes // 16),
         Mem.L0C: (chip.l0c_bytes, chip.l0c_bytes),
         Mem.BT: (chip.bt_bytes or 0, chip.bt_bytes or 0),
         Mem.FB: (chip.fb_bytes or 0, chip.fb_bytes or 0),

@@ -49,6 +49,8 @@ class Mem(Enum):
     L0A = ("L0A", 512)
     L0B = ("L0B", 512)
     L0B_INDEX = ("L0B's indices", 1)  # addressed through L0B
+    L0A_MX = ("L0A_MX", 1)  # addressed through L0A
+    L0B_MX = ("L0B_MX", 1)
     L0C = ("L0C", 64)
     BT = ("BiasTable", 64)
     FB = ("Fixpipe", 64)

@@ -19,7 +19,9 @@ from cubecore.machine.races import CoreWatch
 from cubecore.machine.schedules import Queues
 from cubecore.machine.touched import ScalarLoad, Touch
 
-AIC_MEMORIES = (Mem.L1, Mem.L0A, Mem.L0B, Mem.L0B_INDEX, Mem.L0C, Mem.BT, Mem.FB)
+AIC_MEMORIES = (
+    *(Mem.L1, Mem.L0A, Mem.L0B, Mem.L0B_INDEX, Mem.L0A_MX, Mem.L0B_MX, Mem.L0C, Mem.BT, Mem.FB),
+)
 AIV_MEMORIES = (Mem.UB,)
 FLUSH_AFTER = 8192
 """Issues that a core records before it executes them."""
