@@ -162,6 +162,14 @@ def instructions_page() -> str:
     return "\n".join(lines)
 
 
+@document("tik_programs.md")
+def public_tik_page() -> str:
+    """Return the page of public TIK operators: which were built and run, and what came of it."""
+    from tools.public_tik import page
+
+    return page()
+
+
 @document("findings.md")
 def findings_page() -> str:
     """Every kind of finding that `run` reports."""

@@ -1,0 +1,59 @@
+"""The page of public TIK operators: which of them were built and run here, with what outcome.
+
+The data beside this file (`public_tik.jsonl`) has a line for each operator: its repository and
+file, and an outcome that was measured outside of this repository, which holds none of their code.
+"""
+
+import json
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).with_name("public_tik.jsonl")
+OUTCOMES = {
+    "verified": "ran, and its result is what an oracle of our own gives",
+    "built": "built and traced; not run to a result that was verified",
+    "refused": "refused, for the reason given",
+    "tensor expressions": "needs the vendor's tensor-expression language, which is not carried",
+    "not tried": "no arguments for it were at hand",
+}
+"""What each outcome says."""
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return the operators, by repository and file."""
+    lines = DATA.read_text(encoding="utf-8").splitlines()
+    return sorted((json.loads(line) for line in lines), key=lambda r: (r["repository"], r["path"]))
+
+
+def page() -> str:
+    """Return the page: counts, then a table for each repository."""
+    found = rows()
+    counts = Counter(row["outcome"] for row in found)
+    traced = counts["verified"] + counts["built"]
+    tried = traced + counts["refused"]
+    lines = [
+        "# Public TIK operators",
+        "",
+        "Operators of public repositories, run unmodified outside of this repository: none of",
+        "their code is part of it. Arguments are those of the mirror's own unit tests, or ours;",
+        "results are held to oracles of our own. Findings of a verified run are the operator's:",
+        "what its own instructions do against the documents.",
+        "",
+        "| outcome | operators | |",
+        "|---|---|---|",
+        *(f"| {name} | {counts[name]} | {says} |" for name, says in OUTCOMES.items()),
+        "",
+        f"Of {tried} that were tried and need no tensor expressions, {traced} are built and traced "
+        f"({100 * traced // tried} %).",
+        "",
+    ]
+    for repository, group in groupby(found, key=lambda row: row["repository"]):
+        lines += [f"## {repository}", "", "| file | kind | outcome | |", "|---|---|---|---|"]
+        for row in group:
+            seen = row.get("why") or ", ".join(row.get("findings", ()))
+            note = seen.replace("|", "\\|").replace("<", "&lt;")
+            lines.append(f"| {row['path']} | {row['category']} | {row['outcome']} | {note} |")
+        lines.append("")
+    return "\n".join(lines)
