@@ -1,10 +1,12 @@
 """How fast the planner is: one problem, candidates judged, a sweep on all cores, a repair.
 
 usage: plan.py [PROBLEMS] [SEED]
+       plan.py reference
 
 Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
-this machine, now. Ratios are of measurements made in one process, interleaved, so that they mean
-the same on a slower machine. Nothing here is a test.
+this machine, now. One problem's time is CPU time, which other processes change little. Ratios are
+of measurements made in one process, interleaved, so that they mean the same on a slower machine.
+Nothing here is a test.
 """
 
 import json
@@ -15,7 +17,8 @@ import statistics
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -74,15 +77,28 @@ def against(value: float, target: float, *, least: bool = False, **more: Any) ->
     return {"value": value, "target": target, "met": met, **more}
 
 
+def cpu_seconds(job: Callable[[], Any]) -> float:
+    """Return how long a job keeps a processor busy."""
+    begin = process_time()
+    job()
+    return process_time() - begin
+
+
 def one_by_one(asked: list[dict[str, Any]]) -> dict[str, Any]:
     """Plan each problem in this process, which has planned before."""
     for problem in asked[:5]:
         cubecore.plan(problem)
-    taken = sorted(seconds(lambda p=problem: cubecore.plan(p)) for problem in asked)
+    made: list[cubecore.Plan] = []
+    taken = sorted(
+        cpu_seconds(lambda p=problem: made.append(cubecore.plan(p))) for problem in asked
+    )
     rank = min(len(taken) - 1, round(0.99 * len(taken)))
+    judged = sum(plan.judged for plan in made)
     return {
         "plan_median_s": against(statistics.median(taken), 0.005, problems=len(asked)),
         "plan_p99_s": against(taken[rank], 0.05, slowest_s=taken[-1]),
+        "proven": {"value": sum(plan.proven for plan in made) / len(made)},
+        "judged_in_plans_per_s": {"value": judged / sum(taken), "tilings": judged},
     }
 
 
@@ -158,6 +174,21 @@ def main(count: int, seed: int) -> dict[str, Any]:
     }
 
 
+def reference() -> dict[str, Any]:
+    """Return how much longer the vendor's answers take than our plans, by the closed form.
+
+    The record of answers must lie beside the checkout, as the tests have it.
+    """
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from tiling.reference import ratios_by_cores
+
+    found: dict[str, Any] = ratios_by_cores()
+    return found
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["reference"]:
+        print(json.dumps(reference(), indent=2))
+        sys.exit()
     given = [int(argument) for argument in sys.argv[1:]]
     print(json.dumps(main(*[*given, *(1000, 0)[len(given) :]]), indent=2))

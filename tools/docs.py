@@ -102,7 +102,7 @@ from `cubecore.tiling.agreement`; `tests/tiling/test_reference.py` holds it to t
 @document("agreement.md")
 def agreement_page() -> str:
     """Return the table of names of broken constraints, and every difference with its reason."""
-    from cubecore.tiling.agreement import AGREEMENTS, UNNAMED
+    from cubecore.tiling.agreement import AGREEMENTS, GAINS, UNNAMED
 
     lines = [
         _AGREEMENT_INTRODUCTION,
@@ -134,6 +134,19 @@ def agreement_page() -> str:
         f"{u.effective[1]} | {u.reason} |"
         for u in UNNAMED
     ]
+    lines += [
+        *("", "## Plans beside the library's", ""),
+        "Predicted time of the library's answer over that of our plan, for every answer with",
+        "return code 0 that breaks no rule, under the same options. None is below 1. `python",
+        "benchmarks/plan.py reference` prints them anew.",
+        "",
+        "| products on | answers | geometric mean | least | 10 % | median | 90 % | largest |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for g in GAINS:
+        values = (g.geometric_mean, g.least, g.p10, g.median, g.p90, g.largest)
+        cells = " | ".join(f"{value:.2f}" for value in values)
+        lines.append(f"| {g.cores} | {g.answers} | {cells} |")
     return "\n".join(lines) + "\n"
 
 

@@ -42,6 +42,8 @@ class ElementType:
 
     def bytes_of(self, elements: Any) -> Any:
         """Return the bytes of `elements` packed elements (a number or an array of them)."""
+        if self.bits % 8 == 0:
+            return elements * (self.bits // 8)
         return floor_div(elements * self.bits, 8)
 
     def extent_bytes(self, first: int, last: int) -> tuple[int, int]:

@@ -26,7 +26,14 @@ def ceil_div(value: Any, divisor: Any) -> Any:
 
     Exact for integers, and for whole floats up to 2**52.
     """
-    return -floor_div(-value, divisor)
+    if type(value) is int and type(divisor) is int:
+        return -(-value // divisor)
+    floats = getattr(value, "dtype", _NoArray).kind == "f"
+    if floats or getattr(divisor, "dtype", _NoArray).kind == "f":
+        import numpy as np
+
+        return np.ceil(value / divisor)
+    return -(-value // divisor)
 
 
 def floor_div(value: Any, divisor: Any) -> Any:

@@ -158,7 +158,7 @@ def complete(case, rng):
     split = rng.integers(0, len(splits), 4)
     pairs = block_pairs(case, splits.take(split))
     pair = rng.integers(0, len(pairs.columns), 6)
-    blocks = base_blocks(case, pairs.take(pair))
+    blocks, _ = base_blocks(case, pairs.take(pair))
     block = np.unique(rng.integers(0, len(blocks), 6))
     blocks = blocks.take(block)
     of_blocks = block_bounds(case, blocks)

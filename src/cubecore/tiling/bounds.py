@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.chips import Chip, costs
-from cubecore.tiling.candidates import Columns, Ints, Pairs, base_k_limits
+from cubecore.tiling.candidates import Columns, Floats, Ints, Pairs, base_k_limits
 from cubecore.tiling.cost import clients_per_core, inner_pipes, start_cycles
 from cubecore.tiling.overlap import Inner, first_loads, scalar_step_cycles
 from cubecore.tiling.rule_model import Case
@@ -27,7 +26,6 @@ from cubecore.tiling.traffic import Stored, Transfer, longest_row_bytes, miss_sh
 from cubecore.tiling.walk import walk
 from cubecore.units import align_up, ceil_div
 
-Floats = NDArray[np.float64]
 SAFE = 1 - 1e-9
 """Bounds are lowered by this much, more than rounding may add."""
 WEIGHT = 0.05
@@ -168,7 +166,7 @@ def _missing(case: Case, t: Any) -> Any:
 def split_bound(case: Case, splits: Columns) -> Bound:
     """Return a bound for each core split: the Cube's, MTE2's or fixpipe's work on the share."""
     problem, chip = case.problem, case.chip
-    m, n, k = (getattr(splits, f"singleCore{x}") * 1.0 for x in "MNK")
+    m, n, k = splits.singleCoreM, splits.singleCoreN, splits.singleCoreK
     cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
@@ -188,8 +186,8 @@ def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pas
 def pair_bound(case: Case, pairs: Pairs) -> Bound:
     """Return a bound for each baseM and baseN: with the longest baseK that L0 holds."""
     t, problem, chip = pairs.columns, case.problem, case.chip
-    m, n, k = (getattr(t, f"singleCore{x}") * 1.0 for x in "MNK")
-    m_tiles, n_tiles = (tiles.astype(float) for tiles in pairs.tiles)
+    m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
+    m_tiles, n_tiles = pairs.tiles
     longest = base_k_limits(case, t)[0]
     tiles = m_tiles * n_tiles
     steps = tiles * ceil_div(k, np.maximum(longest, 1.0))
@@ -206,7 +204,7 @@ def pair_bound(case: Case, pairs: Pairs) -> Bound:
     b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
     a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
     b_fits = case.b.bytes_of(t.baseN * t.singleCoreK) <= _ub_bytes(case, "b")
-    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK * 1.0)
+    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK)
     ways = (
         Loads((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
         Loads(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),

@@ -171,9 +171,10 @@ class Search:
 
     def _blocks(self, pairs: Pairs) -> None:
         """Search the base blocks of some pairs."""
-        blocks = base_blocks(self.case, pairs, self.wanted, misfits=self.strict)
+        blocks, pair = base_blocks(self.case, pairs, self.wanted, misfits=self.strict)
         if self.wanted.fields:
-            blocks = blocks.take(self.wanted.mask(blocks))
+            kept = np.flatnonzero(self.wanted.mask(blocks))
+            blocks, pair = blocks.take(kept), pair[kept]
         if len(blocks) == 0:
             return
         bounds = block_bounds(self.case, blocks)
@@ -182,7 +183,7 @@ class Search:
         rest = self._open(bounds.total)
         size = BLOCKS_AT_ONCE
         if not self.cycles:
-            rest = _mixed(blocks, rest, self.first_blocks)
+            rest = _mixed(pair[rest], rest, self.first_blocks)
             size = 2 * self.first_blocks
         while len(rest):
             part, rest = rest[:size], rest[size:]
@@ -286,11 +287,9 @@ def _least_of(cut: Cut, block: Ints, pool: _Pool, chip: Chip) -> tuple[Floats, F
     return found[0], found[1], found[2]
 
 
-def _mixed(blocks: Columns, order: Ints, count: int) -> Ints:
+def _mixed(pair: Ints, order: Ints, count: int) -> Ints:
     """Return `order` with the best and the best of each pair, `count` of both, at its front."""
-    picked = blocks.take(order)
-    keys = np.stack([picked.fields[name] for name in GROUP_FIELDS], axis=1)
-    _, heads = np.unique(keys, axis=0, return_index=True)
+    _, heads = np.unique(pair, return_index=True)
     front = np.union1d(np.sort(heads)[:count], np.arange(min(count, len(order))))
     return np.concatenate([order[front], np.delete(order, front)])
 

@@ -12,7 +12,7 @@ Every legal tiling belongs to it but those that do the same work as another with
 - steps in L1 that are larger than their number of chunks needs.
 
 Candidates are a struct of arrays with TCubeTiling's field names, so that the rules and the cost
-work on all of them at once.
+work on all of them at once. The solver's are whole floats: NumPy divides integers ten times slower.
 """
 
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ from cubecore.tiling.wanted import NOTHING, Wanted
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 LARGEST_BLOCK = 4080
 """The largest multiple of 16 that one Mmad takes along an axis (seed 002, table 3: 4095)."""
@@ -91,6 +92,7 @@ def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
     blocks = [ceil_div(extent, share) for extent, share in ((p.m, m), (p.n, n), (p.k, k))]
     grid = blocks[0][:, None, None] * blocks[1][:, None] * blocks[2]
     i, j, h = np.nonzero(grid <= cores)
+    m, n, k, grid = (x.astype(float) for x in (m, n, k, grid))
     return Columns(
         {
             "M": p.m,
@@ -102,7 +104,7 @@ def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
             "singleCoreM": m[i],
             "singleCoreN": n[j],
             "usedCoreNum": grid[i, j, h],
-            "baseM": np.full(len(i), FRACTAL_ROWS),
+            "baseM": np.full(len(i), float(FRACTAL_ROWS)),
         }
     )
 
@@ -137,7 +139,7 @@ class Pairs:
     """
 
     columns: Columns
-    tiles: tuple[Ints, Ints]
+    tiles: tuple[Floats, Floats]
     complete: bool
 
     def take(self, index: NDArray[Any]) -> "Pairs":
@@ -173,11 +175,13 @@ class _Axis:
     A size is if no smaller one that is a multiple of the same unit needs as few tiles.
     """
 
-    def __init__(self, shares: Ints, units: set[int], most: int, wanted: Wanted, name: str) -> None:
+    def __init__(
+        self, shares: Floats, units: set[int], most: int, wanted: Wanted, name: str
+    ) -> None:
         longest = min(int(shares.max()), LARGEST_BLOCK, most // FRACTAL_ROWS)
         top = min(align_up(longest, max(units)), LARGEST_BLOCK)
         plain = np.arange(FRACTAL_ROWS, top + 1, FRACTAL_ROWS)
-        self.sizes = wanted.blocks(name, plain)
+        self.sizes = wanted.blocks(name, plain).astype(float)
         self.tiles = ceil_div(shares[:, None], self.sizes)
         even = ceil_div(shares[:, None], self.tiles)
         smallest = [align_up(even, unit) == self.sizes for unit in units]
@@ -188,7 +192,7 @@ class _Axis:
 
 
 @cache
-def _template(m: tuple[int, ...], n: tuple[int, ...], most: int) -> tuple[Ints, Ints, bool]:
+def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[Ints, Ints, bool]:
     """Return the pairs of sizes that L0C holds, by their places, and whether these are all."""
     i, j = np.nonzero(np.array(m)[:, None] * np.array(n) <= most)
     if len(i) <= MOST_PAIRS:
@@ -197,18 +201,18 @@ def _template(m: tuple[int, ...], n: tuple[int, ...], most: int) -> tuple[Ints, 
     return i[::stride], j[::stride], False
 
 
-def base_k_limits(case: Case, columns: Any) -> tuple[Ints, Ints]:
+def base_k_limits(case: Case, columns: Any) -> tuple[Floats, Floats]:
     """Return the longest baseK for baseM and baseN with one buffer of L0A and L0B, and with two."""
     rows = case.a.bytes_of(align_up(columns.baseM, case.row_align))
     width = case.b.bytes_of(align_up(columns.baseN, case.column_align))
     chip = case.chip
     one, two = (
-        np.minimum(chip.l0a_bytes // (count * rows), chip.l0b_bytes // (count * width))
+        np.minimum(chip.l0a_bytes / (count * rows), chip.l0b_bytes / (count * width))
         for count in (1, 2)
     )
     # Blocks lie there in whole C0: the last pieces of a block must fit as well.
     align = case.k_align
-    return one // align * align, two // align * align
+    return np.floor(one / align) * align, np.floor(two / align) * align
 
 
 def base_k_sizes(case: Case, k: int, wanted: Wanted = NOTHING) -> Ints:
@@ -227,8 +231,8 @@ def base_k_sizes(case: Case, k: int, wanted: Wanted = NOTHING) -> Ints:
 
 def base_blocks(
     case: Case, pairs: Pairs, wanted: Wanted = NOTHING, *, misfits: bool = False
-) -> Columns:
-    """Return the base blocks of the pairs: every baseK that L0A and L0B hold, and the buffers.
+) -> tuple[Columns, Ints]:
+    """Return the base blocks of the pairs, and their pairs: every baseK that L0A and L0B hold.
 
     Two buffers where they fit; both numbers where one of them is asked for. With `misfits` the
     smallest baseK is there even if it is too large, for the rules to say.
@@ -237,7 +241,7 @@ def base_blocks(
     one, two = base_k_limits(case, t)
     parts = []
     for k in np.unique(t.singleCoreK).tolist():
-        sizes = base_k_sizes(case, k, wanted)
+        sizes = base_k_sizes(case, int(k), wanted).astype(float)
         # What is asked for and does not fit is left to the rules.
         fits = sizes <= (one[:, None] if "baseK" not in wanted.fields else sizes)
         if misfits:
@@ -246,13 +250,13 @@ def base_blocks(
         parts.append((row, sizes[place]))
     row = np.concatenate([part[0] for part in parts])
     base_k = np.concatenate([part[1] for part in parts])
-    l0 = np.where(base_k <= two[row], 2, 1)
+    l0 = np.where(base_k <= two[row], 2.0, 1.0)
     accumulators = case.accumulator.bytes_of(2 * t.baseM * t.baseN)
-    l0c = np.where(accumulators <= case.chip.l0c_bytes, 2, 1)[row]
+    l0c = np.where(accumulators <= case.chip.l0c_bytes, 2.0, 1.0)[row]
     found = t.take(row).with_fields(baseK=base_k, dbL0A=l0, dbL0B=l0, dbL0C=l0c)
     if wanted.of(("dbL0A", "dbL0B", "dbL0C")).fields:
-        return _with_buffers(found)
-    return found
+        return _with_buffers(found), np.tile(row, 8)
+    return found, row
 
 
 def _with_buffers(blocks: Columns) -> Columns:

@@ -189,12 +189,13 @@ def predict_all(tilings: Any, count: int, problem: Problem, chip: Chip) -> list[
 def _predictions(c: Cost, count: int, chip: Chip) -> list[Prediction]:
     def rows(values: Any) -> list[float]:
         """Return a value for each tiling."""
-        return [float(x) for x in np.broadcast_to(values, count)]
+        found: list[float] = np.broadcast_to(values, count).tolist()
+        return found
 
     total, start, hbm = rows(c.total), rows(c.start), rows(c.hbm)
     pipes = {name: rows(values) for name, values in c.pipes.items()}
     carried = {name: rows(values) for name, values in c.bytes.items()}
-    made = []
+    made, unknown = [], chip.unknown_costs
     for row in range(count):
         busy = {name: values[row] for name, values in pipes.items()}
         by_all = {**busy, "HBM": hbm[row], "start-up": start[row]}
@@ -206,7 +207,7 @@ def _predictions(c: Cost, count: int, chip: Chip) -> list[Prediction]:
                 limited_by=max(by_all, key=lambda name: by_all[name]),
                 pipes={name: math.ceil(value) for name, value in busy.items()},
                 bytes={name: math.ceil(values[row]) for name, values in carried.items()},
-                not_modelled=chip.unknown_costs,
+                not_modelled=unknown,
             )
         )
     return made

@@ -183,7 +183,7 @@ def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ra
         chosen = row
         if plain and predicted[row + count].cycles == predicted[row].cycles:
             chosen = row + count
-        fields = fixed | {name: values[chosen] for name, values in rows.items()}
+        fields = fixed | {name: int(values[chosen]) for name, values in rows.items()}
         made.append(Ranked(TCubeTiling(**fields), predicted[chosen]))
     return made
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.tiling.candidates import Columns
+from cubecore.tiling.candidates import Columns, Floats, Ints
 from cubecore.tiling.rule_model import Case, Measurer
 from cubecore.tiling.rules import rule_named
 from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
@@ -19,8 +19,6 @@ from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.rules_ub import derived_fields, ub_capacity
 from cubecore.tiling.wanted import Wanted
 from cubecore.units import align_up, ceil_div
-
-Ints = NDArray[np.int64]
 
 LEAST_STAY = {
     "stepM": 1,
@@ -79,7 +77,7 @@ class Ways:
     columns: Columns
     block: Ints
     operand: str
-    used_bytes: Ints
+    used_bytes: Floats
 
     def take(self, rows: Ints) -> "Ways":
         """Return some ways."""
@@ -100,8 +98,8 @@ def ways(case: Case, blocks: Columns, operand: str, wanted: Wanted) -> Ways:
     names = STAY_FIELDS[operand]
     every = bool(wanted.of(names).fields)
     block, step, step_k = _steps(case, tiles, k_steps, most, every=every)
-    buffers = np.repeat([1, 2], len(block))
-    block, step, step_k = (np.tile(x, 2) for x in (block, step, step_k))
+    buffers = np.repeat([1.0, 2.0], len(block))
+    block, step, step_k = np.tile(block, 2), np.tile(step, 2), np.tile(step_k, 2)
     depth = step * step_k * buffers
     filled_once = (step >= tiles[block]) & (step_k >= k_steps[block])
     of_use = (buffers == 1) | ~filled_once
@@ -112,8 +110,7 @@ def ways(case: Case, blocks: Columns, operand: str, wanted: Wanted) -> Ways:
     rows = np.flatnonzero((depth <= most[block]) & of_use)
     block = block[rows]
     fields = LEAST_STAY | dict(zip(names, (x[rows] for x in (step, step_k, depth)), strict=True))
-    full = {n: x if isinstance(x, np.ndarray) else np.full(len(rows), x) for n, x in fields.items()}
-    columns = blocks.take(block).with_fields(**full)
+    columns = blocks.take(block).with_fields(**fields)
     columns = derived(case, columns)
     rule = mdl_step_m if is_a else mdl_step_n
     mask = allowed(case, columns, (rule, ub_capacity) if every else (ub_capacity,))
@@ -123,27 +120,27 @@ def ways(case: Case, blocks: Columns, operand: str, wanted: Wanted) -> Ways:
     return Ways(columns.take(held), block[held], operand, used[held])
 
 
-def used_bytes(case: Case, columns: Columns) -> Ints:
+def used_bytes(case: Case, columns: Columns) -> Floats:
     """Return what each row takes of L1, as the rule counts it."""
     measure = l1_capacity(Case(columns, case.problem, case.chip))
     assert measure is not None
-    used: Ints = measure.used
+    used: Floats = measure.used
     return used
 
 
-def _most_blocks(case: Case, t: Columns, operand: str) -> Ints:
+def _most_blocks(case: Case, t: Columns, operand: str) -> Floats:
     """Return how many base blocks of an operand L1 could hold."""
     if operand == "a":
         kind, own = case.a, align_up(t.baseM, case.row_align)
     else:
         kind, own = case.b, align_up(t.baseN, case.column_align)
     size = kind.bytes_of(own * align_up(t.baseK, case.k_align))
-    return np.asarray(np.maximum(case.chip.l1_bytes // size, 1))
+    return np.asarray(np.maximum(np.floor(case.chip.l1_bytes / size), 1.0))
 
 
 def _steps(
-    case: Case, tiles: Ints, k_steps: Ints, most: Ints, *, every: bool
-) -> tuple[Ints, Ints, Ints]:
+    case: Case, tiles: Floats, k_steps: Floats, most: Floats, *, every: bool
+) -> tuple[Ints, Floats, Floats]:
     """Return base block, step along the operand's axis and along K.
 
     All of K with each number of chunks along the axis; or a part of K, one block at a time. MDL
@@ -155,7 +152,7 @@ def _steps(
         kept = (step_k == 1) | (step_k == k_steps[block])
         block, step_k = block[kept], step_k[kept]
     whole = np.flatnonzero(k_steps <= most)
-    along = _Smallest(tiles[whole], most[whole] // k_steps[whole], every=every)
+    along = _Smallest(tiles[whole], np.floor(most[whole] / k_steps[whole]), every=every)
     more = along.step > 1
     whole_block = whole[along.row[more]]
     return (
@@ -168,20 +165,22 @@ def _steps(
 class _Smallest:
     """The smallest step for each number of chunks of each count, up to a bound; `row` is whose."""
 
-    def __init__(self, counts: Ints, most: Ints, *, every: bool) -> None:
-        bound = np.minimum(np.minimum(counts, most), MOST_STEPS)
-        if len(counts) == 0:
-            self.row = self.step = np.zeros(0, dtype=np.int64)
+    def __init__(self, totals: Floats, most: Floats, *, every: bool) -> None:
+        if len(totals) == 0:
+            self.row, self.step = np.zeros(0, dtype=np.int64), np.zeros(0)
             return
+        bound = np.minimum(np.minimum(totals, most), MOST_STEPS)
+        counts = totals.astype(np.int64)
         if every:
-            table, first, size = np.arange(1, int(bound.max()) + 1), np.zeros_like(bound), bound
+            size = bound.astype(np.int64)
+            table, first = np.arange(1.0, int(size.max()) + 1), np.zeros_like(size)
         elif int(counts.max()) <= _TABLED:
             table, ends = _table()
             first, size = ends[counts - 1], ends[counts] - ends[counts - 1]
         else:
             distinct, which = np.unique(counts, return_inverse=True)
             lists = [smallest_steps(int(n)) for n in distinct]
-            table = np.concatenate([np.array(steps, dtype=np.int64) for steps in lists])
+            table = np.concatenate([np.array(steps, dtype=float) for steps in lists])
             lengths = np.array([len(steps) for steps in lists])
             first, size = (np.cumsum(lengths) - lengths)[which], lengths[which]
         self.row = np.repeat(np.arange(len(counts)), size)
@@ -195,11 +194,11 @@ _TABLED = 512
 
 
 @cache
-def _table() -> tuple[Ints, Ints]:
+def _table() -> tuple[Floats, Ints]:
     """Return `smallest_steps` of 1, 2, ... one after the other, and where each ends."""
     lists = [smallest_steps(count) for count in range(1, _TABLED + 1)]
     ends = np.cumsum([0, *(len(steps) for steps in lists)])
-    return np.concatenate([np.array(steps, dtype=np.int64) for steps in lists]), ends
+    return np.concatenate([np.array(steps, dtype=float) for steps in lists]), ends
 
 
 @cache

@@ -1,0 +1,120 @@
+"""The vendor's recorded answers as our problems and tilings, and our plans beside them."""
+
+import json
+import statistics
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from cubecore.errors import CubecoreError
+from cubecore.tiling.cost import predict
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.solver import Solution, solve
+from cubecore.tiling.struct import TCubeTiling
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts"
+
+
+def read(name):
+    return [json.loads(line) for line in (FACTS / name).read_text("utf-8").splitlines()]
+
+
+SIZES = {"l0a": "l0a_bytes", "l0b": "l0b_bytes", "l0c": "l0c_bytes", "bt": "bt_bytes"}
+MX_MODE = 2
+"""MatrixMadType::MXMODE in the record's options."""
+
+
+def problem_of(record):
+    given = {k: v for k, v in record["problem"].items() if k != "name"}
+    if given.get("format_a") == "VECTOR" or min(given["m"], given["n"], given["k"]) < 1:
+        return None  # neither is in our contract; both are unit tests of the library
+    options = record.get("options") or {}
+    if options.get("mad_type") == MX_MODE:
+        given["scale_a"] = "float8_e8m0fnu"
+    if options.get("cfg_type") == 0:
+        given["template"] = "NORM"
+    return Problem.from_json(given | {"split_k": bool(options.get("split_k"))})
+
+
+def chip_of(record, p):
+    """Return the problem's chip, with the sizes that a unit test set by hand."""
+    options = record.get("options") or {}
+    if "l1" not in options:
+        return p.chip_record
+    sizes = {ours: options[theirs] or None for theirs, ours in SIZES.items()}
+    sizes |= {
+        f"{name}_{kind}": options[name] for name in ("l1", "ub") for kind in ("bytes", "user_bytes")
+    }
+    return replace(p.chip_record, **sizes)
+
+
+@cache
+def answered():
+    """Return the vendor's answers that our contract can express."""
+    found = []
+    for record in read("reference_tilings.jsonl"):
+        p = problem_of(record)
+        if p is not None and record["tiling"]:
+            soc = chip_of(record, p)
+            found.append((record, p, soc, TCubeTiling.from_json(record["tiling"])))
+    return found
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Our plan for a problem, and the vendor's legal answer to it, if there is one."""
+
+    id: str
+    problem: Problem
+    chip: object
+    ours: Solution
+    theirs: TCubeTiling | None
+
+    @property
+    def ratio(self):
+        """Their predicted time over ours."""
+        theirs = predict(self.theirs, self.problem, self.chip).cycles
+        return theirs / self.ours.best.predicted.cycles
+
+
+@cache
+def plans_beside_answers():
+    """Return our plan for every recorded problem that we plan, beside the answer if it is legal."""
+    found = []
+    for record in read("reference_tilings.jsonl") + read("reference_crashes.jsonl"):
+        p = problem_of(record)
+        if p is None:
+            continue
+        soc = chip_of(record, p)
+        try:
+            ours = solve(p, soc, count=2)
+        except CubecoreError:  # types that the chip does not multiply; positions
+            continue
+        theirs = None
+        if record.get("return_code") == 0:
+            answer = TCubeTiling.from_json(record["tiling"])
+            if answer.matches(p) and check_tiling(answer, p, soc).legal:
+                theirs = answer
+        found.append(Beside(record.get("id", "a crash"), p, soc, ours, theirs))
+    return found
+
+
+def distribution(ratios):
+    """Return how their times over ours are spread."""
+    ordered = sorted(ratios)
+    places = {"least": 0.0, "p10": 0.1, "median": 0.5, "p90": 0.9, "largest": 1.0}
+    last = len(ordered) - 1
+    return {
+        "answers": len(ordered),
+        "geometric_mean": statistics.geometric_mean(ordered),
+        **{name: ordered[round(place * last)] for name, place in places.items()},
+    }
+
+
+def ratios_by_cores():
+    """Return the distributions for products on several cores and on one."""
+    legal = [b for b in plans_beside_answers() if b.theirs is not None]
+    several = [b.ratio for b in legal if b.problem.core_count(b.chip) > 1]
+    one = [b.ratio for b in legal if b.problem.core_count(b.chip) == 1]
+    return {"several cores": distribution(several), "one core": distribution(one)}
