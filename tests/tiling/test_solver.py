@@ -125,9 +125,14 @@ def test_unused_fields_are_as_the_vendor_leaves_them():
     assert {"transLength", "shareMode", "shareL1Size", "depthAL1CacheUB", "mxTypePara"} <= {*zero}
 
 
+def test_an_operand_that_is_in_l1_already_is_planned_with_its_share():
+    p = problem(pos_a="TSCM")
+    tiling = solve(p, B3).best.tiling
+    assert check_tiling(tiling, p, B3).legal
+    assert tiling.singleCoreM * p.k * 2 < B3.l1_user_bytes
+
+
 def test_what_cannot_be_planned_is_refused_before_any_search():
-    with pytest.raises(RequestError, match=r"^pos_a must be GM for planning, got TSCM"):
-        solve(problem(pos_a="TSCM"), B3)
     with pytest.raises(RequestError, match="seed 002, table 4"):
         solve(problem(a="float8_e5m2"), B3)
 

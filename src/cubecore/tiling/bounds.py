@@ -30,6 +30,8 @@ SAFE = 1 - 1e-9
 """Bounds are lowered by this much, more than rounding may add."""
 WEIGHT = 0.05
 """What a core's own cycles count beside a bound in the order of the search."""
+STEP = 20
+"""And a base-K step, whatever the chip file knows of its cost; cycles."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +120,14 @@ def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Bound
 
 
 def _least(
-    case: Case, t: Any, ways: Iterable[Loads], missing: Any, rest: tuple[Any, Any, Any]
+    case: Case, t: Any, ways: Iterable[Loads], missing: Any, rest: tuple[Any, Any, Any, Any]
 ) -> Bound:
     """Return the least cycles of a launch over some ways to load.
 
-    `rest` are the cycles beside the loads, those on top of them, and those after the last one.
+    `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
+    many steps there are.
     """
-    beside, on_top, tail = rest
+    beside, on_top, tail, steps = rest
     clients = clients_per_core(t, case.problem, case.chip)
     least: Any = np.inf
     loading: Any = np.inf
@@ -138,7 +141,7 @@ def _least(
         loading = np.minimum(loading, loads)
         least = np.minimum(least, np.maximum(clients * loads, memory))
     least = SAFE * (start_cycles(case.chip) + np.maximum(least + tail, clients * beside))
-    return Bound(least, least + WEIGHT * clients * (loading + beside))
+    return Bound(least, least + clients * (WEIGHT * (loading + beside) + STEP * steps))
 
 
 def _memory(case: Case, t: Any, operand: str) -> Any:
@@ -171,7 +174,7 @@ def split_bound(case: Case, splits: Columns) -> Bound:
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
     way = Loads(True, a, b, (1, 1))
-    return _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0))
+    return _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
 
 
 def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
@@ -211,7 +214,7 @@ def pair_bound(case: Case, pairs: Pairs) -> Bound:
         Loads(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
         Loads(True, a_pass, b_pass, (n_tiles, m_tiles)),
     )
-    return _least(case, t, ways, _missing(case, t), (most, 0, 0))
+    return _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,21 @@ class BlockBounds:
         """Return some rows."""
         values = (_some(x, rows) for x in self.__dict__.values())
         return BlockBounds(*values)
+
+    @staticmethod
+    def joined(parts: list["BlockBounds"]) -> "BlockBounds":
+        """Return the rows of all of them, which are one problem's."""
+        columns = zip(*(part.__dict__.values() for part in parts), strict=True)
+        return BlockBounds(*(_together(values) for values in columns))
+
+
+def _together(values: tuple[Any, ...]) -> Any:
+    first = values[0]
+    if isinstance(first, Bound):
+        for other in values[1:]:
+            first = first.beside(other)
+        return first
+    return first if isinstance(first, int) else np.concatenate(values)
 
 
 def _some(values: Any, rows: Ints) -> Any:
@@ -267,7 +285,8 @@ def block_bounds(case: Case, blocks: Columns) -> BlockBounds:
     hidden = hidden_cycles(chip)
     beside = np.maximum(fill + inner.chain, inner.scalar(fill) + inner.last)
     ways = _loads_of_blocks(judged)
-    total = _least(case, t, ways, _missing(case, t), (beside, pipes["MTE2"] + hidden, rest))
+    on_top = pipes["MTE2"] + hidden
+    total = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
     rows = len(blocks)
     scalar, last, other = (
         np.broadcast_to(x, rows) for x in (pipes["S"], inner.last, pipes["MTE2"])

@@ -42,11 +42,15 @@ from cubecore.units import FRACTAL_BYTES
 
 FIRST_PAIRS, FIRST_BLOCKS = 96, 4
 """How many of each are looked at before there is a limit."""
+GUESS = 1.25
+"""Times the least bound: what is above it is not looked at before there is a limit."""
 FIRST_WAYS = 12
 """Tilings of each base block that are costed before there is a limit."""
 SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE, ROWS_AT_ONCE = 16, 512, 256, 1 << 11
-WORK = 150_000
-"""Rows that may be bounded for one problem; what is left then is not excluded."""
+JOINED_AT_ONCE = 1 << 13
+BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 60_000
+"""Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then
+is not excluded. The work is counted so that an answer does not depend on the machine."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")
 """What alternatives differ in."""
 
@@ -80,6 +84,14 @@ class _Pool:
         """Return some of them."""
         return _Pool(self.blocks.take(rows), self.bounds.take(rows))
 
+    @staticmethod
+    def joined(pools: list["_Pool"]) -> "_Pool":
+        """Return the blocks of all of them."""
+        if len(pools) == 1:
+            return pools[0]
+        blocks = concatenate([pool.blocks for pool in pools])
+        return _Pool(blocks, BlockBounds.joined([pool.bounds for pool in pools]))
+
 
 @dataclass(frozen=True)
 class _Stays:
@@ -112,9 +124,10 @@ class Search:
         self.excluded: Counter[str] = Counter()
         self.tilings: list[Columns] = []
         self.cycles: list[Floats] = []
+        self.held: list[_Pool] = []
         self.limit = np.inf
         self.left = np.inf
-        self.work = WORK
+        self.blocks_left, self.stays_left = BLOCKS_LOOKED_AT, STAYS_LOOKED_AT
         self.judged = 0
         self.complete = not wanted.fields and case.chip.l1_bytes <= MOST_STEPS * FRACTAL_BYTES
 
@@ -127,10 +140,11 @@ class Search:
         if len(splits) == 0:
             return None
         bound = split_bound(case, splits)
-        rest = self._open(bound)
+        rest = self._open(bound, self.blocks_left)
         while len(rest):
             part, rest = rest[:SPLITS_AT_ONCE], rest[SPLITS_AT_ONCE:]
-            self._splits(splits.take(part[self._open(bound.take(part))]))
+            self._splits(splits.take(part[self._open(bound.take(part), self.blocks_left)]))
+        self._search_held()
         if not self.cycles:
             return None
         return Found(
@@ -141,13 +155,13 @@ class Search:
             self.judged,
         )
 
-    def _open(self, bound: Bound) -> Ints:
+    def _open(self, bound: Bound, left: int) -> Ints:
         """Return the rows that might be faster than the best found, in the order to look at them.
 
-        Once the work is done they are left as they are.
+        Once as much was looked at as there may be, and nothing is `left`, they are not.
         """
         rows = np.flatnonzero(bound.cycles <= self.limit - 1)
-        if len(rows) and self.work <= 0 and self.cycles:
+        if len(rows) and left <= 0 and self.cycles:
             self.left = min(self.left, float(bound.cycles[rows].min()))
             return rows[:0]
         return rows[np.argsort(bound.score[rows], kind="stable")]
@@ -159,12 +173,12 @@ class Search:
         pairs = block_pairs(self.case, splits, self.wanted)
         self.complete &= pairs.complete
         bound = pair_bound(self.case, pairs)
-        self.work -= len(pairs.columns) // 8
-        rest = self._open(bound)
+        self.blocks_left -= len(pairs.columns) // 8
+        rest = self._open(bound, self.blocks_left)
         size = PAIRS_AT_ONCE if self.cycles else FIRST_PAIRS
         while len(rest):
             part, rest = rest[:size], rest[size:]
-            part = part[self._open(bound.take(part))]
+            part = part[self._open(bound.take(part), self.blocks_left)]
             if len(part):
                 self._blocks(pairs.take(part))
             size = PAIRS_AT_ONCE
@@ -178,22 +192,48 @@ class Search:
         if len(blocks) == 0:
             return
         bounds = block_bounds(self.case, blocks)
-        self.work -= len(blocks)
+        self.blocks_left -= len(blocks)
         pool = _Pool(blocks, bounds)
-        rest = self._open(bounds.total)
-        size = BLOCKS_AT_ONCE
+        rest = self._open(bounds.total, self.stays_left)
         if not self.cycles:
             rest = _mixed(pair[rest], rest, self.first_blocks)
-            size = 2 * self.first_blocks
+        while len(rest) and not self.cycles:
+            part, rest = rest[: 2 * self.first_blocks], rest[2 * self.first_blocks :]
+            self._first_stays(pool.take(part))
+        rest = rest[bounds.total.cycles[rest] <= self.limit - 1]
+        if len(rest):
+            self.held.append(pool.take(rest))
+        if sum(len(held.blocks) for held in self.held) >= BLOCKS_AT_ONCE:
+            self._search_held()
+
+    def _first_stays(self, pool: _Pool) -> None:
+        """Search what may stay in L1 while nothing is found yet: what is near the bounds first."""
+        guess = GUESS * float(pool.bounds.total.cycles.min())
+        self._stays(pool, guess)
+        if not self.cycles:
+            self._stays(pool)
+        elif self.limit - 1 > guess:  # what was left out may be faster than what was found
+            self.held.append(pool)
+
+    def _search_held(self) -> None:
+        """Search the base blocks that were put aside, so that few calls look at many."""
+        held, self.held = self.held, []
+        if not held:
+            return
+        pool = _Pool.joined(held)
+        rest = self._open(pool.bounds.total, self.stays_left)
+        size = BLOCKS_AT_ONCE // 4
         while len(rest):
             part, rest = rest[:size], rest[size:]
-            part = part[self._open(bounds.total.take(part))]
+            part = part[self._open(pool.bounds.total.take(part), self.stays_left)]
             if len(part):
+                before = self.judged
                 self._stays(pool.take(part))
-            size = BLOCKS_AT_ONCE
+                each = (self.judged - before) / len(part)  # as many as are some rows at once
+                size = int(min(max(JOINED_AT_ONCE / max(each, 1), 8), BLOCKS_AT_ONCE))
 
-    def _stays(self, pool: _Pool) -> None:
-        """Search what may stay in L1 for some base blocks."""
+    def _stays(self, pool: _Pool, limit: float = np.inf) -> None:
+        """Search what may stay in L1 for some base blocks, below a limit."""
         least = derived(self.case, pool.blocks.with_fields(**LEAST_STAY))
         if self.strict:
             fits, by_rule = legal_mask(least, self.case.problem, self.case.chip)
@@ -204,26 +244,29 @@ class Search:
             pool = pool.take(np.flatnonzero(fits))
         if len(pool.blocks) == 0:
             return
-        stays, bound = self._bounded(pool)
-        ranked = self._open(bound)
+        stays, bound = self._bounded(pool, min(limit, self.limit - 1))
+        ranked = self._open(bound, 1)
         if not self.cycles:
             head = _first_of_each(stays.a.block[stays.rows_a[ranked]], FIRST_WAYS)
             self._cost(stays.tilings(ranked[head]))
             ranked = np.delete(ranked, head)
         while len(ranked):
             part, ranked = ranked[:ROWS_AT_ONCE], ranked[ROWS_AT_ONCE:]
-            part = part[self._open(bound.take(part))]
+            part = part[self._open(bound.take(part), 1)]
             if len(part):
                 self._cost(stays.tilings(part))
 
-    def _bounded(self, pool: _Pool) -> tuple[_Stays, Bound]:
-        """Return the complete tilings of base blocks that L1 holds, and their bounds."""
+    def _bounded(self, pool: _Pool, limit: float) -> tuple[_Stays, Bound]:
+        """Return the complete tilings of base blocks that L1 holds, and their bounds.
+
+        Without ways that take longer than `limit` whatever the other operand's.
+        """
         case, blocks, bounds = self.case, pool.blocks, pool.bounds
         a, b = (ways(case, blocks, operand, self.wanted) for operand in "ab")
         cuts = [Cut.of(case, a), Cut.of(case, b)]
-        self.work -= 2 * (len(a.block) + len(b.block))
-        if self.cycles:
-            (a, b), cuts = self._promising(pool, (a, b), cuts)
+        self.stays_left -= 2 * (len(a.block) + len(b.block))
+        if limit < np.inf:
+            (a, b), cuts = self._promising(pool, (a, b), cuts, limit)
         rows_a, rows_b = joined(case, blocks, a, b)
         block = a.block[rows_a]
         both = stay_bounds(
@@ -235,12 +278,12 @@ class Search:
         rows = np.concatenate([np.arange(len(block)), turns])
         n_first = np.repeat([0, 1], [len(block), len(turns)])
         self.judged += len(rows)
-        self.work -= len(rows)
+        self.stays_left -= len(rows)
         stays = _Stays(blocks, a, b, rows_a[rows], rows_b[rows], n_first)
         return stays, both[0].beside(both[1].take(turns))
 
     def _promising(
-        self, pool: _Pool, operands: tuple[Ways, Ways], cuts: list[Cut]
+        self, pool: _Pool, operands: tuple[Ways, Ways], cuts: list[Cut], limit: float
     ) -> tuple[tuple[Ways, Ways], list[Cut]]:
         """Return the ways that with the least of the other operand might be faster."""
         case = self.case
@@ -253,7 +296,7 @@ class Search:
             cycles, first, memory = (x[own.block] for x in other)
             bounds = pool.bounds.take(own.block)
             found = way_bounds(case, bounds, own.columns, cut, (cycles, first, memory))
-            rows = np.flatnonzero(found.cycles <= self.limit - 1)
+            rows = np.flatnonzero(found.cycles <= limit)
             kept_ways.append(own.take(rows))
             kept_cuts.append(cut.take(rows))
         return (kept_ways[0], kept_ways[1]), kept_cuts
@@ -270,7 +313,7 @@ class Search:
         if len(tilings) == 0:
             return
         cycles = np.ceil(cost(tilings, case.problem, case.chip).total)
-        self.work -= 4 * len(tilings)
+        self.stays_left -= 4 * len(tilings)
         self.tilings.append(tilings)
         self.cycles.append(cycles)
         self.limit = min(self.limit, float(cycles.min()))

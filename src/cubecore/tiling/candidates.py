@@ -36,44 +36,66 @@ MOST_PAIRS = 4096
 
 
 class Columns:
-    """A struct of arrays with TCubeTiling's field names; a constant may be a plain integer."""
+    """A struct of arrays with TCubeTiling's field names; a constant may be a plain integer.
 
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self.fields = fields
+    Rows that are taken of another one are copied column by column, once they are looked at.
+    """
+
+    def __init__(
+        self,
+        fields: dict[str, Any],
+        parent: "Columns | None" = None,
+        rows: NDArray[Any] | None = None,
+    ) -> None:
+        self._own, self._parent, self._rows = fields, parent, rows
 
     def __getattr__(self, name: str) -> Any:
         """Return the column `name`."""
-        try:
-            return self.__dict__["fields"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._own:
+            if self._parent is None:
+                raise AttributeError(name)
+            value, rows = getattr(self._parent, name), self._rows
+            constant = rows is None or not isinstance(value, np.ndarray)
+            self._own[name] = value if constant else value.take(rows)
+        return self._own[name]
 
     def __len__(self) -> int:
-        return len(self.fields["baseM"])
+        return len(self.baseM) if self._rows is None else len(self._rows)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Every column by name."""
+        return {name: getattr(self, name) for name in self.names}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        inherited = [] if self._parent is None else self._parent.names
+        return list(dict.fromkeys([*inherited, *self._own]))
 
     def take(self, index: NDArray[Any]) -> "Columns":
         """Return the rows that `index` (positions or a mask) selects."""
         rows = np.flatnonzero(index) if index.dtype == bool else index
-        return Columns(
-            {n: x.take(rows) if isinstance(x, np.ndarray) else x for n, x in self.fields.items()}
-        )
+        return Columns({}, self, rows)
 
     def with_fields(self, **fields: Any) -> "Columns":
         """Return these columns with some replaced or added."""
-        return Columns(self.fields | fields)
+        return Columns(self._own | fields, self._parent, self._rows)
 
 
 def concatenate(parts: list[Columns]) -> Columns:
     """Return the rows of all `parts`, which have the same constants."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0].fields
+    columns = [part.fields for part in parts]
     return Columns(
         {
-            name: np.concatenate([part.fields[name] for part in parts])
+            name: np.concatenate([fields[name] for fields in columns])
             if isinstance(value, np.ndarray)
             else value
-            for name, value in first.items()
+            for name, value in columns[0].items()
         }
     )
 

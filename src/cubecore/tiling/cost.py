@@ -173,30 +173,23 @@ def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
     Raises:
         RequestError: the catalogue has no Cube rate for the input types on `chip`.
     """
-    (made,) = _predictions(cost(tiling, problem, chip), 1, chip)
+    (made,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
     return made
 
 
-def predict_all(tilings: Any, count: int, problem: Problem, chip: Chip) -> list[Prediction]:
-    """Return the predictions for `count` tilings in a struct of arrays.
+def predictions(c: Cost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
+    """Return the predictions of the tilings in the rows `chosen` of `count`."""
 
-    Raises:
-        RequestError: the catalogue has no Cube rate for the input types on `chip`.
-    """
-    return _predictions(cost(tilings, problem, chip), count, chip)
-
-
-def _predictions(c: Cost, count: int, chip: Chip) -> list[Prediction]:
     def rows(values: Any) -> list[float]:
         """Return a value for each tiling."""
-        found: list[float] = np.broadcast_to(values, count).tolist()
+        found: list[float] = np.broadcast_to(values, count)[chosen].tolist()
         return found
 
     total, start, hbm = rows(c.total), rows(c.start), rows(c.hbm)
     pipes = {name: rows(values) for name, values in c.pipes.items()}
     carried = {name: rows(values) for name, values in c.bytes.items()}
     made, unknown = [], chip.unknown_costs
-    for row in range(count):
+    for row in range(len(chosen)):
         busy = {name: values[row] for name, values in pipes.items()}
         by_all = {**busy, "HBM": hbm[row], "start-up": start[row]}
         cycles = math.ceil(total[row])

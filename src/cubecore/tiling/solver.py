@@ -16,7 +16,7 @@ from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.branches import GROUP_FIELDS, Found, Search
 from cubecore.tiling.candidates import Columns, concatenate
-from cubecore.tiling.cost import Prediction, lower_bound, predict_all
+from cubecore.tiling.cost import Prediction, cost, lower_bound, predictions
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask, rule_named
@@ -175,17 +175,19 @@ def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ra
     """
     with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
     both = concatenate([columns, with_one]) if plain else columns
-    predicted = predict_all(both, len(both), case.problem, case.chip)
+    found = cost(both, case.problem, case.chip)
+    chosen = np.arange(count)
+    if plain:
+        cycles = np.ceil(np.broadcast_to(found.total, 2 * count))
+        chosen = chosen + count * (cycles[count:] == cycles[:count])
+    predicted = predictions(found, chosen.tolist(), len(both), case.chip)
     fixed = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
-    rows = {name: np.broadcast_to(x, len(both)).tolist() for name, x in both.fields.items()}
-    made = []
-    for row in range(count):
-        chosen = row
-        if plain and predicted[row + count].cycles == predicted[row].cycles:
-            chosen = row + count
-        fields = fixed | {name: int(values[chosen]) for name, values in rows.items()}
-        made.append(Ranked(TCubeTiling(**fields), predicted[chosen]))
-    return made
+    rows = both.take(chosen).fields
+    listed = {n: np.broadcast_to(x, count).astype(np.int64).tolist() for n, x in rows.items()}
+    return [
+        Ranked(TCubeTiling(**fixed | {n: x[row] for n, x in listed.items()}), predicted[row])
+        for row in range(count)
+    ]
 
 
 def _no_tiling(case: Case, excluded: Counter[str], wanted: Wanted) -> NoLegalTilingError:

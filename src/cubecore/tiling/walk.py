@@ -3,7 +3,7 @@
 One tiling or a struct of arrays, whose fields may have any shapes that broadcast.
 """
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,70 +11,88 @@ import numpy as np
 from cubecore.units import ceil_div
 
 
-@dataclass(frozen=True)
 class Walk:
     """How the fullest core walks its block: extents, tiles, steps, chunks, passes over operands.
 
     `m`, `n` and `k` are elements; `m_blocks`, `n_blocks` and `k_blocks` count cores along an axis.
+    Counts are floats: exact up to 2**53, and products of extents near 2**31 do not overflow. Tiles
+    are walked chunk by chunk along an axis only where a chunk of the operand holds all of K. What
+    nobody asks for is not computed.
     """
 
-    m: Any
-    n: Any
-    k: Any
-    m_tiles: Any
-    n_tiles: Any
-    k_steps: Any
-    m_chunks: Any
-    n_chunks: Any
-    ka_chunks: Any
-    kb_chunks: Any
-    a_passes: Any
-    b_passes: Any
-    m_blocks: Any
-    n_blocks: Any
-    k_blocks: Any
+    def __init__(self, tiling: Any) -> None:
+        self._t = tiling
+        self.m = np.asarray(np.minimum(tiling.singleCoreM, tiling.M), dtype=float)
+        self.n = np.asarray(np.minimum(tiling.singleCoreN, tiling.N), dtype=float)
+        self.k = np.asarray(tiling.singleCoreK, dtype=float)
+        self.m_tiles: Any = ceil_div(self.m, tiling.baseM)
+        self.n_tiles: Any = ceil_div(self.n, tiling.baseN)
+        self.k_steps: Any = ceil_div(self.k, tiling.baseK)
 
-    @property
+    @cached_property
     def tiles(self) -> Any:
         """Tiles of C."""
         return self.m_tiles * self.n_tiles
 
-    @property
+    @cached_property
     def steps(self) -> Any:
         """Mmads: base-K steps over all tiles."""
         return self.tiles * self.k_steps
 
+    @cached_property
+    def ka_chunks(self) -> Any:
+        """Chunks of A along K."""
+        return ceil_div(self.k_steps, self._t.stepKa)
+
+    @cached_property
+    def kb_chunks(self) -> Any:
+        """Chunks of B along K."""
+        return ceil_div(self.k_steps, self._t.stepKb)
+
+    @cached_property
+    def m_chunks(self) -> Any:
+        """Chunks of A along M."""
+        in_steps = ceil_div(self.m_tiles, self._t.stepM)
+        return np.where(self.ka_chunks == 1, in_steps, self.m_tiles)
+
+    @cached_property
+    def n_chunks(self) -> Any:
+        """Chunks of B along N."""
+        in_steps = ceil_div(self.n_tiles, self._t.stepN)
+        return np.where(self.kb_chunks == 1, in_steps, self.n_tiles)
+
+    @property
+    def _n_first(self) -> Any:
+        return np.asarray(self._t.iterateOrder) == 1
+
+    @cached_property
+    def a_passes(self) -> Any:
+        """How often A is loaded."""
+        once = np.where(self._n_first | (self.m_chunks == 1), 1, self.n_chunks)
+        return np.where(self.ka_chunks == 1, once, self.n_tiles)
+
+    @cached_property
+    def b_passes(self) -> Any:
+        """How often B is loaded."""
+        once = np.where(~self._n_first | (self.n_chunks == 1), 1, self.m_chunks)
+        return np.where(self.kb_chunks == 1, once, self.m_tiles)
+
+    @cached_property
+    def m_blocks(self) -> Any:
+        """Cores along M."""
+        return ceil_div(self._t.M, self._t.singleCoreM)
+
+    @cached_property
+    def n_blocks(self) -> Any:
+        """Cores along N."""
+        return ceil_div(self._t.N, self._t.singleCoreN)
+
+    @cached_property
+    def k_blocks(self) -> Any:
+        """Cores along K."""
+        return ceil_div(np.minimum(self._t.Ka, self._t.Kb), self._t.singleCoreK)
+
 
 def walk(t: Any) -> Walk:
-    """Return the walk of the fullest core of `t`, one tiling or many; all fields positive.
-
-    Counts are floats: exact up to 2**53, and products of extents near 2**31 do not overflow. Tiles
-    are walked chunk by chunk along an axis only where a chunk of the operand holds all of K.
-    """
-    m = np.asarray(np.minimum(t.singleCoreM, t.M), dtype=float)
-    n = np.asarray(np.minimum(t.singleCoreN, t.N), dtype=float)
-    k = np.asarray(t.singleCoreK, dtype=float)
-    m_tiles, n_tiles, k_steps = ceil_div(m, t.baseM), ceil_div(n, t.baseN), ceil_div(k, t.baseK)
-    ka_chunks, kb_chunks = ceil_div(k_steps, t.stepKa), ceil_div(k_steps, t.stepKb)
-    m_chunks = np.where(ka_chunks == 1, ceil_div(m_tiles, t.stepM), m_tiles)
-    n_chunks = np.where(kb_chunks == 1, ceil_div(n_tiles, t.stepN), n_tiles)
-    n_first = np.asarray(t.iterateOrder) == 1
-    once_a = np.where(n_first | (m_chunks == 1), 1, n_chunks)
-    once_b = np.where(~n_first | (n_chunks == 1), 1, m_chunks)
-    return Walk(
-        m=m,
-        n=n,
-        k=k,
-        m_tiles=m_tiles,
-        n_tiles=n_tiles,
-        k_steps=k_steps,
-        m_chunks=m_chunks,
-        n_chunks=n_chunks,
-        ka_chunks=ka_chunks,
-        kb_chunks=kb_chunks,
-        a_passes=np.where(ka_chunks == 1, once_a, n_tiles),
-        b_passes=np.where(kb_chunks == 1, once_b, m_tiles),
-        m_blocks=ceil_div(t.M, t.singleCoreM),
-        n_blocks=ceil_div(t.N, t.singleCoreN),
-        k_blocks=ceil_div(np.minimum(t.Ka, t.Kb), t.singleCoreK),
-    )
+    """Return the walk of the fullest core of `t`, one tiling or many; all fields positive."""
+    return Walk(t)
