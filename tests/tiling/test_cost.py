@@ -269,6 +269,19 @@ def test_a_rare_chunk_delays_the_frequent_ones_behind_it():
         assert cost(t, p, soc).total - free.start == pytest.approx(want)
 
 
+def test_with_one_buffer_of_b_the_next_chunk_of_a_waits_behind_it():
+    """Four chunks of each, L cycles a load: after the first, each of B and then of A is awaited."""
+    p = problem(m=128, n=256, k=1024, cores=1)
+    t = tiling(p, usedCoreNum=1, depthB1=4)
+    base = {"scalar_step_cycles": None}
+    free = cost(t, p, quick_loads(**base))
+    load = 1000
+    found = cost(t, p, quick_loads(gm_to_l1_transfer_cycles=load, **base))
+    assert found.total - free.total == pytest.approx(2 * load + 3 * 2 * load)
+    alone = cost(replace(t, depthA1=4), p, quick_loads(gm_to_l1_transfer_cycles=load, **base))
+    assert alone.total == pytest.approx(found.total)
+
+
 def test_mte2_stands_still_while_fixpipe_empties_the_only_l0c():
     p = problem(m=128, n=1024, k=1024, cores=1)
     t = tiling(p, usedCoreNum=1, singleCoreN=1024, depthA1=16, stepKa=16)

@@ -46,7 +46,7 @@ GUESS = 1.25
 """Times the least bound: what is above it is not looked at before there is a limit."""
 FIRST_WAYS = 12
 """Tilings of each base block that are costed before there is a limit."""
-SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE, ROWS_AT_ONCE = 16, 512, 256, 1 << 11
+SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE, ROWS_AT_ONCE = 48, 512, 256, 1 << 11
 JOINED_AT_ONCE = 1 << 13
 BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 60_000
 """Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then

@@ -125,7 +125,8 @@ def busy_cycles(work: Work) -> tuple[Any, Any]:
 def _waits(work: Work, spare: int) -> Any:
     """Return for how long MTE1 waits for chunks that come late by more than `spare` cycles.
 
-    All of them do where there is one buffer. Of two buffers one is loaded ahead: a chunk of the
+    All of them do where there is one buffer; where only B has one, A's next chunk is asked for
+    behind each of B's and comes as late. Of two buffers one is loaded ahead: a chunk of the
     seldom loaded operand delays the next one of the other, and what is in L1 lasts for a chunk's
     share of the time only; where both are loaded along K, A's chunk is asked for before B's, and
     two of A's are there. Beyond its own load and latency nothing waits for the seldom loaded one.
@@ -137,6 +138,8 @@ def _waits(work: Work, spare: int) -> Any:
     single = single + np.where(alone_b, (b.count - 1) * np.maximum(b.arrival_cycles - spare, 0), 0)
     if work.case.problem.template != "MDL":
         return single
+    behind = np.logical_and(alone_b, np.logical_not(alone_a)) & (b.count <= a.count)
+    single = single + np.where(behind, (b.count - 1) * a.mean_cycles, 0)
     a_often = a.count > b.count
     rarely, often = np.minimum(a.count, b.count), np.maximum(a.count, b.count)
     quick = np.where(a_often, a.mean_cycles, b.mean_cycles)
