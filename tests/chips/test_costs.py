@@ -1,5 +1,7 @@
 """Costs against the fact sheet's worked examples, and what holds for all of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,25 +90,57 @@ def test_peak_throughput(name, dtype, tera_ops):
     assert peak == pytest.approx(tera_ops, abs=0.06)
 
 
-def test_transfer_of_aligned_rows_costs_transfer_rows_and_bytes():
-    # 43 a transfer, 1.11 a row of 128 B at 125 B/cycle; 12288 B is no multiple of 16 KiB
-    assert costs.gm_to_l1_cycles(A2, 64, 128, 12288) == pytest.approx(43 + 64 * (1.11 + 128 / 125))
-
-
-def test_rows_at_multiples_of_16_kib_cost_more_unless_alone():
-    def cycles(rows, pitch):
-        return costs.gm_to_l1_cycles(A2, rows, 128, pitch)
-
-    assert cycles(64, 16384) - cycles(64, 12288) == pytest.approx(64 * 0.69)
-    assert cycles(1, 16384) == cycles(1, 12288)
-
-
-@pytest.mark.parametrize(
-    ("pitch", "a_block"), [(512, 0), (384, 0.49), (320, 0.97), (288, 1.2), (272, 1.8), (514, 1.8)]
+LINKS = replace(
+    A2,
+    gm_to_l1_bytes_per_cycle=125,
+    gm_to_l1_transfer_cycles=43,
+    gm_to_l1_row_cycles=1.11,
+    gm_to_l1_pitch_row_cycles=0.69,
+    gm_to_l1_misaligned_block_cycles={"128": 0.49, "64": 0.97, "32": 1.2, "16": 1.8},
+    gm_miss_bytes_per_cycle=50,
+    gm_to_ub_bytes_per_cycle=64,
+    gm_to_ub_transfer_cycles=20,
+    gm_miss_ub_bytes_per_cycle=32,
+    l0c_to_gm_bytes_per_cycle=80,
+    l0c_to_gm_row_cycles=1.2,
+    l0c_to_gm_head_cycles=20,
+    l0c_to_gm_misaligned_row_cycles=23,
+    l2_bytes=1000,
+    l2_survival_power=4,
+    l2_write_reach=1.5,
 )
+
+
+def test_transfer_of_aligned_rows_costs_transfer_rows_and_bytes():
+    # 12800 B is no multiple of 8 KiB
+    assert costs.gm_to_l1_cycles(LINKS, 64, 128, 12800) == pytest.approx(
+        43 + 64 * (1.11 + 128 / 125)
+    )
+
+
+def test_rows_at_multiples_of_8_kib_cost_more_unless_alone():
+    def cycles(rows, pitch):
+        return costs.gm_to_l1_cycles(LINKS, rows, 128, pitch)
+
+    for pitch in (8192, 16384, 24576):
+        assert cycles(64, pitch) - cycles(64, 12800) == pytest.approx(64 * 0.69)
+        assert cycles(1, pitch) == cycles(1, 12800)
+
+
+OFF = [(512, 0), (384, 0.49), (320, 0.97), (288, 1.2), (272, 1.8), (514, 1.8)]
+
+
+@pytest.mark.parametrize(("pitch", "a_block"), OFF)
 def test_rows_off_their_boundary_cost_by_block(pitch, a_block):
-    aligned = costs.gm_to_l1_cycles(A2, 16, 256, 512)
-    assert costs.gm_to_l1_cycles(A2, 16, 256, pitch) - aligned == pytest.approx(16 * 8 * a_block)
+    aligned = costs.gm_to_l1_cycles(LINKS, 16, 256, 512)
+    assert costs.gm_to_l1_cycles(LINKS, 16, 256, pitch) - aligned == pytest.approx(16 * 8 * a_block)
+
+
+@pytest.mark.parametrize(("pitch", "a_block"), OFF)
+def test_rows_into_ub_cost_by_block_too(pitch, a_block):
+    whole = 20 + 16 * (256 / 64 + 8 * a_block)
+    assert costs.gm_to_ub_cycles(LINKS, 16 * 256, 16, pitch) == pytest.approx(whole)
+    assert costs.gm_to_ub_cycles(LINKS, 16 * 256) == pytest.approx(20 + 16 * 256 / 64)
 
 
 def test_950_pays_only_for_rows_off_32_bytes():
@@ -115,14 +149,45 @@ def test_950_pays_only_for_rows_off_32_bytes():
     assert costs.gm_to_l1_cycles(A5, 16, 256, 514) == pytest.approx(aligned + 16 * 8 * 0.05)
 
 
+def test_bytes_that_l2_does_not_hold_come_at_their_own_rate():
+    """1000 B at 50 instead of 125 B a cycle into L1, at 32 instead of 64 into UB."""
+    assert costs.gm_miss_cycles(LINKS, 1000) == pytest.approx(1000 / 50 - 1000 / 125)
+    assert costs.gm_miss_cycles(LINKS, 1000, into_ub=True) == pytest.approx(1000 / 32 - 1000 / 64)
+    for unlimited in (None, 125, 200):
+        chip_ = replace(LINKS, gm_miss_bytes_per_cycle=unlimited)
+        assert costs.gm_miss_cycles(chip_, 1000) == 0
+
+
+@pytest.mark.parametrize("power", [1, 2, 4])
+@pytest.mark.parametrize("brought", [0, 1, 400, 1000, 1500, 5000])
+def test_what_l2_loses(brought, power):
+    lost = costs.l2_gone(replace(LINKS, l2_survival_power=power), brought)
+    assert lost == pytest.approx(1 - 2.718281828459045 ** -((brought / 1000) ** power))
+    assert np.asarray(costs.l2_gone(LINKS, np.array([brought, 7.0]))).shape == (2,)
+    assert costs.l2_gone(replace(LINKS, l2_bytes=None), brought) == 1
+
+
+@pytest.mark.parametrize("brought", [0, 1, 400, 1500, 5000])
+def test_what_l2_keeps_of_the_output(brought):
+    kept = costs.l2_kept_dirty(LINKS, brought)
+    assert kept == pytest.approx(2.718281828459045 ** -((brought / 1500) ** 2))
+    assert costs.l2_kept_dirty(replace(LINKS, l2_bytes=None), brought) == 0
+
+
 def test_fixpipe_costs_head_rows_and_bytes():
-    assert costs.l0c_to_gm_cycles(A2, 128, 65536) == pytest.approx(20 + 128 * 1.2 + 65536 / 80)
+    whole = 20 + 128 * 1.2 + 65536 / 80
+    for pitch, more in ((0, 0), (512, 0), (976, 0), (4076, 23), (2, 23)):
+        found = costs.l0c_to_gm_cycles(LINKS, 128, 65536, pitch)
+        assert found == pytest.approx(whole + 128 * more)
+    silent = replace(LINKS, l0c_to_gm_misaligned_row_cycles=None)
+    assert costs.l0c_to_gm_cycles(silent, 128, 65536, 2) == pytest.approx(whole)
 
 
 def test_device_memory_serves_its_rate_less_the_cost_of_rows():
-    seconds = costs.hbm_cycles(A2, 1.49e9, 1e9) / A2.frequency_hz
+    rate, row = A2.hbm_bytes_per_second, A2.hbm_row_bytes
+    seconds = costs.hbm_cycles(A2, rate / 1000, 1e9) / A2.frequency_hz
     assert seconds == pytest.approx(1e-3, rel=1e-6)
-    assert costs.hbm_cycles(A2, 1 << 20, 51) == pytest.approx(
+    assert costs.hbm_cycles(A2, 1 << 20, row) == pytest.approx(
         2 * costs.hbm_cycles(A2, 1 << 20, 1e12)
     )
 

@@ -45,8 +45,17 @@ ROUND = replace(
     hbm_latency_cycles=1000,
     l2_latency_cycles=20,
     gm_latency_overlap=1.0,
+    gm_miss_bytes_per_cycle=None,
+    gm_miss_ub_bytes_per_cycle=None,
+    hbm_write_weight=None,
+    l2_write_reach=None,
+    hbm_ub_latency_cycles=None,
+    hbm_ub_row_bytes=None,
+    l2_survival_power=1,
+    l1_to_l0_contention=0.0,
     l2_bytes=1 << 20,
     start_cycles=100,
+    short_start_cycles=None,
     launch_cycles=1000,
     l0c_to_gm_head_cycles=20,
     l0c_to_gm_row_cycles=1,
@@ -104,7 +113,7 @@ def traffic_of(*programs: Program, cores: int = 1, on=ROUND, slots=None) -> Traf
         own = [slots[i] if slots else {} for i in range(cores)]
         made = tuple(CoreProgram(i, program, {}) for i in range(cores))
         groups.append(CoreGroup(program, made, tuple(own)))
-    return Traffic(groups, [marked(program, on) for program in programs], on.l2_bytes)
+    return Traffic(groups, [marked(program, on) for program in programs], on)
 
 
 def busy(clock: CoreClock) -> dict[str, int]:

@@ -24,31 +24,31 @@ def share(gone=64, cores=1, blocks=1) -> Share:
 
 
 def cycles(count: int) -> Request:
-    return Request(count, 1000, 64, 64)
+    return Request(count, 1000, 0, 64, 64)
 
 
 def test_a_block_that_is_gone_comes_from_device_memory():
     request = MemoryPort(ROUND).request(LOAD, share())
-    assert request == Request(100, 1000, 3200, 3200)
+    assert request == Request(100, 1000, 0, 3200, 3200)
 
 
 def test_a_block_that_l2_holds_does_not():
-    assert MemoryPort(ROUND).request(LOAD, share(0)) == Request(0, 20, 3200, 0)
+    assert MemoryPort(ROUND).request(LOAD, share(0)) == Request(0, 20, 0, 3200, 0)
 
 
 def test_what_is_gone_in_part_comes_in_part():
     request = MemoryPort(ROUND).request(LOAD, share(16))
-    assert request == Request(25, 20 + 980 // 4, 3200, 800)
+    assert request == Request(25, 20 + 980 // 4, 0, 3200, 800)
 
 
 def test_cores_that_want_the_same_block_share_one_transfer():
     request = MemoryPort(ROUND).request(LOAD, share(cores=8))
-    assert request == Request(100, 1000, 8 * 3200, 3200)
+    assert request == Request(100, 1000, 0, 8 * 3200, 3200)
 
 
 def test_cores_that_want_different_blocks_ask_for_all_of_them():
     request = MemoryPort(ROUND).request(LOAD, share(cores=4, blocks=3))
-    assert request == Request(300, 1000, 4 * 3200, 3 * 3200)
+    assert request == Request(300, 1000, 0, 4 * 3200, 3 * 3200)
 
 
 def test_a_block_of_two_groups_is_paid_for_in_halves():
@@ -90,7 +90,7 @@ def test_device_memory_serves_one_request_after_the_other():
 def test_a_hit_waits_for_nobody():
     port = MemoryPort(ROUND)
     port.load(0, cycles(1000))
-    assert port.load(5, Request(0, 20, 64, 0)) == (5, 5)
+    assert port.load(5, Request(0, 20, 0, 64, 0)) == (5, 5)
 
 
 def test_device_memory_rests_when_nobody_asks():
@@ -104,6 +104,42 @@ def test_slack_lets_device_memory_serve_in_the_past():
     port.load(0, cycles(100))
     # the server may have begun at 950, the load itself starts when it asks
     assert port.load(1000, cycles(100)) == (1000, 1050)
+
+
+def test_before_the_cores_start_device_memory_works_for_nobody():
+    port = MemoryPort(replace(ROUND, hbm_slack_cycles=50), busy_until=990)
+    assert port.load(1000, cycles(100)) == (1000, 1090)
+
+
+def test_what_misses_comes_to_each_core_at_its_own_rate():
+    """The core's own 3200 B, half of them gone: 1600 B at 16 instead of 64 B a cycle."""
+    port = MemoryPort(replace(ROUND, gm_miss_bytes_per_cycle=16))
+    assert port.request(LOAD, share(32, cores=8)).miss_cycles == 1600 // 16 - 1600 // 64
+    assert port.request(LOAD, share(0)).miss_cycles == 0
+    assert port.request(STORE, share()).miss_cycles == 0
+
+
+def test_the_unified_buffer_has_a_latency_and_a_rate_of_its_own():
+    chip = replace(
+        ROUND,
+        hbm_ub_latency_cycles=400,
+        gm_to_ub_bytes_per_cycle=64,
+        gm_miss_ub_bytes_per_cycle=32,
+    )
+    request = MemoryPort(chip).request(replace(LOAD, of_ub=True), share())
+    assert (request.latency_cycles, request.miss_cycles) == (400, 3200 // 32 - 3200 // 64)
+
+
+def test_rows_of_the_unified_buffer_may_cost_less():
+    port = MemoryPort(replace(ROUND, hbm_row_bytes=64, hbm_ub_row_bytes=16))
+    assert port.request(LOAD, share()).server_cycles == 200
+    assert port.request(replace(LOAD, of_ub=True), share()).server_cycles == 125
+
+
+def test_bytes_written_may_take_longer():
+    port = MemoryPort(replace(ROUND, hbm_write_weight=1.5), written_back=64)
+    assert port.request(STORE, share()).server_cycles == 150
+    assert port.request(LOAD, share()).server_cycles == 100
 
 
 def test_stores_hold_up_the_loads_behind_them():

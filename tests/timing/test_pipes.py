@@ -15,6 +15,8 @@ from cubecore.isa.program import Issue, LoadScalar, Program
 from cubecore.isa.spec import Mem, instruction_named
 from cubecore.isa.system import ScalarWork, SetHf32Mode
 from cubecore.isa.vector.mask import SetMaskCount, SetVectorMask
+from cubecore.timing.memory_system import MemoryPort
+from cubecore.timing.pipes import CoreClock
 from timing.clock import (
     HERE,
     ROUND,
@@ -300,18 +302,47 @@ def test_a_barrier_cannot_pass_a_pipe_that_waits():
 # --- loads
 
 
-def test_a_load_is_done_after_its_latency():
+def test_a_load_is_done_after_its_latency_and_at_work_until_then():
     clock = clock_of(issue(fetch(), 0, 0), raises("MTE2", "MTE1"), waits("MTE2", "MTE1"), load())
     assert done(clock, "MTE2") == 1 + 18 + 1000
-    assert busy(clock)["MTE2"] == 18
+    assert busy(clock)["MTE2"] == 18 + 1000
     assert clock.finish() == 1019 + 38
+
+
+def test_time_with_several_loads_on_their_way_counts_once():
+    clock = clock_of(issue(fetch(), 0, 0), issue(fetch(), 512, 4096))
+    assert done(clock, "MTE2") == 1 + 18 + 18 + 1000
+    assert busy(clock)["MTE2"] == 18 + 18 + 1000
+
+
+def test_what_misses_l2_is_asked_for_at_its_own_rate():
+    """512 B at 16 instead of 64 B a cycle: 24 cycles more before the next load."""
+    slow = replace(ROUND, gm_miss_bytes_per_cycle=16)
+    clock = clock_of(issue(fetch(), 0, 0), issue(fetch(), 512, 4096), on=slow)
+    assert done(clock, "MTE2") == 1 + 2 * (18 + 24) + 1000
+
+
+def test_mte1_is_slower_while_mte2_fills_l1():
+    """10 cycles of a move behind its head, a quarter more while a load is being asked for."""
+    slow = replace(ROUND, l1_to_l0_contention=0.25)
+    for loads, more in (((), 0), ((issue(fetch(4096), 0, 0),), round(10 * 0.25))):
+        clock = clock_of(*loads, load(), on=slow)
+        assert busy(clock)["MTE1"] == 10 + 28 + more
+    # the load has been asked for when the second move begins
+    clock = clock_of(issue(fetch(1), 0, 0), load(), load(), on=slow)
+    assert busy(clock)["MTE1"] == (10 + round(10 * 0.25)) + 10 + 28
+
+
+def test_what_a_kernel_does_before_its_first_instruction_is_the_scalar_units():
+    clock = CoreClock(ROUND, MemoryPort(ROUND), {}, 77)
+    assert busy(clock) == {"S": 77}
 
 
 def test_half_of_the_latency_may_hold_the_next_load():
     half = replace(ROUND, gm_latency_overlap=0.5)
     clock = clock_of(issue(fetch(), 0, 0), issue(fetch(), 512, 4096), on=half)
     assert done(clock, "MTE2") == 1 + (18 + 500) + 18 + 1000
-    assert busy(clock)["MTE2"] == 2 * 518
+    assert busy(clock)["MTE2"] == (18 + 500) + 18 + 1000
 
 
 def test_a_flag_waits_for_every_earlier_load_not_only_for_the_last():

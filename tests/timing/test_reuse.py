@@ -8,7 +8,9 @@ import pytest
 from cubecore.isa.expr import Condition, Expr, Var
 from cubecore.isa.moves import CopyUbufToGm
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
+from cubecore.tiling.problem import Problem
 from cubecore.timing.reuse import STEPS, Touch, marked
+from cubecore.workflows.time import time
 from timing.clock import HERE, ROUND, fetch, traffic_of
 
 MIB = 1 << 20
@@ -149,15 +151,36 @@ def test_cores_that_read_one_block_bring_it_in_once():
         assert traffic.brought_bytes == pytest.approx(512 * blocks)
 
 
-def test_what_is_written_stays_until_there_is_no_room():
+def test_what_is_written_stays_the_less_the_more_comes_in():
     def written(total):
         store = Issue(CopyUbufToGm(n_burst=1, len_burst=32), (Expr.of(I) * 1024, Expr(0)), HERE)
         return traffic_of(Program((loop(I, total // 1024, store),))).written_back
 
-    assert written(MIB) == 0
-    assert written(4 * MIB) == 48  # three quarters have to go
+    for parts in (0.125, 0.5, 1, 2, 4):
+        assert written(int(parts * MIB)) == STEPS - int(STEPS * math.exp(-(parts**2)) + 0.5)
 
 
 def test_what_was_written_can_be_read_from_l2():
     store = Issue(CopyUbufToGm(n_burst=1, len_burst=16), (Expr(0), Expr(0)), HERE)
     assert gone(Program((store, load(0)))) == [(64,), (0,)]
+
+
+@pytest.mark.parametrize("power", [1, 4])
+def test_the_oldest_go_first_the_more_the_power(power):
+    """Two rounds over 0.75 of L2: half of 1.5 in between, if nothing stays."""
+    body = loop(I, 2, loop(J, 12, load(Expr.of(J) * 65536, 2048)))
+    traffic = traffic_of(Program((body,)), on=replace(ROUND, l2_survival_power=power))
+    ((cold, again),) = [share.gone for share in traffic.shares(0).values()]
+    left = 1.0
+    for _ in range(200):
+        left = 1 - math.exp(-((0.75 * (1 + left) / 2) ** power))
+    assert (cold, again) == (64, STEPS - int(STEPS * (1 - left) + 0.5))
+
+
+@pytest.mark.parametrize("trans", [False, True])
+def test_no_launch_brings_in_less_than_its_operands(trans):
+    """Bands with a ragged last one, and copies of a load with loops of their own."""
+    for m, n, k in ((392, 1682, 35), (551, 2332, 700), (915, 700, 333)):
+        p = Problem(m=m, n=n, k=k, a="float32", b="float32", trans_a=trans, trans_b=trans)
+        line = time(p).timeline
+        assert line.hbm_read_bytes >= 0.99 * 4 * k * (m + n)

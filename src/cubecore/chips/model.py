@@ -92,14 +92,23 @@ class Chip:
     aiv_ub_to_ddr_bytes_per_cycle: int | None = known("vector core's UB to memory, as configured")
 
     hbm_bytes_per_second: int | None = cost("sustained reads of device memory by all cores")
+    hbm_write_weight: float | None = known("bytes read that take as long as a byte written; 1")
+    l2_write_reach: float | None = known("L2s that a launch may bring in before it holds little; 1")
     hbm_row_bytes: int | None = cost("bytes that each row of a transfer adds at device memory")
+    hbm_ub_row_bytes: int | None = known("the same of a transfer of UB; hbm_row_bytes unless known")
     hbm_slack_cycles: int | None = cost("past idle time that device memory may still serve in")
     hbm_latency_cycles: int | None = cost("first byte from device memory")
+    l2_survival_power: int | None = cost("1: blocks leave L2 by chance; more: the oldest go first")
+    hbm_ub_latency_cycles: int | None = known("the same into UB; hbm_latency_cycles unless known")
     l2_latency_cycles: int | None = cost("first byte from L2")
     gm_to_l1_bytes_per_cycle: float | None = cost("L2 to L1 of one core within a row")
     gm_to_l1_transfer_cycles: int | None = cost("each transfer of MTE2")
     gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
-    gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 16 KiB")
+    gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 8 KiB")
+    gm_miss_bytes_per_cycle: float | None = known(
+        "device memory to one core: what may be on its way over its latency"
+    )
+    gm_miss_ub_bytes_per_cycle: float | None = known("the same for one vector core")
     gm_to_l1_misaligned_block_cycles: Mapping[str, float] | None = cost(
         "each 32 B of a row whose start is aligned to only this many bytes"
     )
@@ -109,12 +118,14 @@ class Chip:
     ub_to_gm_bytes_per_cycle: float | None = cost("UB of one vector core to L2")
     l1_to_l0_head_cycles: int | None = cost("each L1 to L0 move that finds MTE1 idle")
     l1_to_l0_queued_cycles: int | None = cost("each L1 to L0 move right behind another")
+    l1_to_l0_contention: float | None = cost("share more of an L1 to L0 move while MTE2 fills L1")
     l1_to_bt_head_cycles: int | None = cost("each L1 to BiasTable move")
     l1_to_fb_head_cycles: int | None = cost("each L1 to Fixpipe buffer move")
     mad_head_cycles: int | None = cost("each Mmad for which the Cube had to wait")
     mad_queued_cycles: int | None = cost("each Mmad right behind another")
     l0c_to_gm_bytes_per_cycle: float | None = cost("fixpipe to global memory")
     l0c_to_gm_row_cycles: float | None = cost("each row that fixpipe writes")
+    l0c_to_gm_misaligned_row_cycles: float | None = known("each row more that starts off 16 B")
     l0c_to_gm_head_cycles: int | None = cost("each fixpipe")
     l0c_to_l1_elements_per_cycle: int | None = cost("elements that fixpipe writes to L1")
     l0c_to_l1_head_cycles: int | None = cost("each fixpipe to L1")
@@ -123,11 +134,17 @@ class Chip:
     vector_elements_per_cycle: Mapping[str, float] | None = known(
         "results per cycle of vector instructions slower than 256 bytes, by name[.element type]"
     )
+    ub_bank_groups: int | None = known("bank groups of UB, which its 32 B blocks take in turn")
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")
+    scalar_load_cycles: Mapping[str, int] | None = known("the same per load of L1, by template")
+    scalar_tile_cycles: Mapping[str, int] | None = known("the same per tile of C, by template")
     pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")
     cross_core_cycles: int | None = known("from a signal to the cores that wait for it")
     start_cycles: int | None = cost("from kernel start to the first MTE2 of the Matmul API")
+    short_start_cycles: Mapping[str, int] | None = known(
+        "the same for kernels that start sooner, by kind; start_cycles for the others"
+    )
     launch_cycles: int | None = cost("launch of a kernel, outside the cores")
 
     @property
@@ -202,7 +219,7 @@ class Chip:
                     raise refuse(f"{self.name}.{key}", "be greater than 0", number)
 
 
-_MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap")
+_MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap", "l1_to_l0_contention")
 _LEAST, _LARGEST = 1e-6, 2**53
 """What --set takes: beyond these, arithmetic on a size or a rate is no longer exact."""
 _HINTS = get_type_hints(Chip)

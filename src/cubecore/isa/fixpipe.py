@@ -335,7 +335,8 @@ class CopyMatrixCcToGm(_Fixpipe):
         """Rows and bytes written."""
         rows = self.nd_num * self.m_size
         row_bytes = self.dst_type.bytes_of(self.n_size)
-        cycles = costs.l0c_to_gm_cycles(chip, rows, rows * row_bytes)
+        pitch_bytes = self.dst_type.bytes_of(self.dst_stride) if self.nz2nd_en else 0
+        cycles = costs.l0c_to_gm_cycles(chip, rows, rows * row_bytes, pitch_bytes)
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=True)
         return Cost(math.ceil(cycles), traffic=traffic)
 

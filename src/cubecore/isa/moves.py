@@ -361,8 +361,12 @@ class CopyGmToUbuf(Bursts):
 
     def cost(self, chip: Chip) -> Cost:
         """One transfer of a vector core's MTE2."""
-        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes)
-        return Cost(math.ceil(cycles), traffic=self.traffic)
+        pitch = self.row_bytes + self.src_gap * DATA_BLOCK_BYTES
+        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
+        return Cost(
+            math.ceil(cycles),
+            traffic=GlobalTraffic(self.size_bytes, self.row_bytes, writes=False, of_ub=True),
+        )
 
 
 @instruction(
@@ -381,5 +385,5 @@ class CopyUbufToGm(Bursts):
     def cost(self, chip: Chip) -> Cost:
         """One transfer of a vector core's MTE3."""
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
-        traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True)
+        traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True, of_ub=True)
         return Cost(math.ceil(cycles), traffic=traffic)

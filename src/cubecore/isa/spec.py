@@ -160,11 +160,12 @@ def taken(doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
-    """What a transfer asks of the shared memory system."""
+    """What a transfer asks of the shared memory system; `of_ub`: from or to the Unified Buffer."""
 
     size_bytes: int
     row_bytes: int
     writes: bool
+    of_ub: bool = False
 
 
 @dataclass(frozen=True, slots=True)

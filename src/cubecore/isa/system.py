@@ -14,6 +14,7 @@ from cubecore.isa.registers import (
 )
 from cubecore.isa.spec import Cost, Instruction, Pipe, choice, instruction, param
 
+_PARTS = ("step", "load", "tile")
 _CTRL_BITS = {
     *(CTRL_FLOAT_IEEE_BIT, CTRL_INT_SATURATE_BIT, CTRL_MASK_COUNTS_BIT),
     *(CTRL_CAST_WRAPS_BIT, CTRL_CAST_BIT),
@@ -117,14 +118,19 @@ class SetMmadDirection(Instruction):
     archs=("2201", "3510"),
 )
 class ScalarWork(Instruction):
-    """The scalar unit's own work for one step of a loop: a cost, no effect.
+    """The scalar unit's own work for one part of a kernel: a cost, no effect.
 
     Not a hardware instruction: it stands for address and loop arithmetic that is not modelled one
-    by one. `step` names the chip's entry in `scalar_step_cycles`.
+    by one. `step` names the chip's entry in `scalar_step_cycles`, or in the table of another part:
+    `scalar_load_cycles`, `scalar_tile_cycles`.
     """
 
-    step: str = choice("kind of step", "NORM", "MDL", "CONSTANT", "BASIC", default="BASIC")
+    step: str = choice("kind of kernel", "NORM", "MDL", "CONSTANT", "BASIC", default="BASIC")
+    part: str = choice("a base-K step, a load of L1, a tile of C", *_PARTS, default="step")
 
     def cost(self, chip: Chip) -> Cost:
-        """What the chip states for the step."""
-        return Cost(chip.require("scalar_step_cycles", "timing")[self.step])
+        """What the chip states for it; nothing where it states nothing of loads or tiles."""
+        if self.part == "step":
+            return Cost(chip.require("scalar_step_cycles", "timing")[self.step])
+        table = chip.scalar_load_cycles if self.part == "load" else chip.scalar_tile_cycles
+        return Cost((table or {}).get(self.step, 0))

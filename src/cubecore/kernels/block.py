@@ -213,6 +213,7 @@ class BlockTree:
 
     def _tile(self, m: Along, n: Along) -> None:
         b, flags, slot = self.builder, self.flags, self.l0c.at
+        b.issue(ScalarWork(step=self.plan.step, part="tile"))
         if not self.plan.problem.shares_unit_flag:
             flags.wait("FIX", "M", slot)
         for k_block, k in b.split("k", self.share.k, self.plan.tiling.baseK):

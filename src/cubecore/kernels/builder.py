@@ -36,7 +36,9 @@ class Scalar:
 class Builder:
     """Builds one `Program`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: str = "BASIC") -> None:
+        """`kind` says whose scalar costs the kernel has (`ScalarWork`)."""
+        self.kind = kind
         self._name = name
         self._variables = 0
         self._slots: list[Var] = []

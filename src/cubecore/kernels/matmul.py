@@ -71,18 +71,21 @@ def matmul_launch(
     chip: Chip,
     step: str | None = None,
     blocks: Sequence[tuple[CoreBlock, ...]] | None = None,
+    *,
+    stand_in: bool = False,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
     The tiling must be legal in the effective reading. `step` names the scalar cost of a base-K step
     (`scalar_step_cycles`): what kind of kernel the code is taken to be; the template's by default.
     `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
+    With `stand_in`, to be timed alone, other instructions stand for those that 3510 has instead.
 
     Raises:
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
             extents.
     """
-    require_supported(problem)
+    require_supported(problem, stand_in=stand_in)
     tiling.require_match(problem)
     plan = matmul_plan(problem, tiling, chip, step)
     trees: dict[tuple[Share, ...], CoreTree] = {}
@@ -151,8 +154,8 @@ def _kept(before: CoreBlock, block: CoreBlock) -> str:
     return "b" if (before.n0, before.n_len) == (block.n0, block.n_len) else ""
 
 
-def require_supported(problem: Problem) -> None:
-    """Refuse what this kernel does not carry yet.
+def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
+    """Refuse what this kernel does not carry yet; with `stand_in` only what no instruction does.
 
     Raises:
         RequestError: one violation for each option.
@@ -171,7 +174,7 @@ def require_supported(problem: Problem) -> None:
         if value not in allowed
     ]
     found += option_violations(problem)
-    if problem.chip_record.arch == "3510":
+    if problem.chip_record.arch == "3510" and not stand_in:
         found += _refused_on_3510(problem)
     if found:
         raise RequestError(found)
@@ -238,7 +241,7 @@ class CoreTree:
 
     def __init__(self, plan: MatmulPlan, shares: tuple[Share, ...]) -> None:
         names = "_".join(f"{share.m}x{share.n}x{share.k}" for share in shares)
-        builder = Builder(f"matmul_{names}")
+        builder = Builder(f"matmul_{names}", plan.step)
         self._blocks: list[BlockTree] = []
         for setting in _settings(plan.problem):
             builder.issue(setting)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from cubecore.errors import refuse
 from cubecore.isa.expr import Expr
+from cubecore.isa.system import ScalarWork
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.cursor import Cursor
 from cubecore.kernels.flags import Event, Flags, Ring
@@ -130,6 +131,7 @@ class Stream(ABC):
     def _transfer(self, own: Expr, k: Expr, sizes: tuple[int, int], target: Expr) -> None:
         """Load part (own, k) of a grid of `sizes` elements."""
         r_size, k_size = sizes
+        self._builder.issue(ScalarWork(step=self._builder.kind, part="load"))
         loader = Loader(self._builder, self._plan)
         source = self._place.source + self._plan.offset(own, r_size, k, k_size)
         for r_len in self._lengths(own, self._walk.own, r_size):

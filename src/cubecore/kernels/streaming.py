@@ -73,7 +73,7 @@ class _Tree:
     """The tree of a core with `elements` elements."""
 
     def __init__(self, kernel: Elementwise, elements: int) -> None:
-        b = Builder(f"elementwise_{elements}")
+        b = Builder(f"elementwise_{elements}", KIND)
         self.kernel, self.builder, self.flags = kernel, b, Flags(b)
         self.slots = [b.slot(f"x{i}") for i in range(kernel.inputs)] + [b.slot("y")]
         self.ring = Ring(b, "buffer", kernel.buffers)
@@ -145,7 +145,7 @@ def loads_launch(
     `tiles` are the trips of the nest, outermost first; a negative one repeats the same addresses.
     Tiles of a core lie `spacing_bytes` apart, and the cores behind each other.
     """
-    b = Builder("loads")
+    b = Builder("loads", KIND)
     slot = b.slot("x")
     moving = [trips for trips in tiles if trips > 0]
     strides = [spacing_bytes]

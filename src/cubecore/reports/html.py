@@ -40,8 +40,8 @@ _ASSUMPTIONS = (
     "Cores that run the same tree march in step; requests to L2 and device memory are served in "
     "the order of time, and a block touched before survives in L2 with a probability that falls "
     "with the bytes brought in since.",
-    "Stores never wait, MTE1 is not slowed by MTE2, and start-up and launch are constants; every "
-    "constant is below with its source and how sure it is.",
+    "Stores never wait, and start-up and launch are constants; every constant is below with its "
+    "source and how sure it is.",
 )
 
 

@@ -28,11 +28,12 @@ _SHOWN_RANGES = 6
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One pipe of a group: its busy cycles in the whole run, and its first instructions."""
+    """One pipe of a group: its first instructions, and in the whole run busy cycles and a count."""
 
     pipe: str
     busy_cycles: int
     segments: tuple[Segment, ...]
+    started: int
     part: str = "core"
 
     @property
@@ -43,8 +44,8 @@ class Lane:
 
     @property
     def complete(self) -> bool:
-        """Whether every busy cycle of the pipe is among the segments."""
-        return sum(s.end - s.start for s in self.segments) == self.busy_cycles
+        """Whether every instruction of the pipe is among the segments."""
+        return len(self.segments) == self.started
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,13 @@ def _group(time: CoreTime, limit: int) -> Group:
         by_pipe.setdefault(segment.pipe, []).append(segment)
     order = (*PIPE_ORDER, *(pipe for pipe in by_pipe if pipe not in PIPE_ORDER))
     lanes = tuple(
-        Lane(pipe, time.busy_cycles.get(pipe, 0), tuple(by_pipe.get(pipe, ())), time.part)
+        Lane(
+            pipe,
+            time.busy_cycles.get(pipe, 0),
+            tuple(by_pipe.get(pipe, ())),
+            time.started.get(pipe, 0),
+            time.part,
+        )
         for pipe in order
         if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
     )

@@ -18,8 +18,8 @@ import numpy as np
 
 from cubecore.chips import Chip, costs
 from cubecore.tiling.candidates import Columns, Floats, Ints, Pairs, base_k_limits
-from cubecore.tiling.cost import clients_per_core, inner_pipes, start_cycles
-from cubecore.tiling.overlap import Inner, first_loads, scalar_step_cycles
+from cubecore.tiling.cost import clients_per_core, inner_pipes, start_cycles, written_back
+from cubecore.tiling.overlap import Inner, first_loads, scalar_cycles
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules_ub import converts_in_ub
 from cubecore.tiling.traffic import Stored, Transfer, longest_row_bytes, miss_share
@@ -47,13 +47,14 @@ class Pass:
     memory: Any
 
     @staticmethod
-    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any) -> "Pass":
-        """Return the pass of `count` chunks."""
+    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any, size_bytes: Any) -> "Pass":
+        """Return the pass of `count` chunks, `size_bytes` in all."""
         shown = 1 - (chip.gm_latency_overlap or 0)
         near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
         transfers = count * chunk.count * shown
         busy = count * chunk.busy_cycles + transfers * near
-        return Pass(busy, transfers * (far - near), memory)
+        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
+        return Pass(busy, late, memory)
 
     def times(self, passes: Any, missing: Any) -> tuple[Any, Any]:
         """Return MTE2's and device memory's cycles of so many passes.
@@ -63,16 +64,14 @@ class Pass:
         missed = 1 + (passes - 1) * missing
         return passes * self.cycles + missed * self.late, missed * self.memory
 
-    def least(self, chip: Chip, passes: Any, missing: Any) -> tuple[Any, Any]:
-        """Return the same where at least the share `missing` is missing."""
+    def least(self, passes: Any, missing: Any) -> tuple[Any, Any]:
+        """Return the same where at least the share `missing` is missing.
+
+        Effective latencies may say that device memory answers sooner than L2.
+        """
         missed = 1 + (passes - 1) * missing
-        late = self.late * (missed if l2_is_nearer(chip) else passes)
+        late = np.where(np.asarray(self.late) < 0, passes, missed) * self.late
         return passes * self.cycles + late, missed * self.memory
-
-
-def l2_is_nearer(chip: Chip) -> bool:
-    """Whether L2 answers sooner than device memory; effective values may say otherwise."""
-    return (chip.l2_latency_cycles or 0) <= (chip.hbm_latency_cycles or 0)
 
 
 def hidden_cycles(chip: Chip) -> float:
@@ -113,7 +112,9 @@ class Bound:
 
 def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Bound:
     """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix."""
-    served = case.problem.batch * memory + (case.chip.hbm_latency_cycles or 0) + tail
+    served = (
+        case.problem.batch * memory + _written(case) + (case.chip.hbm_latency_cycles or 0) + tail
+    )
     busy = clients_per_core(t, case.problem, case.chip) * busy
     least = SAFE * (start_cycles(case.chip) + np.maximum(busy, served))
     return Bound(least, least + WEIGHT * busy)
@@ -132,9 +133,9 @@ def _least(
     least: Any = np.inf
     loading: Any = np.inf
     for way in ways:
-        a, a_memory = way.a.least(case.chip, way.passes[0], missing)
-        b, b_memory = way.b.least(case.chip, way.passes[1], missing)
-        memory = case.problem.batch * (a_memory + b_memory)
+        a, a_memory = way.a.least(way.passes[0], missing)
+        b, b_memory = way.b.least(way.passes[1], missing)
+        memory = case.problem.batch * (a_memory + b_memory) + _written(case)
         loads = a + b + on_top
         if way.fits is not True:
             loads = np.where(way.fits, loads, np.inf)
@@ -155,6 +156,13 @@ def _memory(case: Case, t: Any, operand: str) -> Any:
         row = longest_row_bytes(p, operand)
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     return costs.hbm_cycles(case.chip, size * whole * k, row)
+
+
+def _written(case: Case) -> float:
+    """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
+    p = case.problem
+    read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
+    return float(written_back(case, read, p.c_type.bytes_of(p.n)))
 
 
 def _missing(case: Case, t: Any) -> Any:
@@ -181,8 +189,8 @@ def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pas
     """Return passes over A and B in one transfer each."""
     chip, (a, b) = case.chip, (Stored.of(case.problem, x) for x in "ab")
     return (
-        Pass.of(chip, 1.0, a.transfer(chip, m, k), _memory(case, t, "a")),
-        Pass.of(chip, 1.0, b.transfer(chip, n, k), _memory(case, t, "b")),
+        Pass.of(chip, 1.0, a.transfer(chip, m, k), _memory(case, t, "a"), case.a.bytes_of(m * k)),
+        Pass.of(chip, 1.0, b.transfer(chip, n, k), _memory(case, t, "b"), case.b.bytes_of(n * k)),
     )
 
 
@@ -201,7 +209,8 @@ def pair_bound(case: Case, pairs: Pairs) -> Bound:
     out = problem.c_type.bytes_of(m * n) / tiles
     fix = tiles * costs.l0c_to_gm_cycles(chip, m / m_tiles, out)
     most = np.maximum(cube + steps * (chip.mad_queued_cycles or 0), mte1)
-    most = np.maximum(np.maximum(most, fix), steps * scalar_step_cycles(problem, chip))
+    scalar = scalar_cycles(problem, chip)
+    most = np.maximum(np.maximum(most, fix), steps * scalar.step + tiles * scalar.tile)
     size, k = chip.l1_bytes, align_up(t.singleCoreK, case.k_align)
     a_panel = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
     b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
@@ -230,7 +239,7 @@ class BlockBounds:
     n_tiles: Any
     chain: Any
     scalar: Any
-    ahead: int
+    ahead: Any
     last: Any
     other: Any
     total: Bound
@@ -259,7 +268,7 @@ def _together(values: tuple[Any, ...]) -> Any:
 def _some(values: Any, rows: Ints) -> Any:
     if isinstance(values, Bound):
         return values.take(rows)
-    return values if isinstance(values, int) else values[rows]
+    return values[rows]
 
 
 def block_bounds(case: Case, blocks: Columns) -> BlockBounds:
@@ -288,10 +297,10 @@ def block_bounds(case: Case, blocks: Columns) -> BlockBounds:
     on_top = pipes["MTE2"] + hidden
     total = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
     rows = len(blocks)
-    scalar, last, other = (
-        np.broadcast_to(x, rows) for x in (pipes["S"], inner.last, pipes["MTE2"])
+    scalar, ahead, last, other = (
+        np.broadcast_to(x, rows) for x in (pipes["S"], inner.ahead, inner.last, pipes["MTE2"])
     )
-    return BlockBounds(w.m_tiles, w.n_tiles, inner.chain, scalar, inner.ahead, last, other, total)
+    return BlockBounds(w.m_tiles, w.n_tiles, inner.chain, scalar, ahead, last, other, total)
 
 
 @dataclass(frozen=True)
@@ -332,7 +341,8 @@ class _Operand:
 
     def _in_chunks(self, along: Any, along_k: Any) -> Pass:
         chunk = self.stored.transfer(self.chip, self.extent / along, self.k / along_k)
-        return Pass.of(self.chip, along * along_k, chunk, self.memory)
+        size = self.extent * self.k * (self.stored.kind.bits / 8)
+        return Pass.of(self.chip, along * along_k, chunk, self.memory, size)
 
 
 def _ub_bytes(case: Case, operand: str) -> float:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.chips import Chip
 from cubecore.tiling.bounds import BlockBounds, Bound, block_bounds, pair_bound, split_bound
 from cubecore.tiling.candidates import (
     Columns,
@@ -287,10 +286,7 @@ class Search:
     ) -> tuple[tuple[Ways, Ways], list[Cut]]:
         """Return the ways that with the least of the other operand might be faster."""
         case = self.case
-        least = [
-            _least_of(cut, own.block, pool, case.chip)
-            for cut, own in zip(cuts, operands, strict=True)
-        ]
+        least = [_least_of(cut, own.block, pool) for cut, own in zip(cuts, operands, strict=True)]
         kept_ways, kept_cuts = [], []
         for own, cut, other in zip(operands, cuts, reversed(least), strict=True):
             cycles, first, memory = (x[own.block] for x in other)
@@ -319,9 +315,9 @@ class Search:
         self.limit = min(self.limit, float(cycles.min()))
 
 
-def _least_of(cut: Cut, block: Ints, pool: _Pool, chip: Chip) -> tuple[Floats, Floats, Floats]:
+def _least_of(cut: Cut, block: Ints, pool: _Pool) -> tuple[Floats, Floats, Floats]:
     """Return for each base block the least of an operand: MTE2, first chunk, device memory."""
-    cycles, memory = cut.least(chip)
+    cycles, memory = cut.least()
     found = []
     for values in (cycles, cut.first, memory):
         least = np.full(len(pool.blocks), np.inf)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import Chip, costs
-from cubecore.tiling.overlap import Work, busy_cycles, scalar_step_cycles
+from cubecore.tiling.overlap import Work, busy_cycles, scalar_cycles
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.traffic import loads, longest_row_bytes
@@ -92,11 +92,14 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     a, b = loads(case, w)
     pipes, carried = inner_pipes(case, w)
     pipes["MTE2"] = a.cycles + b.cycles + pipes["MTE2"]
+    pipes["S"] = pipes["S"] + (a.count + b.count) * scalar_cycles(problem, chip).load
     carried["GM->L1"] = a.core_bytes + b.core_bytes
     busy, tail = busy_cycles(Work(case, w, pipes, a, b))
     clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
+    own_row = problem.c_type.bytes_of(w.n / w.n_tiles)
+    hbm = hbm + written_back(case, problem.batch * (a.hbm_bytes + b.hbm_bytes), own_row, w.k_blocks)
     served = (chip.hbm_latency_cycles or 0) + hbm + tail
     start = start_cycles(chip)
     return Cost(
@@ -130,10 +133,21 @@ def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
+def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1) -> Any:
+    """Return the cycles of device memory with what L2 does not keep of C.
+
+    `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
+    """
+    chip, problem = case.chip, case.problem
+    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * k_blocks
+    gone = 1 - costs.l2_kept_dirty(chip, read_bytes + size)
+    return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
+
+
 def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
 
-    Without the loads of A and B: MTE2's are the bias's.
+    Without the loads of A and B: MTE2's are the bias's, the scalar unit's those of steps and tiles.
     """
     t, chip, problem = case.tiling, case.chip, case.problem
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
@@ -150,13 +164,15 @@ def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
         mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)
+    pitch = problem.c_type.bytes_of(problem.n) if problem.format_c == "ND" else 0
+    scalar = scalar_cycles(problem, chip)
     pipes = {
         "M": costs.mad_cycles(chip, case.a, w.m, w.n, k, hf32=problem.hf32)
         + w.steps * (chip.mad_queued_cycles or 0),
         "MTE1": mte1,
         "MTE2": mte2,
-        "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles),
-        "S": w.steps * scalar_step_cycles(problem, chip),
+        "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles, pitch),
+        "S": w.steps * scalar.step + w.tiles * scalar.tile,
     }
     carried = {
         "GM->L1": 0,

@@ -33,8 +33,11 @@ class Inner:
     @cached_property
     def stage(self) -> Any:
         """MTE1 and the Cube, as the buffers of L0A and L0B let them overlap."""
+        return self._stage(self.pipes["MTE1"])
+
+    def _stage(self, mte1: Any) -> Any:
         t, chip, w = self.case.tiling, self.case.chip, self.walk
-        m, mte1 = self.pipes["M"], self.pipes["MTE1"]
+        m = self.pipes["M"]
         waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
         double = (np.asarray(t.dbL0A) == 2) & (np.asarray(t.dbL0B) == 2)
         overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
@@ -69,9 +72,9 @@ class Inner:
         return np.maximum(self.pipes["S"], fill + np.maximum(self.pipes["S"] - ahead, 0))
 
     @property
-    def ahead(self) -> int:
+    def ahead(self) -> Any:
         """Cycles of the scalar unit that the pipes' queues hold."""
-        return STEPS_QUEUED * scalar_step_cycles(self.case.problem, self.case.chip)
+        return STEPS_QUEUED * self.pipes["S"] / self.walk.steps
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,18 @@ class Work(Inner):
 
     @cached_property
     def fill(self) -> Any:
-        """Until the first chunks of A, then of B, have arrived; both miss L2."""
-        first = self.a.first_cycles + self.b.first_cycles
+        """Until the first chunks of A, then of B, are asked for and have arrived; both miss L2."""
+        asked = scalar_cycles(self.case.problem, self.case.chip).load
+        first = asked + np.maximum(self.a.first_cycles, asked) + self.b.first_cycles
         return first_loads(self.case.chip, first, self.a.first_transfers + self.b.first_transfers)
+
+    @cached_property
+    def stage(self) -> Any:
+        """MTE1 and the Cube; MTE1 is slower as far as MTE2 fills L1 beside it."""
+        m, mte1 = self.pipes["M"], self.pipes["MTE1"]
+        beside = self.pipes["MTE2"] / np.maximum(np.maximum(m, mte1), self.pipes["S"])
+        share = self.case.chip.l1_to_l0_contention or 0
+        return self._stage(mte1 * (1 + share * np.minimum(beside, 1)))
 
     @cached_property
     def waited_for(self) -> tuple[Any, Any]:
@@ -106,10 +118,21 @@ def first_loads(chip: Chip, busy: Any, transfers: Any) -> Any:
     return busy + (transfers - 1) * exposed + latency
 
 
-def scalar_step_cycles(problem: Problem, chip: Chip) -> int:
-    """Return the scalar unit's cycles for a base-K step; IBSHARE's are NORM's."""
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """The scalar unit's cycles for a base-K step, a load of L1, a tile of C."""
+
+    step: int
+    load: int
+    tile: int
+
+
+def scalar_cycles(problem: Problem, chip: Chip) -> Scalar:
+    """Return the scalar unit's cycles for each part of a kernel; IBSHARE's are NORM's."""
     template = "MDL" if problem.template == "MDL" else "NORM"
-    return (chip.scalar_step_cycles or {}).get(template, 0)
+    tables = chip.scalar_step_cycles, chip.scalar_load_cycles, chip.scalar_tile_cycles
+    step, load, tile = ((table or {}).get(template, 0) for table in tables)
+    return Scalar(step, load, tile)
 
 
 def busy_cycles(work: Work) -> tuple[Any, Any]:
@@ -118,11 +141,22 @@ def busy_cycles(work: Work) -> tuple[Any, Any]:
     rest = work.chain / np.maximum(a.count, b.count)
     loaded = pipes["MTE2"] + np.maximum(a.hidden_cycles, b.hidden_cycles) + _idle(work) + rest
     busy = np.maximum(work.fill + work.chain + _waits(work, 0), loaded)
+    arrival = np.maximum(a.arrival_cycles, b.arrival_cycles)
+    busy = np.maximum(busy, _last_load(work) + arrival + rest)
     issued = work.scalar(work.fill) + work.last + _waits(work, work.ahead)
     return np.maximum(busy, issued), rest
 
 
-def _waits(work: Work, spare: int) -> Any:
+def _last_load(work: Work) -> Any:
+    """Return when the scalar unit asks for the last chunk: as the last but one is begun."""
+    a, b, w = work.a, work.b, work.walk
+    scalar = scalar_cycles(work.case.problem, work.case.chip)
+    chunks = np.maximum(a.count, b.count)
+    first = scalar.load * (a.count + b.count)
+    return np.where(chunks > 1, work.pipes["S"] - 2 * w.steps / chunks * scalar.step, first)
+
+
+def _waits(work: Work, spare: Any) -> Any:
     """Return for how long MTE1 waits for chunks that come late by more than `spare` cycles.
 
     All of them do where there is one buffer; where only B has one, A's next chunk is asked for

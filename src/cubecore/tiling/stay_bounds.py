@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.chips import Chip, costs
+from cubecore.chips import costs
 from cubecore.tiling.bounds import BlockBounds, Bound, Pass, hidden_cycles, launch_bound
 from cubecore.tiling.candidates import Columns, Ints
 from cubecore.tiling.overlap import first_loads
@@ -54,7 +54,7 @@ class Cut:
         base, extent, blocks = (t.baseM, w.m, w.m_blocks) if is_a else (t.baseN, w.n, w.n_blocks)
         k_bytes = w.k * w.k_blocks * (kind.bits / 8)
         memory = costs.hbm_cycles(case.chip, (t.M if is_a else t.N) * k_bytes, cut.mean.row_bytes)
-        reading = Pass.of(case.chip, cut.count, cut.mean, memory)
+        reading = Pass.of(case.chip, cut.count, cut.mean, memory, cut.size_bytes)
         whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
         values = (
             whole,
@@ -63,7 +63,7 @@ class Cut:
             reading.cycles,
             reading.late,
             reading.memory,
-            cut.first.busy_cycles,
+            cut.first_cycles(case.chip),
             cut.first.count,
             depth <= (step * step_k if case.problem.template == "MDL" else 1),
             np.where(whole, 1.0, w.n_tiles if is_a else w.m_tiles),
@@ -72,9 +72,9 @@ class Cut:
         rows = len(t)
         return Cut(*(x if np.shape(x) == (rows,) else np.broadcast_to(x, rows) for x in values))
 
-    def least(self, chip: Chip) -> tuple[Any, Any]:
+    def least(self) -> tuple[Any, Any]:
         """Return MTE2's and device memory's cycles with the fewest passes."""
-        return Pass(self.cycles, self.late, self.memory).least(chip, self.again, 0)
+        return Pass(self.cycles, self.late, self.memory).least(self.again, 0)
 
     def take(self, rows: Ints) -> "Cut":
         """Return some rows."""
@@ -121,7 +121,7 @@ def way_bounds(
     cycles, first, memory = other
     fill = first_loads(chip, own.first + first, own.transfers + 1)
     hidden = hidden_cycles(chip)
-    own_cycles, own_memory = own.least(chip)
+    own_cycles, own_memory = own.least()
     count = own.again * own.count
     waits = np.where(own.alone, (1 - 1 / count) * (own_cycles + count * hidden), 0)
     busy = np.maximum(fill + bounds.chain + waits, own_cycles + cycles + bounds.other + hidden)

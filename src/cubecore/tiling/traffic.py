@@ -95,13 +95,18 @@ def longest_row_bytes(problem: Problem, operand: str) -> int:
 class Chunks:
     """How an operand is cut for L1: chunks in one pass over it, the mean one and the first.
 
-    `size_bytes` is what one pass brings.
+    `size_bytes` is what one pass brings, `first_bytes` what the first chunk does.
     """
 
     count: Any
     mean: Transfer
     first: Transfer
     size_bytes: Any
+    first_bytes: Any
+
+    def first_cycles(self, chip: Chip) -> Any:
+        """Return MTE2's cycles of the first chunk, none of which L2 holds, without latency."""
+        return self.first.busy_cycles + costs.gm_miss_cycles(chip, self.first_bytes)
 
 
 def chunks(case: Case, w: Walk, operand: str) -> Chunks:
@@ -124,7 +129,8 @@ def chunks(case: Case, w: Walk, operand: str) -> Chunks:
     mean = stored.transfer(case.chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
     first = stored.transfer(case.chip, own, k, stored.apart(axis.base, base_k, most))
     size = axis.extent * w.k * (stored.kind.bits / 8)
-    return Chunks(axis.chunks * axis.k_chunks, mean, first, size)
+    first_size = own * k * (stored.kind.bits / 8)
+    return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
 
 
 @dataclass(frozen=True)
@@ -196,12 +202,13 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
     latency = near + share * (far - near)
     hidden = (chip.gm_latency_overlap or 0) * latency
     count = passes * cut.count
+    slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
     kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
     return Loads(
         count=count,
-        cycles=count * (cut.mean.busy_cycles + cut.mean.count * (latency - hidden)),
+        cycles=count * (cut.mean.busy_cycles + cut.mean.count * (latency - hidden)) + slower,
         hidden_cycles=hidden,
-        first_cycles=cut.first.busy_cycles,
+        first_cycles=cut.first_cycles(chip),
         first_transfers=cut.first.count,
         core_bytes=passes * cut.size_bytes,
         hbm_bytes=w.k * w.k_blocks * whole * (kind.bits / 8) * passes * share,
@@ -225,4 +232,4 @@ def distances(case: Case, w: Walk, m_step: Any, n_step: Any) -> tuple[tuple[Any,
 
 def miss_share(chip: Chip, distance_bytes: Any) -> Any:
     """Return the share of a later pass that L2 has no more after so many bytes; 1 without L2."""
-    return 1 - np.exp(-distance_bytes / chip.l2_bytes) if chip.l2_bytes else 1.0
+    return costs.l2_gone(chip, distance_bytes)

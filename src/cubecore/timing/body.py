@@ -30,13 +30,15 @@ _OFTEN = 8
 class Body:
     """What a loop does, seen from its head.
 
-    `counters` are the variables that it only counts or sets to constants, `given` the others that
-    decide something in it, `moving` those that change in it. The state is looked at every `stride`
-    trips; all remainders of the index are the same every `whole` trips.
+    `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
+    that it only counts or sets to constants, `given` the others that decide something in it,
+    `moving` those that change in it. The state is looked at every `stride` trips; all remainders of
+    the index are the same every `whole` trips.
     """
 
     loop: Loop
     pipes: tuple[int, ...]
+    beside: tuple[int, ...]
     flags: tuple[tuple[int, int, int], ...]
     memory: bool
     registers: bool
@@ -62,6 +64,7 @@ class Body:
         flags = dict.fromkeys(flag for issue in issues for flag in _flags(issue))
         pipes = {pipe for issue in issues for pipe in _pipes(issue)}
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
+        beside = {INDEX["MTE2"]} if INDEX["MTE1"] in pipes else set()
         counters, others = _assigned(nodes)
         used = {var for expr in _expressions(nodes) for var in expr.variables()}
         inner = {node.index for node in nodes if isinstance(node, Loop)}
@@ -69,6 +72,7 @@ class Body:
         return Body(
             loop=loop,
             pipes=tuple(range(len(PIPES))) if everywhere else tuple(sorted(pipes - {SCALAR})),
+            beside=() if everywhere else tuple(beside - pipes),
             flags=tuple(flags),
             memory=any(Mem.GM in {o.mem for o in t.operands()} for t in templates),
             registers=any(t.takes_registers for t in templates),

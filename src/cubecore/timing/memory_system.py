@@ -27,6 +27,7 @@ class Request:
 
     server_cycles: int
     latency_cycles: int
+    miss_cycles: int
     bytes: int
     missing_bytes: int
 
@@ -35,8 +36,11 @@ class Request:
 class MemoryPort:
     """State: until when device memory is busy with this group's requests.
 
+    `busy_until` is when the launch's cores start: before that it works for nobody.
+
     The server is busy until `served` + the highest of its *peaks*: a request at `time` that finds
-    it idle sets one at time - slack - served. `delays` counts the requests that it held up.
+    it idle sets one at time - slack - served. `delays` counts the requests that it held up,
+    `waited` the cycles for which nothing else was on its way.
     """
 
     chip: Chip
@@ -46,6 +50,7 @@ class MemoryPort:
     served: int = 0
     requests: int = 0
     delays: int = 0
+    waited: int = 0
     read_bytes: int = 0
     hbm_read_bytes: int = 0
     written_bytes: int = 0
@@ -62,10 +67,16 @@ class MemoryPort:
         chip, size = self.chip, traffic.size_bytes
         gone = self.written_back if traffic.writes else share.gone[level]
         missing = int(size * share.blocks * gone / STEPS)
-        cycles = _server_cycles(chip, missing, traffic.row_bytes, self.part) if missing else 0
+        cycles = _server_cycles(chip, missing, traffic, self.part) if missing else 0
         near = chip.require("l2_latency_cycles", "timing")
         far = chip.require("hbm_latency_cycles", "timing")
-        return Request(cycles, near + (far - near) * gone // STEPS, size * share.cores, missing)
+        if traffic.of_ub and chip.hbm_ub_latency_cycles is not None:
+            far = chip.hbm_ub_latency_cycles
+        latency = near + (far - near) * gone // STEPS
+        slower = 0
+        if not traffic.writes:
+            slower = int(costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub))
+        return Request(cycles, latency, slower, size * share.cores, missing)
 
     def load(self, time: int, request: Request) -> tuple[int, int]:
         """Serve a load that is ready at `time`: return its start, and when all data is there.
@@ -136,6 +147,7 @@ _NEEDED = (
 
 
 @lru_cache(maxsize=65536)
-def _server_cycles(chip: Chip, size: int, row_bytes: int, part: float) -> int:
-    cycles: float = costs.hbm_cycles(chip, size, row_bytes) / part
-    return math.ceil(cycles)
+def _server_cycles(chip: Chip, size: int, traffic: GlobalTraffic, part: float) -> int:
+    weight = (chip.hbm_write_weight or 1.0) if traffic.writes else 1.0
+    cycles: float = costs.hbm_cycles(chip, size, traffic.row_bytes, of_ub=traffic.of_ub)
+    return math.ceil(cycles * weight / part)

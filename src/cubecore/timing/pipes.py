@@ -27,13 +27,13 @@ from cubecore.isa.sync import (
     joined_pipes,
 )
 from cubecore.isa.topology import CoreId
+from cubecore.timing.banks import conflict_factor
 from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.queues import (
     CROSS_CORE,
     INDEX,
     ISSUE,
-    MEMORY_STALL,
     NAMES,
     SCALAR,
     UNIT_FLAG,
@@ -84,9 +84,12 @@ class CoreClock:
         overlap: float = chip.require("gm_latency_overlap", "timing")
         self._exposed = 1.0 - overlap
         self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
+        self._contention: float = chip.require("l1_to_l0_contention", "timing")
         self.pipes = tuple(
             PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
         )
+        self.pipes[SCALAR].busy = self.scalar  # what a kernel does before its first instruction
+        self._feeder, self._filler = self.pipes[INDEX["MTE1"]], self.pipes[INDEX["MTE2"]]
 
     # --- the sink protocol of programs
 
@@ -191,40 +194,50 @@ class CoreClock:
             return run_each
         pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
 
+        if template.pipe is Pipe.V:
+            factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
+            busy += (factor - 1) * max(busy - (self.chip.vector_head_cycles or 0), 0)
+        slowed = self._slowed(busy) if pipe is self._feeder else busy
+        once = self.handler(issue)
+
         def run(times: int) -> None:
             done = 0
             while done < times and (pipe.blocked or not done):
-                self._enqueue(pipe, self._start, pipe, busy, head)
+                once()
                 done += 1
             if done < times:
-                self._follow(pipe, times - done, busy, head)
+                self._follow(pipe, times - done, (busy, slowed), head)
 
         return run
 
-    def _follow(self, pipe: PipeState, times: int, busy: int, head: int) -> None:
-        """Issue what comes right behind another of its kind: no flag can hold it."""
-        queue, free, depth = pipe.queue, pipe.free, self._depth
-        time, full, idle, heads = self.scalar, 0, 0, 0
+    def _follow(self, pipe: PipeState, times: int, cycles: tuple[int, int], head: int) -> None:
+        """Issue what comes right behind another of its kind: no flag can hold it.
+
+        `cycles` are those of a move alone, and beside MTE2.
+        """
+        queue, free, depth, (alone, slowed) = pipe.queue, pipe.free, self._depth, cycles
+        time, full, idle, heads, busy, filled = self.scalar, 0, 0, 0, 0, self._filler.free
         for _ in range(times):
             time += self._issue_cycles
             if len(queue) == depth and queue[0] > time:
                 full += queue[0] - time
                 time = queue[0]
+            start = free
             if time > free:
                 idle += time - free
                 heads += head
-                queue.append(time)
-                free = time + head + busy
-            else:
-                queue.append(free)
-                free += busy
+                start, free = time, time + head
+            queue.append(start)
+            own = slowed if filled > start else alone
+            busy += own
+            free += own
         if full:
             self._stall(NAMES[SCALAR], pipe.when_full, full)
         if idle:
             self._stall(pipe.name, ISSUE, idle)
         self.scalar, self.issued = time, self.issued + times
         pipe.free = pipe.done = free
-        pipe.busy += times * busy + heads
+        pipe.busy += busy + heads
         pipe.uses += times
 
     def _stall(self, pipe: str, reason: str, cycles: int) -> None:
@@ -264,8 +277,22 @@ class CoreClock:
             chase = self._recorded(template.name, self._chase)
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
+        if pipe is self._feeder:
+            feed = self._recorded(template.name, self._feed)
+            return self._issuing(pipe, feed, pipe, busy, head, self._slowed(busy))
+        if template.pipe is Pipe.V:
+            factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
+            busy += (factor - 1) * max(busy - (self.chip.vector_head_cycles or 0), 0)
         start = self._recorded(template.name, self._start)
         return self._issuing(pipe, start, pipe, busy, head)
+
+    def _slowed(self, busy: int) -> int:
+        """Return the cycles of a move out of L1 while MTE2 fills it."""
+        return busy + round(busy * self._contention)
+
+    def _feed(self, time: int, pipe: PipeState, busy: int, head: int, slowed: int) -> bool:
+        start = max(time, pipe.gate, pipe.free)
+        return self._start(time, pipe, slowed if self._filler.free > start else busy, head)
 
     def _recorded(self, name: str, action: Callable[..., bool]) -> Callable[..., bool]:
         """Return `action`, noting when it ran while fewer than `record` segments are noted."""
@@ -300,8 +327,13 @@ class CoreClock:
         free, gate = pipe.free, pipe.gate
         start = max(gate, time, begin)
         if start > free:
-            reason = ISSUE if start == time else pipe.reason if start == gate else UNIT_FLAG
-            self._stall(pipe.name, reason, start - free)
+            waited = start - free
+            if pipe.name == "FIX" and start == begin:  # at work, as profilers count
+                waited = max(gate, time, free) - free
+                pipe.busy += start - free - waited
+            if waited:
+                reason = ISSUE if start == time else pipe.reason if start == gate else UNIT_FLAG
+                self._stall(pipe.name, reason, waited)
             busy += head
         else:
             start = free
@@ -342,20 +374,25 @@ class CoreClock:
         return run
 
     def _load(self, time: int, pipe: PipeState, cost: Cost, request: Request) -> bool:
-        free = pipe.free
-        ready = max(time, pipe.gate, free)
+        """Ask for data: the pipe is free for the next load when this one has been asked for.
+
+        It is busy, as profilers count, while any data is on its way.
+        """
+        free, done, gate = pipe.free, pipe.done, pipe.gate
+        ready = max(time, gate, free)
         start, data_at = self.memory.load(ready, request)
-        if ready > free:
-            self._stall(pipe.name, pipe.reason if pipe.gate > time else ISSUE, ready - free)
-        if start > ready:
-            self._stall(pipe.name, MEMORY_STALL, start - ready)
+        idle_from = max(free, done)
+        if ready > idle_from:
+            self._stall(pipe.name, pipe.reason if gate > time else ISSUE, ready - idle_from)
+        self.memory.waited += max(start - max(ready, done), 0)
         exposed = int(self._exposed * request.latency_cycles)
-        pipe.free = start + cost.busy + exposed
-        arrived = start + cost.busy + request.latency_cycles
+        asked = start + cost.busy + request.miss_cycles
+        pipe.free = asked + exposed
+        arrived = asked + request.latency_cycles
         if start > ready or data_at > arrived:
             self.memory.delays += 1
-        pipe.done = max(pipe.done, arrived, data_at)
-        pipe.busy += cost.busy + exposed
+        pipe.done = max(done, arrived, data_at)
+        pipe.busy += max(pipe.done, pipe.free) - max(idle_from, ready)
         pipe.uses += 1
         pipe.queue.append(start)
         return True

@@ -21,8 +21,8 @@ ISSUE = "scalar issue"
 UNIT_FLAG = "unit flag"
 CROSS_CORE = "cross-core flag"
 """What the reason of a core that waits for another begins with."""
-MEMORY_STALL = "device memory"
-"""The reason of a load that device memory could not serve yet."""
+DEVICE_MEMORY = "device memory"
+"""What limits a core whose loads mostly wait to be served."""
 Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
 
 

@@ -3,7 +3,7 @@
 A load's *nest* is the loops that it walks, or those that it stands for (`Issue.walk`). A loop that
 its address does not follow asks for the same blocks again in every trip; the innermost such loop
 that has turned is where the last touch was, and one turn of it is how long ago that was. What all
-cores bring in during that share of the launch decides what is left: exp(-bytes / L2).
+cores bring in during that share of the launch decides what is left (`costs.l2_gone`).
 
 The bytes that a launch brings in depend on what is left, and the other way round; the answer is
 the fixed point. Traffic is taken to be spread evenly over the launch, cores to march in step: those
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.expr import Condition, Expr, Operation, Var
 from cubecore.isa.launch import CoreGroup
@@ -84,9 +85,14 @@ class Leaf:
 
     @property
     def key(self) -> object:
-        """Copies of a walking load are one; any other leaf is its own."""
+        """Copies of a walking load are one, whatever their indices' names; others are their own."""
         walk = self.issue.walk
-        return self.issue if walk is None else (self.issue.template, self.address, walk)
+        if walk is None:
+            return self.issue
+        names = {level.position.terms: number for number, level in enumerate(self.nest)}
+        steps = tuple((names.get(((atom, 1),), atom), f) for atom, f in self.address.terms)
+        levels = tuple((names[position.terms], position.const, trips) for position, trips in walk)
+        return self.issue.template, self.address.const, frozenset(steps), levels
 
     @cached_property
     def address(self) -> Expr:
@@ -101,8 +107,9 @@ class Leaf:
 
     @cached_property
     def count(self) -> float:
-        """How often one core comes here."""
-        return self.weight * math.prod(level.trips for level in self.nest)
+        """How often one core comes here; a part of a program is one turn of its nest."""
+        turns = [1 if x.position.constant is not None else x.trips for x in self.nest]
+        return self.weight * math.prod(turns)
 
     @cached_property
     def classes(self) -> tuple[tuple[float, float | None], ...]:
@@ -118,12 +125,12 @@ class Leaf:
         result.append((rest, self.before))
         return tuple(reversed(result))
 
-    def gone(self, brought: float, l2_bytes: int) -> tuple[float, ...]:
+    def gone(self, brought: float, chip: Chip) -> tuple[float, ...]:
         """Return what L2 no longer holds, by `Touch` level, if a launch brings in that much."""
         if self.past_l2:
             return (1.0,) * len(self.classes)
         return tuple(
-            1.0 if since is None else 1 - math.exp(-since * brought / l2_bytes)
+            1.0 if since is None else costs.l2_gone(chip, since * brought)
             for _, since in self.classes
         )
 
@@ -271,7 +278,7 @@ class Traffic:
 
     groups: Sequence[CoreGroup]
     marks: Sequence[Marked]
-    l2_bytes: int
+    chip: Chip
     warm: bool = False
     past_l2: frozenset[str] = frozenset()
     _leaves: list[dict[object, Leaf]] = field(init=False)
@@ -350,7 +357,7 @@ class Traffic:
         for _ in range(_ROUNDS):
             before = brought
             brought = written + sum(
-                float(x.blocks) * x.missing_bytes(x.gone(before, self.l2_bytes)) for x in loads
+                float(x.blocks) * x.missing_bytes(x.gone(before, self.chip)) for x in loads
             )
             if abs(brought - before) <= before * 1e-9:
                 break
@@ -363,9 +370,8 @@ class Traffic:
 
     @cached_property
     def written_back(self) -> int:
-        """64ths of what is written that goes to device memory: what L2 has no room for."""
-        brought = self.brought_bytes
-        return int(STEPS * max(0.0, 1 - self.l2_bytes / brought) + 0.5) if brought else 0
+        """64ths of what is written that goes on to device memory."""
+        return STEPS - int(STEPS * costs.l2_kept_dirty(self.chip, self.brought_bytes) + 0.5)
 
     def shares(self, number: int) -> dict[Issue, Share]:
         """Return the part of each leaf of a group, by the leaf."""
@@ -373,21 +379,27 @@ class Traffic:
         found: dict[Issue, Share] = {}
         for leaf in self.marks[number].leaves:
             own = self._leaves[number][leaf.key]
-            gone = own.gone(self.brought_bytes, self.l2_bytes)
+            gone = own.gone(self.brought_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             found[leaf.issue] = Share(cores, own.blocks, parts)
         return found
 
     def demand(self, number: int) -> float:
-        """Return the bytes that a group asks of device memory."""
+        """Return what a group asks of device memory: bytes, by how long they take."""
         missing = 0.0
         for leaf in self._leaves[number].values():
-            size = float(leaf.blocks)
+            size = float(leaf.blocks) * hbm_weight(self.chip, leaf.traffic)
             if leaf.traffic.writes:
                 missing += size * leaf.count * leaf.traffic.size_bytes * self.written_back / STEPS
             else:
-                missing += size * leaf.missing_bytes(leaf.gone(self.brought_bytes, self.l2_bytes))
+                missing += size * leaf.missing_bytes(leaf.gone(self.brought_bytes, self.chip))
         return missing
+
+
+def hbm_weight(chip: Chip, traffic: GlobalTraffic) -> float:
+    """Return how much longer a byte takes in device memory: short rows and writes take longer."""
+    rows = 1 + costs.hbm_row_bytes(chip, of_ub=traffic.of_ub) / traffic.row_bytes
+    return rows * ((chip.hbm_write_weight or 1.0) if traffic.writes else 1.0)
 
 
 def _tensors(group: CoreGroup, address: Expr) -> set[str]:

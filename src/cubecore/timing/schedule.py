@@ -11,7 +11,7 @@ from cubecore.isa.topology import CoreId
 from cubecore.timing.crossing import Crossing, crosses
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
-from cubecore.timing.queues import CROSS_CORE, MEMORY_STALL, NAMES
+from cubecore.timing.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
 from cubecore.timing.reuse import Traffic, marked
 from cubecore.timing.timeline import CoreTime, Stall, Timeline
 from cubecore.timing.walk import walk
@@ -51,10 +51,10 @@ def time_launch(
     crossing = any(crosses(program) for program in launch.programs)
     groups = launch.groups(_bases(launch), whole=crossing)
     start: int = chip.require("start_cycles", "timing")
+    start = (chip.short_start_cycles or {}).get(launch.kind, start)
     marks = {program: marked(program, chip) for program in launch.programs}
     own = [marks[group.program] for group in groups]
-    l2_bytes = chip.require("l2_bytes", "timing")
-    traffic = Traffic(groups, own, l2_bytes, launch.warm, launch.past_l2)
+    traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
     clocks = _walked(chip, traffic, start, record, full=full)
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
@@ -69,7 +69,7 @@ def time_launch(
     return Timeline(
         cycles=cycles,
         us=us,
-        limited_by=_limit(clocks[slowest], kinds[slowest], cycles, start + launch_cycles),
+        limited_by=_limit(clocks[slowest], kinds[slowest], cycles, start),
         pipes=_pipes(clocks, counts, kinds),
         stalls=_stalls(clocks, counts, kinds),
         groups=tuple(
@@ -80,6 +80,7 @@ def time_launch(
                 {pipe.name: pipe.busy for pipe in clock.pipes},
                 tuple(clock.segments),
                 part,
+                {pipe.name: pipe.uses for pipe in clock.pipes},
             )
             for group, clock, end, part in zip(groups, clocks, ends, parts, strict=True)
         ),
@@ -107,15 +108,13 @@ def _walked(
 ) -> list[CoreClock]:
     """Return the clock of each group after its tree."""
     groups = traffic.groups
-    demands = [traffic.demand(number) for number in range(len(groups))]
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
     crossed = any(crosses(group.program) for group in groups)
     latency = chip.require("cross_core_cycles", "timing") if crossed else 0
     crossing = Crossing(cores, latency)
     clocks, walks = [], []
-    for number, group in enumerate(groups):
-        part = demands[number] / sum(demands) if demands[number] else 1.0
-        memory = MemoryPort(chip, part, traffic.written_back)
+    for number, (group, part) in enumerate(zip(groups, _turns(traffic), strict=True)):
+        memory = MemoryPort(chip, part, traffic.written_back, start)
         shares = traffic.shares(number)
         clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
         program, slots = traffic.marks[number].program, group.slots[0]
@@ -134,6 +133,27 @@ def _parts(groups: Sequence[CoreGroup]) -> list[str]:
         return ["AIV"] * len(groups)
     firsts = [group.cores[0].sub for group in groups]
     return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
+
+
+def _turns(traffic: Traffic) -> list[float]:
+    """Return each group's part of device memory's time.
+
+    What it misses over what all miss: then all groups need it for equally long. But every core has
+    its turn: a group that misses little is served as often as its cores ask, and done sooner.
+    """
+    demands = [traffic.demand(number) for number in range(len(traffic.groups))]
+    cores = [
+        len(group.cores) if demand else 0
+        for group, demand in zip(traffic.groups, demands, strict=True)
+    ]
+    return [
+        max(demand / sum(demands), count / sum(cores)) if demand else 1.0
+        for demand, count in zip(demands, cores, strict=True)
+    ]
+
+
+def _mean(values: list[int], counts: list[int]) -> int:
+    return sum(v * c for v, c in zip(values, counts, strict=True)) // sum(counts)
 
 
 def _kinds(parts: Sequence[str]) -> list[str]:
@@ -170,18 +190,25 @@ def _stalls(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> tup
     )
 
 
-def _limit(clock: CoreClock, kind: str, cycles: int, start_up: int) -> str:
-    """Name what the slowest core spends most on: start-up, its busiest pipe, or a wait of it."""
-    if 2 * start_up >= cycles:
+def _limit(clock: CoreClock, kind: str, cycles: int, start: int) -> str:
+    """Name what the slowest core spends most on: start-up, its busiest pipe, or a wait of it.
+
+    `start` is when the core's first instruction may be issued, without the launch.
+    """
+    launch: int = clock.chip.require("launch_cycles", "timing")
+    if 2 * (start + launch) >= cycles:
         return "start-up"
-    busiest = max(clock.pipes, key=lambda pipe: pipe.busy)
-    waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest.name}
+    busy = {pipe.name: pipe.busy for pipe in clock.pipes}
+    busy[NAMES[SCALAR]] -= start
+    busiest = max(busy, key=lambda name: busy[name])
+    waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest}
     reason = max(waits, key=lambda r: (waits[r], r), default="")
     others = {r: c for (_, r), c in clock.stalls.items() if r.startswith(CROSS_CORE)}
     signal = max(others, key=lambda r: (others[r], r), default="")
-    if signal and others[signal] > max(busiest.busy, waits.get(reason, 0)):
+    if signal and others[signal] > max(busy[busiest], waits.get(reason, 0)):
         return f"{kind}S waiting for {signal}"
-    if reason and waits[reason] > busiest.busy:
-        waits_for = f"{kind}{busiest.name} waiting for {reason}"
-        return reason if reason == MEMORY_STALL else waits_for
-    return kind + busiest.name
+    if reason and waits[reason] > busy[busiest]:
+        return f"{kind}{busiest} waiting for {reason}"
+    if busiest == "MTE2" and 2 * clock.memory.waited > busy[busiest]:
+        return DEVICE_MEMORY
+    return kind + busiest

@@ -30,7 +30,7 @@ class Visit:
     uses: tuple[int, ...]
     busy: tuple[int, ...]
     issued: int
-    bytes: tuple[int, int, int]
+    bytes: tuple[int, int, int, int]
     stalls: Mapping[tuple[str, str], int]
     busy_until: int
     served: int
@@ -103,6 +103,7 @@ class Recurrence:
         state += [
             tuple([max(at - now, 0) for at in clock.flags[flag]]) for flag in self._body.flags
         ]
+        state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
         reach = clock.unit_reach
         for place, (pipe, began, ended) in clock.units.items():
             if ended + reach > now:
@@ -121,7 +122,7 @@ class Recurrence:
             tuple([pipe.uses for pipe in clock.pipes]),
             tuple([pipe.busy for pipe in clock.pipes]),
             clock.issued,
-            (memory.read_bytes, memory.hbm_read_bytes, memory.written_bytes),
+            (memory.read_bytes, memory.hbm_read_bytes, memory.written_bytes, memory.waited),
             dict(clock.stalls),
             memory.busy_until,
             memory.served,
@@ -192,10 +193,11 @@ class Recurrence:
         if requests := now.requests - before.requests:
             served = now.served - before.served
             memory.repeat(requests, served, now.time - before.time, before.requests, periods)
-        read, missed, written = (b - a for a, b in zip(before.bytes, now.bytes, strict=True))
-        memory.read_bytes += periods * read
-        memory.hbm_read_bytes += periods * missed
-        memory.written_bytes += periods * written
+        more = [periods * (b - a) for a, b in zip(before.bytes, now.bytes, strict=True)]
+        memory.read_bytes += more[0]
+        memory.hbm_read_bytes += more[1]
+        memory.written_bytes += more[2]
+        memory.waited += more[3]
         for key, cycles in now.stalls.items():
             clock.stalls[key] += periods * (cycles - before.stalls.get(key, 0))
         clock.issued += periods * (now.issued - before.issued)

@@ -1,6 +1,7 @@
 """What timing answers: frozen records."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -33,7 +34,8 @@ class CoreTime:
 
     `part` is what each of them is: a ``core``, an ``AIV`` of a vector kernel, or of a mixed one the
     ``AIC``, ``AIV0`` or ``AIV1``; `cores` has a core's number for each of its AIVs.
-    `segments` holds the first instructions of the group, as many as were asked for.
+    `segments` holds the first instructions of the group, as many as were asked for, of `started`,
+    which counts all by pipe.
     """
 
     program: str
@@ -42,6 +44,7 @@ class CoreTime:
     busy_cycles: dict[str, int]
     segments: tuple[Segment, ...] = ()
     part: str = "core"
+    started: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the group as JSON."""

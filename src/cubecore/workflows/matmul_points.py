@@ -30,6 +30,8 @@ _BY_TILING = {
     "fused": "the kernel has no part on vector cores",
     "groups": "grouped products are not in the kernel",
 }
+_SCALED_BY_FIXPIPE = "a result of int8 inputs is written as float16 by fixpipe, whoever scales it"
+_AS_HALF = {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
 _IN_A_LOOP = ("catlass_tune", "torch", "tilelang", "qwen3")
 """Publications whose kernel runs many times in a row: a tuner's or a host's loop."""
 
@@ -101,12 +103,10 @@ def _types(point: Point, notes: Notes) -> Types:
         packed = 2 if a.startswith("fp4") else 1
         if a.startswith("mxfp4"):
             notes.add("8-bit floats: their share of Cube time is that of the 8-bit rate")
-        notes.add(
-            "int8 for 8-bit floats, without scales"
-            if packed == 1
-            else "an int8 for two 4-bit floats, of the same bytes and rate, without scales"
-        )
-        return Types({"a": "int8", "c": "int32"}, packed)
+        stands = "two 4-bit floats" if packed == 2 else "an 8-bit float"
+        notes.add(f"an int8 for {stands}, of the same bytes and rate; scales count in MTE1 alone")
+        notes.add(_SCALED_BY_FIXPIPE)
+        return Types({"a": "int8", **_AS_HALF}, packed)
     if a == "?":
         notes.add("inputs of float16")
         a = b = "half"
@@ -117,8 +117,8 @@ def _types(point: Point, notes: Notes) -> Types:
         raise Unmapped(f"types must be ones of the kernel, got {a} x {b} -> {c}")
     made: dict[str, Any] = {"a": _TYPES[a], "c": _TYPES[c]}
     if made["a"] == "int8" and made["c"] != "int32":
-        notes.add("a result of int8 inputs is written as float16 by fixpipe, whoever scales it")
-        made |= {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
+        notes.add(_SCALED_BY_FIXPIPE)
+        made |= _AS_HALF
     return Types(made)
 
 
@@ -160,7 +160,7 @@ def _planned_case(point: Point, chip: Chip, types: Types, notes: Notes) -> Case:
     notes.add("our planner's tiling")
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step),
+        lambda: matmul_launch(problem, tiling, chip, step, stand_in=True),
         "library",
         without_launch=alone,
         assumed=notes.done(),

@@ -9,7 +9,7 @@ from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import FIELDS, TCubeTiling
-from cubecore.units import ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 from cubecore.workflows.cases import Case, Notes
 from cubecore.workflows.points import Point
 
@@ -22,6 +22,8 @@ _DOUBTED = {
     "ascdoc_unitflag_after": "three times the same work in the publication's other tables",
     "ascdoc_nbuffer_before": "25 us more than its start, loads, product and stores in sequence",
     "ascdoc_nbuffer_after": "25 us more than its start, loads, product and stores in sequence",
+    "qwen3_a3_up_proj": "a mean block's time, times the rounds; nobody measured the whole",
+    "qwen3_a3_down_proj": "a mean block's time, times the rounds; nobody measured the whole",
 }
 """Points that contradict others of their own publication; they are timed and counted apart."""
 
@@ -36,6 +38,7 @@ class Stated:
     step: tuple[int, int] = (1, 1)
     single: tuple[int, int] | None = None
     rounds: int = 1
+    splits_tail: bool = False
 
 
 def has_tiling(point: Point) -> bool:
@@ -55,14 +58,34 @@ def stated_case(point: Point, chip: Chip, problem: Problem, packed: int, notes: 
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
     stated = _stated(point, chip, problem, packed, notes)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
+    if "UB" in str(point.tiling.get("epilogue", "")):
+        notes.add("vector cores write C: no row is off its boundary")
+        chip = replace(chip, l0c_to_gm_misaligned_row_cycles=None)
+    if problem.a == "int8" and point.types[0] != "int8":
+        chip = _with_scales(chip, packed)
     step = _step(point, text, template)
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, blocks),
+        lambda: matmul_launch(problem, tiling, chip, step, blocks, stand_in=True),
         "doubted" if point.id in _DOUBTED else "known",
         tiling_known=True,
         assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
     )
+
+
+def _with_scales(chip: Chip, packed: int) -> Chip:
+    """Return the chip with MTE1's rates for data and their scales, one after the other.
+
+    A scale of a byte belongs to 32 elements and comes at 32 bytes a cycle (asc-devkit, appendix of
+    Cube performance).
+    """
+    for_scales = packed / 32 / 32
+    rates = [
+        round(1 / (1 / rate + for_scales))
+        for rate in (chip.l1_to_l0a_bytes_per_cycle, chip.l1_to_l0b_bytes_per_cycle)
+        if rate
+    ]
+    return replace(chip, l1_to_l0a_bytes_per_cycle=rates[0], l1_to_l0b_bytes_per_cycle=rates[-1])
 
 
 def _text(point: Point) -> str:
@@ -110,7 +133,8 @@ def _stated(point: Point, chip: Chip, problem: Problem, packed: int, notes: Note
         steps = (ceil_div(in_l1[2], base[2]),) * 2
         depth = (2 * steps[0], 2 * steps[1])
         blocks = (base[0], base[1], base[2] // packed)
-        return Stated(blocks, steps, depth, single=(in_l1[0], in_l1[1]))
+        adaptive = tiling.get("scheduler") == "ASWT"
+        return Stated(blocks, steps, depth, single=(in_l1[0], in_l1[1]), splits_tail=adaptive)
     blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"] // packed)
     steps = _steps(point, chip, problem, blocks, notes)
     depth = _depth(point, problem, steps, notes)
@@ -213,37 +237,65 @@ def _laid_out(
         "dbL0C": 1 + (2 * base_m * base_n * problem.accumulator_type.size_bytes <= chip.l0c_bytes),
     }
     tiling = TCubeTiling(**fields)
-    if stated.rounds == 1 and m_blocks * n_blocks <= cores:
+    if stated.splits_tail and m_blocks * n_blocks % cores:
+        notes.add("the last round's blocks are split over all cores")
+    elif stated.rounds == 1 and m_blocks * n_blocks <= cores:
         return tiling, None
     if stated.rounds > 1:
         notes.add(f"{stated.rounds} rounds over M, each split over all cores")
     else:
         notes.add("blocks go to the cores in turn")
-    return tiling, _dealt(problem, single, cores, stated.rounds)
+    return tiling, _dealt(problem, single, cores, stated)
 
 
 def _dealt(
-    problem: Problem, single: tuple[int, int], cores: int, rounds: int
+    problem: Problem, single: tuple[int, int], cores: int, stated: Stated
 ) -> list[tuple[CoreBlock, ...]]:
     """Return the blocks of each core: block i of a round goes to core i mod cores."""
-    per_round = ceil_div(ceil_div(problem.m, rounds), single[0]) * single[0]
+    per_round = ceil_div(ceil_div(problem.m, stated.rounds), single[0]) * single[0]
     dealt: list[list[CoreBlock]] = [[] for _ in range(cores)]
-    place = 0
     for first in range(0, problem.m, per_round):
-        place = 0 if rounds > 1 else place
-        for m0 in range(first, min(first + per_round, problem.m), single[0]):
-            for n0 in range(0, problem.n, single[1]):
-                block = CoreBlock(
-                    core=place % cores,
-                    m0=m0,
-                    n0=n0,
-                    m_len=min(single[0], problem.m - m0),
-                    n_len=min(single[1], problem.n - n0),
-                    k_len=problem.k,
-                )
-                dealt[block.core].append(block)
-                place += 1
+        rows = range(first, min(first + per_round, problem.m), single[0])
+        grid = [
+            CoreBlock(
+                core=0,
+                m0=m0,
+                n0=n0,
+                m_len=min(single[0], problem.m - m0),
+                n_len=min(single[1], problem.n - n0),
+                k_len=problem.k,
+            )
+            for m0 in rows
+            for n0 in range(0, problem.n, single[1])
+        ]
+        if stated.splits_tail:
+            full = len(grid) // cores * cores
+            tail = grid[full:]
+            grid = grid[:full] + [p for b in tail for p in _parts(b, cores // len(tail))]
+        for place, block in enumerate(grid):
+            dealt[place % cores].append(replace(block, core=place % cores))
     return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def _parts(block: CoreBlock, most: int) -> list[CoreBlock]:
+    """Return a block in at most so many parts of whole fractals, the largest as small as can be."""
+    sizes = []
+    for m_parts in range(1, most + 1):
+        rows = align_up(ceil_div(block.m_len, m_parts), FRACTAL_ROWS)
+        columns = align_up(ceil_div(block.n_len, most // m_parts), FRACTAL_ROWS)
+        sizes.append((rows * columns, rows + columns, rows, columns))
+    _, _, rows, columns = min(sizes)
+    return [
+        replace(
+            block,
+            m0=block.m0 + m,
+            n0=block.n0 + n,
+            m_len=min(rows, block.m_len - m),
+            n_len=min(columns, block.n_len - n),
+        )
+        for m in range(0, block.m_len, rows)
+        for n in range(0, block.n_len, columns)
+    ]
 
 
 def _split(problem: Problem, cores: int, base: Sequence[int]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cubecore.chips import Chip
 from cubecore.errors import CubecoreError, DeadlockError
+from cubecore.kernels.streaming import KIND
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
 from cubecore.workflows.cases import Case, Unmapped, because
@@ -117,6 +118,8 @@ def _wall(
         text = "the cores' time, without the launch"
         return Pair(point.core_us, timeline.us - launch_us), (text,)
     if ticks := point.measured.get("cycles_1000_add"):
-        still_us = chip.require("start_cycles", "timing") * 1e6 / hertz
+        still = chip.require("start_cycles", "timing")
+        still = (chip.short_start_cycles or {}).get(KIND, still)
+        still_us = still * 1e6 / hertz
         return Pair(ticks * _TICK_US, timeline.us - launch_us - still_us), ()
     return None, ()

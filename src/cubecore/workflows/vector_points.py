@@ -8,16 +8,18 @@ from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz, CopyGmToUbuf
+from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program import Issue, Location, Loop, Program
 from cubecore.isa.spec import Instruction
+from cubecore.isa.vector.moves import CopyGmToUbufAlign
 from cubecore.kernels.streaming import (
+    KIND,
     Elementwise,
     elementwise_launch,
     loads_launch,
     vector_instruction,
 )
-from cubecore.units import DATA_BLOCK_BYTES, ceil_div
+from cubecore.units import ceil_div
 from cubecore.workflows.cases import Case, Notes, Unmapped, chip_of, without_launch
 from cubecore.workflows.points import Point
 
@@ -171,9 +173,9 @@ def _transfer(into_ub: bool, tile: tuple[int, int], pitch: int) -> Instruction:
         return CopyGmToCbufMultiNd2Nz(
             dtype=half, n_value=rows, d_value=columns, src_d_value=pitch, dst_nz_c0_stride=rows
         )
-    blocks = ceil_div(columns * 2, DATA_BLOCK_BYTES)
-    gap = max(ceil_div(pitch * 2, DATA_BLOCK_BYTES) - blocks, 0)
-    return CopyGmToUbuf(n_burst=rows, len_burst=blocks, src_gap=gap if rows > 1 else 0)
+    gap = (pitch - columns) * 2 if rows > 1 else 0
+    half = element_type("float16")
+    return CopyGmToUbufAlign(dtype=half, n_burst=rows, len_burst=columns * 2, src_gap=gap)
 
 
 # --- micro-benchmarks and launches
@@ -196,7 +198,7 @@ def bench_case(point: Point) -> Case:
     add = vector_instruction("vadd", element_type("float32"), 64)
     issue = Issue(add, tuple(Expr(place) for place in places), _HERE)
     program = Program((Loop(Var("i", 0), Expr(1000), (issue,)),))
-    launch = Launch((TensorSpec("x", 1),), (CoreProgram(0, program, {}),), "VECTOR")
+    launch = Launch((TensorSpec("x", 1),), (CoreProgram(0, program, {}),), KIND)
     return Case(chip, lambda: launch, "bench", assumed=notes.done())
 
 
@@ -213,7 +215,7 @@ def launch_case(point: Point) -> Case:
         raise Unmapped("more blocks than cores: how they queue is not modelled")
     program = Program(())
     cores = tuple(CoreProgram(i, program, {}) for i in range(blocks))
-    empty = replace(chip, start_cycles=1)
+    empty = replace(chip, short_start_cycles={KIND: 1})
     notes.add("an empty kernel starts nothing")
-    launch = Launch((TensorSpec("x", 1),), cores, "VECTOR")
+    launch = Launch((TensorSpec("x", 1),), cores, KIND)
     return Case(empty, lambda: launch, "launch", assumed=notes.done())

@@ -201,8 +201,9 @@ class CopyGmToUbufAlign(Aligned):
         """One transfer of a vector core's MTE2."""
         if not self.size_bytes:
             return Cost(0)
-        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False)
+        pitch = self.len_burst + self.src_gap
+        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
+        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False, of_ub=True)
         return Cost(math.ceil(cycles), traffic=traffic)
 
 
@@ -253,5 +254,5 @@ class CopyUbufToGmAlign(Aligned):
         if not self.size_bytes:
             return Cost(0)
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True)
+        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True, of_ub=True)
         return Cost(math.ceil(cycles), traffic=traffic)
