@@ -74,7 +74,8 @@ def test_a_core_with_another_tail_is_a_group_of_its_own():
     @cubecore.kernel(outputs="z")
     def tailed(core, x, z, length):
         a = core.ubuf("half", 256)
-        start = core.block_idx * 256
+        start = core.asc_get_block_idx() * 256
+        assert core.asc_get_block_num() == 5
         count = min(256, length - start)
         core.asc_copy_gm2ub(a, x + start, 2 * count)
         core.asc_sync()

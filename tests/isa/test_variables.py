@@ -176,3 +176,11 @@ def test_a_scalar_is_read_after_what_came_before():
     gm = GlobalMemory()
     gm.place("x", np.zeros(8, np.int32))
     assert run(A2, gm, [Task(CoreId(0, 1), body)]).findings == ()
+
+
+@pytest.mark.parametrize("name", [*QUESTIONS, "get_core_id", "get_ctrl", "get_ffts_base_addr"])
+def test_what_the_launch_decides_no_instruction_changes(name):
+    template = instruction_named(name)()
+    place = Place(3, 7, 1, 2)
+    fresh, used = Registers(place=place), Registers(place=place, ctrl=5, ffts_base=9, kept=2)
+    assert template.of_launch == (template.result(fresh) == template.result(used))

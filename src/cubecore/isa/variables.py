@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
@@ -12,6 +13,9 @@ from cubecore.isa.spec import Instruction, Pipe, instruction, param
 
 class Variable(Instruction):
     """The scalar unit reads the result at once; nothing else changes."""
+
+    of_launch: ClassVar[bool] = False
+    """Whether the launch alone decides it, and no instruction before."""
 
     @staticmethod
     def reads(registers: Registers) -> int:
@@ -30,6 +34,7 @@ class _Line:
     reads: Callable[[Registers], int]
     cpp: str = ""
     uncertain: tuple[str, ...] = ()
+    of_launch: bool = False
 
 
 _BEFORE_SET = ("it is 0 before set_fpc: the page says nothing",)
@@ -44,30 +49,35 @@ _VARIABLES = (
             "an AIV of a mix launch counts AIVs, as the C++ page has it; the C API's page only "
             "speaks of the running core",
         ),
+        of_launch=True,
     ),
     _Line(
         "get_block_num",
         "Read how many cores the launch has; AIVs where it has no AIC",
         lambda r: r.place.blocks,
         "GetBlockNum",
+        of_launch=True,
     ),
     _Line(
         "get_sub_block_id",
         "Read which of its core's AIVs this is",
         lambda r: r.place.part,
         "GetSubBlockIdx",
+        of_launch=True,
     ),
     _Line(
         "get_sub_block_num",
         "Read how many AIVs, or on an AIC how many AICs, the core has in this launch",
         lambda r: r.place.parts,
         "GetSubBlockNum",
+        of_launch=True,
     ),
     _Line(
         "get_core_id",
         "Read the number of the core",
         lambda r: r.place.block,
         uncertain=("cores are numbered as in the launch; the hardware's numbers may differ",),
+        of_launch=True,
     ),
     _Line(
         "get_ffts_base_addr",
@@ -100,7 +110,11 @@ for _line in _VARIABLES:
         _line.name,
         Pipe.S,
         doc=_line.doc,
-        body={"__module__": __name__, "reads": staticmethod(_line.reads)},
+        body={
+            "__module__": __name__,
+            "reads": staticmethod(_line.reads),
+            "of_launch": _line.of_launch,
+        },
         names={"c_api": f"asc_{_line.name}"} | ({"cpp": _line.cpp} if _line.cpp else {}),
         source=f"asc-devkit, asc_{_line.name}{f' and {_line.cpp}' if _line.cpp else ''} (2201)",
         uncertain=_line.uncertain,

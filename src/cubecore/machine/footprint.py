@@ -63,22 +63,7 @@ class Footprint:
 
 def footprints(template: Instruction) -> tuple[Footprint | None, ...]:
     """Return what each operand of a template touches; None where the mask lets nothing through."""
-    if not template.steering:
-        return _footprints(template)
-    # templates that values steer are not met twice and would only fill the cache; their bytes are
-    return tuple(None if f is None else _same(f) for f in _find(template))
-
-
-def _same(footprint: Footprint) -> Footprint:
-    """Return the footprint of the same bytes that was met first."""
-    key = footprint.starts.tobytes(), footprint.ends.tobytes()
-    if key not in _steered and len(_steered) >= _MOST_STEERED:
-        _steered.clear()
-    return _steered.setdefault(key, footprint)
-
-
-_MOST_STEERED = 1024
-_steered: dict[tuple[bytes, bytes], Footprint] = {}
+    return (_steered if template.steering else _footprints)(template)
 
 
 def _find(template: Instruction) -> tuple[Footprint | None, ...]:
@@ -100,3 +85,5 @@ def _of(template: Instruction, operand: Operand) -> Footprint | None:
 
 
 _footprints = lru_cache(maxsize=4096)(_find)
+_steered = lru_cache(maxsize=256)(_find)
+"""Values steer a template as seldom twice alike as an index table changes."""

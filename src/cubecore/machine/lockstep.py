@@ -7,7 +7,7 @@ registers hold values, `compute` takes one core) is done by the reference engine
 the rows of the stacks. Whatever the reference engine would report ends lockstep (`IrregularError`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from cubecore.machine.prepared import computing, moving, prepares
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
 from cubecore.machine.stacks import Stack
+from cubecore.machine.touched import Touched
 
 Act = Callable[[tuple[int, ...]], object]
 """What an instruction does at the first core's addresses."""
@@ -183,15 +184,16 @@ class Group:
         before = [row.registers for row in rows]
         steered = bool(template.steering) or template.reads_left
         collected = Collecting()
-        maps = _Maps(self._stacks.values()) if self.count > 1 and _decides(template) else None
+        maps = _Maps(self._stacks) if self.count > 1 and _decides(template) else None
         for core, row in enumerate(rows):
-            if maps is not None and core:
-                maps.again()
+            known = len(collected.found)
             row.watch = collected if steered else None if core else self.watch  # type: ignore[assignment]
             own = tuple(at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True))
             row.perform((template, own, NOWHERE))
             if maps is not None:
-                maps.compare()
+                maps.compare(collected.found[known:] if steered else None)
+        if maps is not None:
+            maps.settle()
         if collected.found:
             self.watch.together(INDEX[template.pipe.value], collected.found)
         self._take(before)
@@ -232,25 +234,42 @@ def _decides(template: Instruction) -> bool:
 
 
 class _Maps:
-    """The maps that cores share, while they take turns."""
+    """The maps that cores share, while they take turns: each finds what the first one found."""
 
-    def __init__(self, stacks: Iterable[Stack]) -> None:
-        self._stacks = list(stacks)
-        self._before = [stack.valid.copy() for stack in self._stacks]
-        self._after: list[Array] = []
+    def __init__(self, stacks: Mapping[Mem, Stack]) -> None:
+        self._maps = {mem: stack.valid for mem, stack in stacks.items()}
+        self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
+        self._left: list[tuple[Mem, int, bytes]] | None = None
 
-    def again(self) -> None:
-        """Let the next core find what the first one found."""
-        for stack, valid in zip(self._stacks, self._before, strict=True):
-            stack.valid[:] = valid
+    def compare(self, found: Sequence[Touched] | None) -> None:
+        """Require a core to leave what the first one left, and take it back.
 
-    def compare(self) -> None:
-        """Require a core to leave what the first one left."""
-        found = [stack.valid for stack in self._stacks]
-        if not self._after:
-            self._after = [valid.copy() for valid in found]
-        if not all(map(np.array_equal, self._after, found)):
+        `found` is what it touched; None: anything.
+        """
+        left = []
+        for mem, low, high in self._written(found):
+            now, then = self._maps[mem][low:high], self._before[mem][low:high]
+            if not (now.all() and then.all()):
+                left.append((mem, low, now.tobytes()))
+                now[:] = then
+        if self._left is None:
+            self._left = left
+        if left != self._left:
             raise IrregularError("cores that differ in what they have written")
+
+    def _written(self, found: Sequence[Touched] | None) -> list[tuple[Mem, int, int]]:
+        if found is None:
+            return [(mem, 0, valid.size) for mem, valid in self._maps.items()]
+        return [
+            (touch.mem, at + touched.low, at + touched.high)
+            for touched, at, touch in found
+            if touch.writes and isinstance(touch.mem, Mem) and touch.mem is not Mem.GM
+        ]
+
+    def settle(self) -> None:
+        """Leave what every core left."""
+        for mem, low, raw in self._left or ():
+            self._maps[mem][low : low + len(raw)] = np.frombuffer(raw, np.uint8)
 
 
 _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}

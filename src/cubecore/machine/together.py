@@ -24,6 +24,7 @@ from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.trace import Names, Trace
+from cubecore.isa.variables import Variable
 from cubecore.machine import reference
 from cubecore.machine.core import FLUSH_AFTER, Core
 from cubecore.machine.findings import Finding, FindingLog
@@ -121,6 +122,8 @@ class Recorder(Core):
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
+        if isinstance(template, Variable) and template.of_launch:
+            return template.result(self.registers)
         found: tuple[int, ...] = self._ask(None, template, 0)
         return found
 

@@ -71,6 +71,8 @@ class Reduction(Repeated):
         on = self.grouped(size)
         level = np.where(on, values.reshape(*values.shape[:-2], *on.shape), nothing)
         with np.errstate(all="ignore"):
+            while self.dtype.name == "float32" and level.shape[-1] > 1:
+                level = level[..., ::2] + level[..., 1::2]  # neither widened nor clamped
             while level.shape[-1] > 1:
                 x, y = (wide(level[..., part::2], self.dtype) for part in (0, 1))
                 level = settle(x + y, self.dtype, registers)
