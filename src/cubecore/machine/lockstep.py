@@ -182,7 +182,7 @@ class Group:
         far = [self._far(mem, at) for mem, at in zip(mems, addresses, strict=True)]
         rows = self.rows()
         before = [row.registers for row in rows]
-        steered = bool(template.steering) or template.reads_left
+        steered = self.count > 1 and (bool(template.steering) or template.reads_left)
         collected = Collecting()
         maps = _Maps(self._stacks) if self.count > 1 and _decides(template) else None
         for core, row in enumerate(rows):

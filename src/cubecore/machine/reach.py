@@ -64,8 +64,15 @@ class Reach:
         return np.array_equal(known.values, values)
 
     def distances(self, tensor: GlobalTensor) -> Distances:
-        """Return the distances in a tensor."""
-        return self._distances[tensor.address]
+        """Return the distances in a tensor.
+
+        Raises:
+            IrregularError: none are known.
+        """
+        found = self._distances.get(tensor.address)
+        if found is None:
+            raise IrregularError("an address that was counted from another tensor")
+        return found
 
     def place(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
         """Return the tensor, in which [low, high) of the first core, and all others', lie.
@@ -75,7 +82,7 @@ class Reach:
         """
         if tensor is None:
             raise IrregularError("a core leaves its tensor")
-        far = self._distances[tensor.address]
+        far = self.distances(tensor)
         if low + far.low < tensor.address or high + far.high > tensor.end:
             raise IrregularError("a core leaves its tensor")
         return tensor

@@ -89,11 +89,10 @@ class Reduction(Repeated):
             worst = -np.inf if self.takes_largest else np.inf
             x = np.where(on, x, worst)
             best = x.max(axis=-1) if self.takes_largest else x.min(axis=-1)
-            if np.isnan(best).any():  # NumPy leaves any of several NaN
-                best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)
-            if not ((best == 0) | (best == worst)).any():  # no zeros of two signs, no lane is off
+            if best.all() and np.isfinite(best).all():  # no zeros of two signs, no lane is off
                 place = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
                 return settle(best, self.dtype, registers), place
+            best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)  # NumPy leaves any NaN
             level = best[..., None]
             same = on & ((x == level) | (np.isnan(x) & np.isnan(level)))
             place = same.argmax(axis=-1)

@@ -83,8 +83,10 @@ class Vbitsort(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Sort each repeat."""
         order = _descending(inputs["src0"])
-        scores = np.take_along_axis(inputs["src0"], order, axis=-1)
-        index = np.take_along_axis(inputs["src1"], order, axis=-1).astype(np.uint64)
+        first = np.arange(order.size // _SORTED) * _SORTED
+        order = order + first.reshape(*order.shape[:-1], 1)  # take_along_axis takes longer
+        scores = inputs["src0"].reshape(-1)[order]
+        index = inputs["src1"].reshape(-1)[order].astype(np.uint64)
         low = scores.view(f"u{self.dtype.size_bytes}").astype(np.uint64)
         return {"dst": low | index << np.uint64(32)}
 
