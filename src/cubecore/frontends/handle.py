@@ -17,7 +17,7 @@ from cubecore.frontends.sites import Sites
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.spec import Instruction, Mem
-from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.trace import Trace
 from cubecore.isa.vector.mask import SetVectorMask
 from cubecore.machine.arrays import ArrayWatch
@@ -246,7 +246,7 @@ class CoreHandle:
         self._issues.one(where)
         if self._trace is not None:
             self._trace.append(template, addresses, where)
-        if self._arrays is not None:
+        if self._arrays is not None and not isinstance(template, Sync):
             self._arrays.issue(template, addresses, where)
         debugger = self._debugger
         if debugger is None:

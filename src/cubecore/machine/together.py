@@ -101,7 +101,9 @@ class Recorder(Core):
         self.thread = greenlet(lambda: task.body(self))
         self.trace = Trace(names)
         self.asked: list[_Asked] = []
-        self._kinds, self._pause_at = self.trace.kinds, FLUSH_AFTER
+        self._kind_of, self._place_of = names.kind_of, names.place_of
+        self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
+        self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
         self._done = self._at = 0
         self.real: Core | None = None
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
@@ -111,12 +113,21 @@ class Recorder(Core):
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
-        if self.real is None and isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
-            self.give_up()
-        self.trace.append(template, addresses, where)
         if self.real is not None:
+            self.trace.append(template, addresses, where)
             self.real.record(template, addresses, where)
             return
+        kind, place = self._kind_of.get(id(template)), self._place_of.get(id(where))
+        if kind is None or place is None:
+            if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+                self.give_up()
+                self.record(template, addresses, where)
+                return
+            self.trace.append(template, addresses, where)
+        else:  # what appending does, of what was met before
+            self._kinds.append(kind)
+            self._wheres.append(place)
+            self._addresses.extend(addresses)
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
