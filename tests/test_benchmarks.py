@@ -121,3 +121,19 @@ def test_the_figures_of_kernels_stand_beside_their_targets():
         value, target = figure["value"], figure["target"]
         assert value > 0
         assert figure["met"] == (value >= target if name in at_least else value <= target)
+
+
+def test_the_figures_of_checks_are_ratios():
+    script = SPINE.with_name("checks.py")
+    done = subprocess.run(
+        [sys.executable, script, "1", "vector_add"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (figures,) = json.loads(done.stdout)["examples"].values()
+    for engine in ("fast", "reference"):
+        found = figures[engine]
+        assert found["ratio"] == found["on_s"] / found["off_s"] > 0

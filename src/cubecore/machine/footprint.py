@@ -23,6 +23,11 @@ class Footprint:
     low: int
     high: int
 
+    @property
+    def is_run(self) -> bool:
+        """Whether the bytes follow each other."""
+        return self.starts.size == 1
+
     @staticmethod
     def of(starts: Bytes, ends: Bytes) -> "Footprint":
         """Return the footprint of at least one interval."""
@@ -41,7 +46,9 @@ class Footprint:
         """Return the first run of bytes that both touch, or None."""
         if self.low >= other.high or other.low >= self.high:
             return None
-        place = np.searchsorted(other.ends, self.starts, side="right")
+        if self.is_run and other.is_run:
+            return max(self.low, other.low), min(self.high, other.high)
+        place = other.ends.searchsorted(self.starts, side="right")
         inside = place < other.starts.size
         meets = np.zeros(self.starts.size, bool)
         meets[inside] = other.starts[place[inside]] < self.ends[inside]
@@ -54,7 +61,9 @@ class Footprint:
 
     def covers(self, other: "Footprint") -> bool:
         """Whether every byte of `other` is touched."""
-        place = np.searchsorted(self.ends, other.starts, side="right")
+        if self.is_run or self.low > other.low or self.high < other.high:
+            return self.low <= other.low and other.high <= self.high
+        place = self.ends.searchsorted(other.starts, side="right")
         if place[-1] >= self.starts.size:
             return False
         whole = (self.starts[place] <= other.starts) & (other.ends <= self.ends[place])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from cubecore.isa.program import Location
@@ -84,19 +85,36 @@ def register_touch(template: Instruction, where: Location) -> Touched | None:
 Numbered = tuple[int, Touch]
 
 
+Key = tuple[Footprint | int, int]
+"""A footprint and its address, or the ends of a run of bytes."""
+
+
 class Region:
     """A set of bytes that some operand touches, and for each pipe its last read and write there.
 
     `near` holds every region that shares a byte, itself included, and whether it lies within.
     """
 
-    __slots__ = ("bytes", "near", "reads", "writes")
+    __slots__ = ("address", "bytes", "near", "reads", "touched", "writes")
 
-    def __init__(self, touched: Footprint) -> None:
-        self.bytes = touched
+    def __init__(self, touched: Footprint, address: int) -> None:
+        self.touched, self.address = touched, address
+        self.bytes = touched.at(address)
         self.near: list[tuple[Region, bool]] = [(self, True)]
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
+
+
+@lru_cache(maxsize=65536)
+def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bool] | None:
+    """Return whether each lies within the other; None where they share no byte.
+
+    The same for every core, and for the next launch.
+    """
+    far = other.at(distance)
+    if one.first_common(far) is None:
+        return None
+    return one.covers(far), far.covers(one)
 
 
 class LocalShadow:
@@ -108,22 +126,32 @@ class LocalShadow:
 
     def __init__(self, order: CoreOrder, report: Report) -> None:
         self._order, self._report = order, report
-        self._regions: dict[tuple[Footprint, int], Region] = {}
+        self._regions: dict[Key, Region] = {}
         self._limit = _MOST_REGIONS
 
     def region(self, touched: Footprint, address: int) -> Region:
         """Return the region of a footprint at an address."""
-        key = touched, address
+        key: Key = touched, address
+        if touched.is_run:  # whoever touches these bytes
+            key = touched.low + address, touched.high + address
         found = self._regions.get(key)
         if found is None:
             if len(self._regions) >= self._limit:
                 self._forget()
-            found = Region(touched.at(address))
-            for other in self._regions.values():
-                if found.bytes.first_common(other.bytes) is not None:
-                    found.near.append((other, found.bytes.covers(other.bytes)))
-                    other.near.append((found, other.bytes.covers(found.bytes)))
-            self._regions[key] = found
+            found = self._regions[key] = self._met(Region(touched, address))
+        return found
+
+    def _met(self, found: Region) -> Region:
+        """Let a new region know those that it shares a byte with, and be known to them."""
+        low, high = found.bytes.low, found.bytes.high
+        for other in self._regions.values():
+            theirs = other.bytes
+            if low >= theirs.high or theirs.low >= high:
+                continue
+            met = _relation(found.touched, other.touched, other.address - found.address)
+            if met is not None:
+                found.near.append((other, met[0]))
+                other.near.append((found, met[1]))
         return found
 
     def _forget(self) -> None:
@@ -208,26 +236,28 @@ class GlobalShadow:
         for low, high in zip(touched.starts.tolist(), touched.ends.tolist(), strict=True):
             entry = _Entry(low, high, own, pipe, number, touch)
             for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-                entries = self._pages.get(page)
-                if entries is None:
-                    self._pages[page] = [entry]
+                entries = self._pages.setdefault(page, [])
+                near = [e for e in entries if e.low < high and low < e.high]
+                if not near:
+                    entries.append(entry)
                     continue
-                for other in _racing(entries, entry, order, clock):
+                for other in _racing(near, entry, order, clock):
                     if id(other.touch) not in reported:
                         reported.add(id(other.touch))
                         report(_meeting(other, entry))
                 first, last = page << _PAGE_BITS, (page + 1) << _PAGE_BITS
-                self._pages[page] = [e for e in entries if not _over(entry, e, first, last)]
-                self._pages[page].append(entry)
+                over = {id(e) for e in near if _over(entry, e, first, last)}
+                if over:
+                    entries[:] = [e for e in entries if id(e) not in over]
+                entries.append(entry)
 
 
 def _racing(
     entries: list[_Entry], entry: _Entry, order: CoreOrder, clock: Clock
 ) -> Iterator[_Entry]:
+    """Yield those of `entries`, which share a byte with `entry`, that nothing orders."""
     touch = entry.touch
     for other in entries:
-        if other.low >= entry.high or entry.low >= other.high:
-            continue
         if not (touch.writes or other.touch.writes):
             continue
         if touch.atomic and touch.atomic == other.touch.atomic:

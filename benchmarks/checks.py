@@ -1,0 +1,55 @@
+"""What the checks cost: each example kernel with all of them, and with none.
+
+usage: checks.py [REPEATS [NAME ...]]
+
+Prints one JSON object: for each example's small case, on either engine, the processor time of its
+launches with checks on and off, best of REPEATS (5 unless told), and their ratio. The target is 2.
+"""
+
+import json
+import runpy
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from cubecore.frontends.kernel import Session
+
+FOLDER = Path(__file__).parents[1] / "examples" / "kernels"
+ENGINES = ("fast", "reference")
+TARGET = 2.0
+
+
+def seconds(module: dict[str, Any], given: tuple[Any, ...], **options: str) -> float:
+    """Return the processor time of an example's launches."""
+    begin = time.process_time()
+    with Session(dict(options)).collecting():
+        module["launch"](*given)
+    return time.process_time() - begin
+
+
+def main() -> None:
+    """Print the figures."""
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    answer = {}
+    for name in sys.argv[2:] or sorted(path.stem for path in FOLDER.glob("*.py")):
+        module = runpy.run_path(str(FOLDER / f"{name}.py"))
+        given = module["small"]()
+        best: dict[tuple[str, str], float] = {}
+        for _ in range(repeats):  # interleaved, so that other load meets all alike
+            for key in ((engine, checks) for engine in ENGINES for checks in ("all", "none")):
+                took = seconds(module, given, engine=key[0], checks=key[1])
+                best[key] = min(took, best.get(key, took))
+        answer[name] = {
+            engine: {
+                "on_s": best[engine, "all"],
+                "off_s": best[engine, "none"],
+                "ratio": best[engine, "all"] / best[engine, "none"],
+            }
+            for engine in ENGINES
+        }
+    print(json.dumps({"repeats": repeats, "target": TARGET, "examples": answer}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
