@@ -127,3 +127,16 @@ def test_in_every_order_and_once_for_a_line():
     for order in ("program", "late", "random:3"):
         run = kernel(moves).using(order=order, checks="memcheck")[1](A)
         assert [(f.id, f.count) for f in run.findings] == [("out-of-bounds", 3)]
+
+
+def test_what_steers_is_judged_and_what_is_steered_is_not():
+    def merges(core, a, length):
+        x, merged = core.ubuf("float", 16), core.ubuf("float", 64)
+        core.asc_copy_gm2ub(x, a, 64)
+        core.asc_copy_gm2ub(merged, a, 256)
+        core.asc_sync()
+        kept = core.ubuf("uint32", 8)
+        core.asc_reduce(kept, x.cast("uint32"), x.cast("uint32"), 1, 1, length, 8, 8)
+
+    got = [f for f in found(merges, A, 1) if f.startswith("out-of")]
+    assert got == [outside("vreducev2.src0", (0, 64), (0, 252))]

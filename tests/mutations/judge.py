@@ -175,9 +175,9 @@ def _behind_copies(streams, written):
         before = len(found)
         for core, stream in streams.items():
             for item in stream:
-                if isinstance(item, Read) or not item[0].copies:
+                if isinstance(item, Read) or not (item[0].copies or item[0].propagates):
                     continue
-                to, *of = _bytes(core, item, writes=False)
+                to, *of = _bytes(core, item, writes=False) or [None]
                 if any(_meet(one, other) for one in of for other in found):
                     found[to] = None
     return list(found)
@@ -189,11 +189,14 @@ def _bytes(core, item, *, writes):
         return []
     template, addresses, _ = item
     given = zip(template.operands(), addresses, footprints(template), strict=False)
-    return [
+    found = [
         ((core if operand.mem is not Mem.GM else None, operand.mem), at + run.low, at + run.high)
         for operand, at, run in given
         if run is not None and (operand.access.writes or not writes)
     ]
+    if not writes and template.pipe.value == "FIX":  # a register says where its scales lie
+        found.append(((core, Mem.FB), 0, 1 << 20))
+    return found
 
 
 def _meet(one, other):

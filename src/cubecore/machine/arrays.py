@@ -10,6 +10,7 @@ from cubecore.isa.check import template_violations
 from cubecore.isa.program import LoadScalar, Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand
+from cubecore.isa.vector.gather_mask import GatherMask
 from cubecore.machine.core import Core
 from cubecore.machine.elements import elements
 from cubecore.machine.findings import Finding
@@ -101,12 +102,13 @@ class ArrayWatch:
     def _learn(self, template: Instruction) -> Spans:
         """Find out what a template does; the bytes that its operands touch, from their addresses.
 
-        Nothing is said of one that is not legal, or whose values decide what it touches.
+        Nothing is said of one that is not legal. Where values decide what it touches, those are
+        judged that decide, and what a gather mask reads under a pattern that is built in.
         """
         state, core = self._state, self._core
         spans: Spans = ()
         resolved = template.resolved(state.registers)
-        if not (template_violations(resolved, core.chip) or resolved.steering):
+        if not template_violations(resolved, core.chip):
             after = resolved.apply(state.registers)
             spans = tuple(_span(resolved, operand) for operand in template.operands())
             if not spans:
@@ -120,5 +122,8 @@ class ArrayWatch:
 
 
 def _span(template: Instruction, operand: Operand) -> tuple[Operand, int, int]:
-    found = None if operand.mem is Mem.GM else elements(template, operand.name).span
+    known = not template.steering or operand.name in template.steering
+    if isinstance(template, GatherMask):
+        known = operand.access.reads
+    found = elements(template, operand.name).span if known and operand.mem is not Mem.GM else None
     return operand, *(found or (0, 0))

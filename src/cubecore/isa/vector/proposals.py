@@ -146,6 +146,7 @@ class Vmrgsort4Proposals(Instruction):
 
     overlap = "none"
     steering = ("src0", "src1", "src2", "src3")
+    register = "merged"
     dst = write(Mem.UB, "proposal element")
     src0 = read(Mem.UB, "proposal element", align_bytes=16)
     src1 = read(Mem.UB, "proposal element", align_bytes=16)
