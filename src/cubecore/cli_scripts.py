@@ -161,6 +161,6 @@ def time_of_script(
         quiet=as_json,
         chip=keys.get("chip"),
     )
-    files.write_launch(answer.longest)
+    files.write_launches(answer)
     show(answer, as_json, script_time_text)
     return DONE

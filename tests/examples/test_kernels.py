@@ -73,7 +73,7 @@ def test_the_time_and_the_report(name, golden, capsys):
     module = example(name)
     assert {launch.run.kernel for launch in timed.launches} == {k.name for k in module.KERNELS}
     golden([summary(launch) for launch in timed.launches])
-    page = launch_report(timed.longest)
+    page = launch_report(timed.longest, timed.launches)
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert data["answer"]["cycles"] == timed.longest.timeline.cycles
     assert data["findings"] == []

@@ -126,6 +126,19 @@ def test_the_form_with_a_struct():
         assert template.repeat == 1
 
 
+@pytest.mark.parametrize(("given", "word"), [(-1, 2**64 - 1), (-(2**63), 2**63), (5, 5)])
+def test_a_negative_word_is_what_c_makes_of_it(given, word):
+    ((mask, _),) = bind("asc_set_vector_mask", (given, given), {}).steps
+    assert (mask.mask_high, mask.mask_low) == (word, word)
+
+
+def test_other_parameters_stay_negative_and_are_findings():
+    ((mask, _),) = bind("asc_set_vector_mask", (-(2**63) - 1, 1), {}).steps
+    assert mask.mask_high == -(2**63) - 1
+    ((wait, _),) = bind("asc_sync_wait", ("PIPE_V", "PIPE_MTE2", -1), {}).steps
+    assert wait.event_id == -1
+
+
 def test_the_form_with_a_count_sets_the_mask_and_leaves_it():
     issued = steps("asc_add", pointer(), pointer(), pointer(), 100)
     assert [name for name, _, _ in issued] == [

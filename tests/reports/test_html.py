@@ -300,6 +300,10 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
     assert page.ask(sections) == ["findings", "timeline", "stalls", "facts"]
     assert HOSTILE in page.ask("document.getElementById('findings').textContent")
     assert page.ask("document.scripts.length") == 2
-    path.write_text(launch_report(TimedLaunch(replace(run, findings=()), line)), "utf-8")
+    shown = TimedLaunch(replace(run, findings=()), line)
+    path.write_text(launch_report(shown, [TimedLaunch(run, line), shown]), "utf-8")
     page.open(path)
+    rows = "[...document.querySelectorAll('#launches tbody tr')].map((r) => r.textContent)"
+    assert [row[-1] for row in page.ask(rows)] == ["1", "0"]
+    assert page.ask("document.querySelectorAll('#launches b').length") == 1
     assert "None." in page.ask("document.getElementById('findings').textContent")

@@ -102,6 +102,14 @@ class Form:
         """Whether a parameter is called so."""
         return word in self._fields
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The parameters that take any 64 bits."""
+        ranges = {f.name: f.metadata for f in fields(self.kind)}  # type: ignore[arg-type]
+        return frozenset(
+            n for n, m in ranges.items() if (m.get("low"), m.get("high")) == (0, 2**64 - 1)
+        )
+
     @property
     def scalars(self) -> tuple[str, ...]:
         """The parameters that every form has."""
@@ -326,7 +334,10 @@ def _as_bits(
 
 
 def _integer(form: Form, name: str, value: Any) -> Any:
-    """Return a parameter: an integer, a flag, or a word; a pipe may be called ``PIPE_V``."""
+    """Return a parameter: an integer, a flag, or a word; a pipe may be called ``PIPE_V``.
+
+    For a word of 64 bits a negative number stands for what C makes of it: -1 has all bits set.
+    """
     if isinstance(value, str):
         return value.removeprefix("PIPE_")
     if isinstance(value, bool):
@@ -334,6 +345,9 @@ def _integer(form: Form, name: str, value: Any) -> Any:
     if isinstance(value, Pointer):
         return value.address
     try:
-        return int(operator.index(value))
+        number = int(operator.index(value))
     except TypeError:
         raise refuse(f"{form.call}.{name}", "be an integer", repr(value)) from None
+    if -(2**63) <= number < 0 and name in form.words:
+        return number + 2**64
+    return number

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cubecore.errors import refuse
 from cubecore.machine.findings import Finding
 from cubecore.workflows.files import require_writable, write_whole
-from cubecore.workflows.script import TimedLaunch
+from cubecore.workflows.script import ScriptTime
 from cubecore.workflows.time import Timed
 
 
@@ -91,8 +91,8 @@ class TimeFiles:
 
             write_whole(self.trace, trace_bytes(timed), "--trace")
 
-    def write_launch(self, launch: TimedLaunch) -> None:
-        """Write each file about a launch of a user's kernel, in one step.
+    def write_launches(self, timed: ScriptTime) -> None:
+        """Write each file about the longest launch of a user's script, in one step.
 
         Raises:
             RequestError: a path that can no longer be written.
@@ -100,8 +100,9 @@ class TimeFiles:
         if self.report is not None:
             from cubecore.reports.html import launch_report
 
-            write_whole(self.report, launch_report(launch).encode(), "--report")
+            page = launch_report(timed.longest, timed.launches)
+            write_whole(self.report, page.encode(), "--report")
         if self.trace is not None:
             from cubecore.reports.trace import launch_trace_bytes
 
-            write_whole(self.trace, launch_trace_bytes(launch), "--trace")
+            write_whole(self.trace, launch_trace_bytes(timed.longest), "--trace")

@@ -7,6 +7,7 @@ page's one script and one style sheet, by their hashes, and no network.
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -53,12 +54,32 @@ def html_report(timed: Timed, *, tiling_from: str = "", limit: int = SHOWN_INSTR
     return _page(problem_line(timed.request), page_data(timed, tiling_from, limit))
 
 
-def launch_report(launch: TimedLaunch, *, limit: int = SHOWN_INSTRUCTIONS) -> str:
-    """Return the page about a launch of a user's kernel: what holds of any kernel, and findings."""
+def launch_report(
+    launch: TimedLaunch, among: Sequence[TimedLaunch] = (), *, limit: int = SHOWN_INSTRUCTIONS
+) -> str:
+    """Return the page about a launch of a user's kernel: what holds of any kernel, and findings.
+
+    Where it is one `among` several of its script, they are listed.
+    """
     chip, line = launch.run.chip, launch.timeline
     data = _common(launch.title, chip, line, limit)
     found = [finding.to_json() for finding in launch.run.findings]
-    return _page(launch.title, data | {"findings": found})
+    data |= {"findings": found}
+    if len(among) > 1:
+        data["launches"] = [_launch_row(other, shown=other is launch) for other in among]
+    return _page(launch.title, data)
+
+
+def _launch_row(launch: TimedLaunch, *, shown: bool) -> dict[str, Any]:
+    line = launch.timeline
+    return {
+        "title": launch.title,
+        "us": line.us,
+        "cycles": line.cycles,
+        "limited_by": line.limited_by,
+        "findings": len(launch.run.findings),
+        "shown": shown,
+    }
 
 
 def _page(title: str, data: dict[str, Any]) -> str:

@@ -165,8 +165,8 @@ function printed(on) {
   redraw();
 }
 
-const panels = [["head", "answer", drawHead], ["findings", "findings", drawFindings],
-  ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
+const panels = [["head", "answer", drawHead], ["launches", "launches", drawLaunches],
+  ["findings", "findings", drawFindings], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
   ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],
   ["map", "map", drawMap], ["rules", "rules", drawRules], ["facts", "facts", drawFacts]];

@@ -24,6 +24,16 @@ function drawHead() {
       a.simulated < 1 ? `; ${percent(a.simulated)} of the run simulated, the rest recurs` : ""));
 }
 
+function drawLaunches() {
+  const all = data.launches, longest = Math.max(...all.map((l) => l.cycles));
+  section("launches").append(
+    el("p", { class: "soft" }, "All that the script launched, in order. This page is about the ",
+      "longest, in bold."),
+    table([["launch"], ["time", "n"], [""], ["limited by"], ["findings", "n"]], all.map((l) => [
+      [l.shown ? el("b", {}, l.title) : l.title], [`${short(l.us)} us`, "n"],
+      [bar(l.cycles / longest), "wide"], [l.limited_by], [whole(l.findings), "n"]])));
+}
+
 function drawFindings() {
   if (!data.findings.length) {
     section("findings").append(el("p", { class: "soft" }, "None."));
