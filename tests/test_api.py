@@ -300,3 +300,11 @@ def test_a_vendors_spelling_of_a_key_is_answered_with_ours():
     assert refusal(lambda: cubecore.plan(**SMALL, transA=True)) == (
         "problem must have only known keys, got 'transA'; did you mean trans_a?"
     )
+
+
+def test_a_field_is_explained_by_the_rules_that_name_it():
+    found = cubecore.explain("basem")
+    assert (found.name, found.kind) == ("baseM", "field")
+    assert "  L0A-CAPACITY            A's base blocks fit L0A\n" in found.text
+    assert "L0B-CAPACITY" not in found.text
+    assert "No rule names it" in cubecore.explain("depthAL1CacheUB").text

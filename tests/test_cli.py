@@ -254,10 +254,19 @@ LINES = [
         ["plan", *PROBLEM, "--set", "cube_k=3"],
         "--set cube_k must name a field with one number, got a table by name",
     ),
-    (["explain", "qqqqqq"], "NAME must be a rule or an instruction, got 'qqqqqq'"),
+    (
+        ["explain", "qqqqqq"],
+        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'qqqqqq'",
+    ),
     (
         ["explain", "L0A-CAPACTY"],
-        "NAME must be a rule or an instruction, got 'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
+        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'L0A-CAPACTY'; did you "
+        "mean L0A-CAPACITY?",
+    ),
+    (
+        ["explain", "FACTOR-K"],
+        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'FACTOR-K'; did you "
+        "mean MX-FACTOR-KA or MX-FACTOR-KB?",
     ),
     (
         ["check", "none.json", *PROBLEM],

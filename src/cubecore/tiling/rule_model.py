@@ -175,9 +175,9 @@ Measurer = Callable[[Case], Measure | None]
 class Rule:
     """A declared rule. `rows` are the seed rows that it carries, as ``000/t2/l0a-capacity``.
 
-    `grows` says of a case that what is used never shrinks when a field that the rule reads grows,
-    and that the limit does not depend on the tiling: what is too much with the smallest values
-    always is.
+    `grows` says that what is used never shrinks when a field that the rule reads grows (a base
+    block by whole fractals), and that the limit does not depend on the tiling: what is too much
+    with the smallest values always is.
     """
 
     id: str
@@ -186,7 +186,7 @@ class Rule:
     basis: str
     measure: Measurer
     text: str
-    grows: Callable[[Case], bool]
+    grows: bool = False
 
     def rows_in(self, edition: str) -> tuple[str, ...]:
         """Return the rows of `edition`, or of the other where it has none."""
@@ -211,13 +211,13 @@ def rule(
     rows: Iterable[str] = (),
     basis: str = "",
     text: str = "",
-    grows: bool | Callable[[Case], bool] = False,
+    grows: bool = False,
 ) -> Callable[[Measurer], Measurer]:
     """Declare the decorated function as the rule `rule_id`.
 
     `basis` says what the rule rests on where a seed's tables 1 to 3 do not state it. The docstring
     (or `text`) is what `explain` prints; it says what differs between editions and readings.
-    `grows` is `Rule.grows`, or the same for every case.
+    `grows` is `Rule.grows`.
     """
 
     def register(measure: Measurer) -> Measurer:
@@ -225,8 +225,7 @@ def rule(
         assert rule_id not in _REGISTRY, f"{rule_id} is declared twice"
         declared = text or getdoc(measure) or ""
         assert declared, f"{rule_id} has no text"
-        in_case = grows if callable(grows) else lambda _: grows
-        _REGISTRY[rule_id] = Rule(rule_id, title, tuple(rows), basis, measure, declared, in_case)
+        _REGISTRY[rule_id] = Rule(rule_id, title, tuple(rows), basis, measure, declared, grows)
         return measure
 
     return register

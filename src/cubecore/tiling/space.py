@@ -133,7 +133,7 @@ class Space:
     @cached_property
     def growing(self) -> frozenset[str]:
         """The ids of the rules that grow, and read nothing but lengths and counts."""
-        rules = (r for r in self.readers if r.rule.grows(self.case))
+        rules = (r for r in self.readers if r.rule.grows)
         return frozenset(r.id for r in rules if r.reads <= GROWING)
 
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
@@ -175,5 +175,4 @@ def _asked_rule(name: str, limits: Limits) -> Rule:
             value, wanted = fits & (value >= limits.low) & (value <= limits.high), 1
         return Measure(used=value, limit=wanted, relation="==", unit="", terms=lambda: name)
 
-    title = f"{name} {limits}"
-    return Rule(asked_id(name), title, (), "the request", measure, "", lambda _: False)
+    return Rule(asked_id(name), f"{name} {limits}", (), "the request", measure, "")

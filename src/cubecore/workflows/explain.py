@@ -1,5 +1,6 @@
-"""explain: a rule or an instruction, from its declaration."""
+"""explain: a rule, a field of TCubeTiling or an instruction, from its declaration."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from inspect import getdoc
@@ -11,6 +12,9 @@ from cubecore.isa import instructions
 from cubecore.isa.spec import Instruction, spellings
 from cubecore.tiling.rules import explain as explain_rule
 from cubecore.tiling.rules import rules
+from cubecore.tiling.struct import FIELDS
+
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Explanation:
 def explain(name: str, chip_name: str | None = None) -> Explanation:
     """Return the declaration of the rule or instruction called `name`, in any dialect's spelling.
 
+    A field of TCubeTiling is explained by the rules that name it.
+
     With `chip_name` an instruction also says whether that chip has it.
 
     Raises:
@@ -45,8 +51,28 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
                 has = "has" if target.arch in cls.archs else "is not known to have"
                 text += f"{target.name} {has} it.\n"
             return Explanation(cls.name, "instruction", text)
-    known = [*ids, *spellings()]
-    raise refuse("NAME", "be a rule or an instruction", repr(name), did_you_mean(name, known))
+    field = {known.lower(): known for known in FIELDS}.get(name.lower())
+    if field is not None:
+        return Explanation(field, "field", _about_field(field))
+    need = "be a rule, a field of TCubeTiling or an instruction"
+    raise refuse("NAME", need, repr(name), _near(name, [*ids, *FIELDS, *spellings()]))
+
+
+def _about_field(field: str) -> str:
+    word = re.compile(rf"\b{field}\b")
+    about = [rule for rule in rules() if word.search(f"{rule.title} {rule.text}")]
+    lines = [f"{field}: a field of TCubeTiling", ""]
+    lines += [f"  {rule.id:<24}{rule.title}" for rule in about] or ["  No rule names it."]
+    more = ["", "explain RULE says more"] if about else []
+    return "\n".join(lines + more) + "\n"
+
+
+def _near(name: str, known: list[str]) -> str:
+    """Return which names a wrong one may stand for: those that hold it, or one spelled alike."""
+    holding = [other for other in known if len(name) > 1 and name.upper() in other.upper()]
+    if not holding:
+        return did_you_mean(name, known)
+    return f"did you mean {' or '.join(holding[:_MOST_NAMES])}?"
 
 
 def describe(cls: type[Instruction]) -> str:
