@@ -84,15 +84,17 @@ def test_high_precision_is_correctly_rounded():
 
 def test_modules_of_the_kit():
     with provided():
+        from te import tvm
         from te.lang import cce
-        from te.utils.op_utils import REQUIRED_INPUT, check_op_params
+        from te.utils.op_utils import REQUIRED_ATTR_LIST_LIST_INT, REQUIRED_INPUT, check_op_params
         from te.utils.shape_util import shape_refine
 
-        @check_op_params(REQUIRED_INPUT)
+        @check_op_params(REQUIRED_INPUT, REQUIRED_ATTR_LIST_LIST_INT)
         def kept(value):
             return value
 
         assert kept(7) == 7
-        for absent in (shape_refine, cce.vadd):
+        axis = tvm.thread_axis("blockIdx.x")
+        for absent in (shape_refine, cce.vadd, axis):
             with pytest.raises(RequestError, match="tensor-expression language is not part"):
                 absent(1)

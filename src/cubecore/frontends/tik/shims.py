@@ -61,7 +61,8 @@ def _tik_names() -> dict[str, Any]:
     }
 
 
-_KINDS = ("INT", "FLOAT", "STR", "BOOL", "TYPE", "LIST_INT", "LIST_FLOAT", "LIST_BOOL")
+_PLAIN = ("INT", "FLOAT", "STR", "BOOL", "TYPE")
+_KINDS = (*_PLAIN, *(f"LIST_{kind}" for kind in _PLAIN), "LIST_LIST_INT", "LIST_LIST_FLOAT")
 _CHECK_CONSTANTS = (
     *("REQUIRED_INPUT", "OPTION_INPUT", "DYNAMIC_INPUT", "KERNEL_NAME"),
     *("REQUIRED_OUTPUT", "OPTION_OUTPUT", "DYNAMIC_OUTPUT"),
@@ -216,6 +217,9 @@ def modules() -> dict[str, ModuleType]:
         vars(made[name]).update(check_op_params=_passes, check_input_type=_passes)
     for name in ("te.tvm", "tbe.tvm"):
         made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
+        # operators of tensor expressions that stand beside TIK's make these as they are imported
+        for made_early in ("thread_axis", "var"):
+            setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
         made[name] = _module(_Absent, name, **shape_util.NAMES)
