@@ -145,6 +145,7 @@ class Vmrgsort4Proposals(Instruction):
     """
 
     overlap = "none"
+    register = "merged"
     steering = ("src0", "src1", "src2", "src3")
     register = "merged"
     dst = write(Mem.UB, "proposal element")
