@@ -147,7 +147,6 @@ class Vmrgsort4Proposals(Instruction):
     overlap = "none"
     register = "merged"
     steering = ("src0", "src1", "src2", "src3")
-    register = "merged"
     dst = write(Mem.UB, "proposal element")
     src0 = read(Mem.UB, "proposal element", align_bytes=16)
     src1 = read(Mem.UB, "proposal element", align_bytes=16)
