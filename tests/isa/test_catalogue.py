@@ -124,6 +124,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ),
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
+    ("scalar_work", "part"): ("step", "load", "tile"),
     **cube_rows.WORDS,
     **fixpipe_rows.WORDS,
     **scalar_rows.WORDS,
