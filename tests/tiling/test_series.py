@@ -105,12 +105,14 @@ MISSED = {
         "tiles of 32 rows were measured to be 6 % slower than tiles of 128 on fewer cores; the "
         "timing has them 24 % faster"
     ),
-    "IBSHARE or NORM": (
-        "sharing was measured to save 15 % of MTE2's time and 4 % of all; the timing has MTE2 "
-        "70 % above what was measured with it, and 1 % without"
+}
+"""Series where the event timing would choose one that is slower by more, and what differs."""
+MISSED_BY_THE_CLOSED_FORM = {
+    "NORM or MDL": (
+        "NORM with eight base blocks of each operand in L1 is predicted 1.6 % faster than MDL, "
+        "whose prediction is 7 % off; 83.7 us were measured, at depths that are not stated"
     ),
 }
-"""Series where the model would choose one that is slower by more, and what differs."""
 
 
 def measured(name):
@@ -125,7 +127,18 @@ def chosen_over_fastest(predicted):
     return measured(choice) / min(measured(name) for name in predicted)
 
 
-@pytest.mark.parametrize("name", SERIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.xfail(reason=MISSED_BY_THE_CLOSED_FORM[name], strict=True)]
+            if name in MISSED_BY_THE_CLOSED_FORM
+            else [],
+        )
+        for name in SERIES
+    ],
+)
 def test_the_closed_form_chooses_the_fastest(name):
     predicted = {}
     for point, (p, fields) in SERIES[name].items():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip, chip_names
 from cubecore.errors import NoLegalTilingError, RequestError
+from cubecore.tiling.branches import FUTILE_LOOKED_AT
 from cubecore.tiling.cost import predict
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
@@ -155,6 +156,20 @@ def test_no_legal_tiling_names_the_rule(changes, rule):
         f"{rule} excluded "
     )
     assert text.endswith(" candidates")
+
+
+def test_a_hopeless_search_ends_early_and_says_so():
+    """Rows of 99 four-bit elements: whatever the base blocks, no tiling is legal."""
+    kinds = {"a": "float4_e2m1fn", "b": "float4_e2m1fn", "trans_b": True}
+    p = Problem(m=7312, n=2448, k=99, chip="Ascend950DT_9591", **kinds)
+    with pytest.raises(NoLegalTilingError) as caught:
+        solve(p, p.chip_record)
+    head, excluded = str(caught.value).rsplit(" excluded ", 1)
+    assert head == (
+        "7312 x 2448 x 99 on Ascend950DT_9591 must have a tiling that satisfies every rule, got "
+        "none among the likeliest: A-4BIT-ROW (stored rows of a 4-bit A are even)"
+    )
+    assert 0 < int(excluded.split()[0]) < 2 * FUTILE_LOOKED_AT[True]
 
 
 def test_the_smallest_buffers_that_hold_one_fractal_suffice():

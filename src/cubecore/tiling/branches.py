@@ -50,6 +50,9 @@ JOINED_AT_ONCE = 1 << 13
 BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 60_000
 """Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then
 is not excluded. The work is counted so that an answer does not depend on the machine."""
+FUTILE_LOOKED_AT = {False: 20_000, True: 2_000}
+"""Base blocks that are looked at before the first legal one, also where all are held to every rule:
+far more than problems with a tiling ever needed."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")
 """What alternatives differ in."""
 
@@ -127,11 +130,11 @@ class Search:
         self.limit = np.inf
         self.left = np.inf
         self.blocks_left, self.stays_left = BLOCKS_LOOKED_AT, STAYS_LOOKED_AT
-        self.judged = 0
+        self.judged = self.seen = 0
         self.complete = not wanted.fields and case.chip.l1_bytes <= MOST_STEPS * FRACTAL_BYTES
 
     def run(self) -> Found | None:
-        """Return what was found; None if nothing is legal."""
+        """Return what was found; None if nothing is legal, of what was looked at."""
         case, wanted = self.case, self.wanted
         splits = core_splits(case, case.problem.core_count(case.chip), wanted)
         if wanted.fields:
@@ -157,10 +160,12 @@ class Search:
     def _open(self, bound: Bound, left: int) -> Ints:
         """Return the rows that might be faster than the best found, in the order to look at them.
 
-        Once as much was looked at as there may be, and nothing is `left`, they are not.
+        Once nothing is `left` of what may be looked at, or too much was looked at for nothing, there
+        are none.
         """
         rows = np.flatnonzero(bound.cycles <= self.limit - 1)
-        if len(rows) and left <= 0 and self.cycles:
+        futile = self.seen >= FUTILE_LOOKED_AT[self.strict]
+        if len(rows) and (left <= 0 if self.cycles else futile):
             self.left = min(self.left, float(bound.cycles[rows].min()))
             return rows[:0]
         return rows[np.argsort(bound.score[rows], kind="stable")]
@@ -192,6 +197,7 @@ class Search:
             return
         bounds = block_bounds(self.case, blocks)
         self.blocks_left -= len(blocks)
+        self.seen += len(blocks)
         pool = _Pool(blocks, bounds)
         rest = self._open(bounds.total, self.stays_left)
         if not self.cycles:
@@ -221,7 +227,7 @@ class Search:
             return
         pool = _Pool.joined(held)
         rest = self._open(pool.bounds.total, self.stays_left)
-        size = BLOCKS_AT_ONCE // 4
+        size = max(BLOCKS_AT_ONCE // 4, 1)
         while len(rest):
             part, rest = rest[:size], rest[size:]
             part = part[self._open(pool.bounds.total.take(part), self.stays_left)]

@@ -5,7 +5,6 @@ Every candidate passes the rules that `check_tiling` applies (edition 000, effec
 """
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,7 +129,7 @@ def _searched(case: Case, count: int, wanted: Wanted) -> tuple[Found, NDArray[An
     search = Search(case, count, wanted, strict=True)
     found = search.run()
     if found is None:
-        raise _no_tiling(case, search.excluded, wanted)
+        raise _no_tiling(case, search, wanted)
     return found, _best_of_each(found, count + 1)
 
 
@@ -190,14 +189,15 @@ def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ra
     ]
 
 
-def _no_tiling(case: Case, excluded: Counter[str], wanted: Wanted) -> NoLegalTilingError:
+def _no_tiling(case: Case, search: Search, wanted: Wanted) -> NoLegalTilingError:
     """Return the error that names what was asked for and the rule that excluded the most."""
     problem, chip = case.problem, case.chip
     asked = f" with {wanted}" if wanted.fields else ""
     need = f"have a tiling{asked} that satisfies every rule"
-    found = f"none on {plural(problem.core_count(chip), 'core')}"
-    if excluded:
-        worst, count = excluded.most_common(1)[0]
-        found = f"none: {worst} ({rule_named(worst).title}) excluded {count} candidates"
+    among = " among the likeliest" if search.left < math.inf else ""
+    found = f"none{among} on {plural(problem.core_count(chip), 'core')}"
+    if search.excluded:
+        worst, count = search.excluded.most_common(1)[0]
+        found = f"none{among}: {worst} ({rule_named(worst).title}) excluded {count} candidates"
     subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
     return NoLegalTilingError([Violation(subject, need, found)])
