@@ -160,7 +160,7 @@ class Search:
     def _open(self, bound: Bound, left: int) -> Ints:
         """Return the rows that might be faster than the best found, in the order to look at them.
 
-        Once nothing is `left` of what may be looked at, or too much was looked at for nothing, there
+        Once nothing is `left` of what may be looked at, or too much was for nothing, there
         are none.
         """
         rows = np.flatnonzero(bound.cycles <= self.limit - 1)

@@ -139,7 +139,9 @@ def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1)
     `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
     """
     chip, problem = case.chip, case.problem
-    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * k_blocks
+    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * np.asarray(
+        k_blocks, float
+    )
     gone = 1 - costs.l2_kept_dirty(chip, read_bytes + size)
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
