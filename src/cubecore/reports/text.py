@@ -134,6 +134,8 @@ def _proven(plan: Plan) -> str:
         return "Proven: lower bounds exclude every other tiling that the planner knows"
     if plan.search_bound_us is None:
         return "Not proven to be the fastest that the planner knows"
+    if plan.predicted.us is not None and plan.search_bound_us >= plan.predicted.us:
+        return "Not proven: nothing that was looked at is faster, but some values were left out"
     return f"Not proven: what was not looked at may take {number(plan.search_bound_us)} us"
 
 
