@@ -13,7 +13,7 @@ APART = 0.02
 """Measured times that differ by less have no order."""
 GROUPS: Mapping[str, str] = {
     "known": "products whose tiling is published",
-    "doubted": "the same, where a publication contradicts itself",
+    "doubted": "the same, where a publication contradicts itself or never measured the whole",
     "library": "products in our planner's tiling, from 15 us on",
     "small": "the same, below 15 us: their start decides",
     "vector": "element-wise kernels whose code is published",
