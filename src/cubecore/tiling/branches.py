@@ -50,9 +50,9 @@ JOINED_AT_ONCE = 1 << 13
 BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 60_000
 """Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then
 is not excluded. The work is counted so that an answer does not depend on the machine."""
-FUTILE_LOOKED_AT = {False: 20_000, True: 2_000}
-"""Base blocks that are looked at before the first legal one, also where all are held to every rule:
-far more than problems with a tiling ever needed."""
+FUTILE_LOOKED_AT = 20_000
+"""Base blocks that are looked at before the first that is legal: far more than problems with a
+tiling ever needed."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")
 """What alternatives differ in."""
 
@@ -164,7 +164,7 @@ class Search:
         are none.
         """
         rows = np.flatnonzero(bound.cycles <= self.limit - 1)
-        futile = self.seen >= FUTILE_LOOKED_AT[self.strict]
+        futile = self.seen >= FUTILE_LOOKED_AT
         if len(rows) and (left <= 0 if self.cycles else futile):
             self.left = min(self.left, float(bound.cycles[rows].min()))
             return rows[:0]
@@ -202,9 +202,11 @@ class Search:
         rest = self._open(bounds.total, self.stays_left)
         if not self.cycles:
             rest = _mixed(pair[rest], rest, self.first_blocks)
+        size = 2 * self.first_blocks
         while len(rest) and not self.cycles:
-            part, rest = rest[: 2 * self.first_blocks], rest[2 * self.first_blocks :]
+            part, rest = rest[:size], rest[size:]
             self._first_stays(pool.take(part))
+            size *= 2
         rest = rest[bounds.total.cycles[rest] <= self.limit - 1]
         if len(rest):
             self.held.append(pool.take(rest))
