@@ -6,7 +6,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, Instruction, Mem, Pipe
 from cubecore.isa.sync import (
-    EVENT_IDS,
     FftsCrossCoreSync,
     PipeBarrier,
     SetFlag,
@@ -30,8 +29,8 @@ from cubecore.isa.topology import CoreId
 from cubecore.timing.banks import conflict_factor
 from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.memory_system import MemoryPort, Request
+from cubecore.timing.ordering import Ordering
 from cubecore.timing.queues import (
-    CROSS_CORE,
     INDEX,
     ISSUE,
     NAMES,
@@ -39,16 +38,14 @@ from cubecore.timing.queues import (
     UNIT_FLAG,
     PipeState,
     deciding,
-    overfull,
     unit_part,
-    unmet,
 )
 from cubecore.timing.reuse import Share, Touch, cost_of
 from cubecore.timing.timeline import Segment
 
 
 @dataclass(eq=False)
-class CoreClock:
+class CoreClock(Ordering):
     """The clock of a group of cores that run one tree in step.
 
     `shares` gives each leaf's part in the shared memory, which `memory` serves. The first `record`
@@ -132,46 +129,7 @@ class CoreClock:
         self._require_unblocked(self.pipes)
         return max(self.scalar, *(pipe.done for pipe in self.pipes))
 
-    def _require_unblocked(self, pipes: Sequence[PipeState]) -> None:
-        stuck = [pipe.name for pipe in pipes if pipe.blocked]
-        if stuck:
-            raise unmet(", ".join(stuck))
-
-    # --- issuing
-
-    def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: Any) -> None:
-        """Spend the scalar unit's cycles; start the instruction, or leave it behind a wait."""
-        self.issued += 1
-        time = self.scalar + self._issue_cycles
-        queue, blocked = pipe.queue, pipe.blocked
-        if blocked and len(blocked) >= self._depth:
-            raise overfull(pipe, self._depth)
-        if len(queue) == self._depth and queue[len(blocked)] > time:
-            room_at = queue[len(blocked)]
-            self._stall(NAMES[SCALAR], pipe.when_full, room_at - time)
-            time = room_at
-        self.scalar = time
-        if blocked or not action(time, *arguments):
-            blocked.append((action, arguments, time))
-
-    def _issuing(
-        self, pipe: PipeState, action: Callable[..., bool], *arguments: Any
-    ) -> Callable[..., None]:
-        """Return `_enqueue` of these, with the common case written out."""
-        queue, blocked, enqueue = pipe.queue, pipe.blocked, self._enqueue
-        step, depth = self._issue_cycles, self._depth
-
-        def run(*_: int) -> None:
-            time = self.scalar + step
-            if blocked or (len(queue) == depth and queue[0] > time):
-                enqueue(pipe, action, *arguments)
-                return
-            self.issued += 1
-            self.scalar = time
-            if not action(time, *arguments):
-                blocked.append((action, arguments, time))
-
-        return run
+    # --- what is issued several times
 
     def repeated(self, issue: Issue) -> Callable[[int], None] | None:
         """Return the function that issues a leaf of one pipe several times, with nothing between.
@@ -192,11 +150,8 @@ class CoreClock:
                     once()
 
             return run_each
-        pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
-
-        if template.pipe is Pipe.V:
-            factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
-            busy += (factor - 1) * max(busy - (self.chip.vector_head_cycles or 0), 0)
+        pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
+        busy = self._busy(issue, template, cost)
         slowed = self._slowed(busy) if pipe is self._feeder else busy
         once = self.handler(issue)
 
@@ -240,17 +195,6 @@ class CoreClock:
         pipe.busy += busy + heads
         pipe.uses += times
 
-    def _stall(self, pipe: str, reason: str, cycles: int) -> None:
-        self.stalls[pipe, reason] = self.stalls.get((pipe, reason), 0) + cycles
-
-    def _resume(self, pipe: PipeState) -> None:
-        blocked = pipe.blocked
-        while blocked:
-            action, arguments, time = blocked[0]
-            if not action(time, *arguments):
-                return
-            blocked.popleft()
-
     # --- instructions of a pipe
 
     def _pipe_handler(self, issue: Issue) -> Callable[..., None]:
@@ -272,7 +216,8 @@ class CoreClock:
         cost = cost_of(template, self.chip)
         if cost.traffic is not None:
             return self._traffic_handler(issue, template, cost)
-        pipe, busy, head = self.pipes[INDEX[template.pipe.value]], cost.busy, cost.idle_head
+        pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
+        busy = self._busy(issue, template, cost)
         if isinstance(template, Product) and template.unit_flag:
             chase = self._recorded(template.name, self._chase)
             part = unit_part(template.m, template.n, busy)
@@ -280,11 +225,15 @@ class CoreClock:
         if pipe is self._feeder:
             feed = self._recorded(template.name, self._feed)
             return self._issuing(pipe, feed, pipe, busy, head, self._slowed(busy))
-        if template.pipe is Pipe.V:
-            factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
-            busy += (factor - 1) * max(busy - (self.chip.vector_head_cycles or 0), 0)
         start = self._recorded(template.name, self._start)
         return self._issuing(pipe, start, pipe, busy, head)
+
+    def _busy(self, issue: Issue, template: Instruction, cost: Cost) -> int:
+        """Return the cycles on the pipe; Vector's repeats longer by the conflicts of UB's banks."""
+        if template.pipe is not Pipe.V:
+            return cost.busy
+        factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
+        return cost.busy + (factor - 1) * max(cost.busy - (self.chip.vector_head_cycles or 0), 0)
 
     def _slowed(self, busy: int) -> int:
         """Return the cycles of a move out of L1 while MTE2 fills it."""
@@ -407,14 +356,7 @@ class CoreClock:
         self.memory.store(pipe.queue[-1], request)
         return True
 
-    def by_event(self, issue: Issue) -> list[Callable[..., None]] | None:
-        """Return the function for each event of a flag whose event is known late, else None."""
-        template = issue.template
-        if not issue.late or not isinstance(template, (SetFlag, WaitFlag)):
-            return None
-        return self._flag_handlers(template)
-
-    # --- scalar unit, flags, barriers
+    # --- the scalar unit
 
     def _touch_handler(self, level: int) -> Callable[..., None]:
         def touch() -> None:
@@ -445,86 +387,3 @@ class CoreClock:
             unit.uses += 1
 
         return run
-
-    def _flag_handler(self, issue: Issue, template: SetFlag | WaitFlag) -> Callable[..., None]:
-        handlers = self._flag_handlers(template)
-        if not issue.late:
-            return handlers[template.event_id]
-        return lambda event, *_: handlers[event]()
-
-    def _flag_handlers(self, template: SetFlag | WaitFlag) -> list[Callable[..., None]]:
-        src, dst = INDEX[template.src], INDEX[template.dst]
-        raises = isinstance(template, SetFlag)
-        make = self._setter if raises else self._waiter
-        if (src, dst, raises) not in self._by_event:
-            found = [make(src, dst, event) for event in range(EVENT_IDS)]
-            self._by_event[src, dst, raises] = found
-        return self._by_event[src, dst, raises]
-
-    def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
-        flag = self.flags[src, dst, event]
-        return self._issuing(self.pipes[src], self._raise, src, self.pipes[dst], flag)
-
-    def _waiter(self, src: int, dst: int, event: int) -> Callable[..., None]:
-        name = f"flag {NAMES[src]} -> {NAMES[dst]} {event}"
-        flag = self.flags[src, dst, event]
-        return self._issuing(self.pipes[dst], self._await, dst, flag, name)
-
-    def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
-        if src == SCALAR:
-            at = self.scalar
-        else:
-            pipe = self.pipes[src]
-            at = max(time, pipe.done, pipe.gate)
-            pipe.queue.append(at)
-        flag.append(at)
-        if target.blocked:
-            self._resume(target)
-        return True
-
-    def _await(self, time: int, dst: int, flag: deque[int], name: str) -> bool:
-        if not flag:
-            if dst == SCALAR:  # the unit that issues the flag's own instructions stands still
-                raise unmet(NAMES[SCALAR])
-            return False
-        at = flag.popleft()
-        if dst == SCALAR:
-            if at > self.scalar:
-                self._stall(NAMES[SCALAR], name, at - self.scalar)
-                self.scalar = at
-            return True
-        pipe = self.pipes[dst]
-        if at > pipe.gate:
-            pipe.gate = at
-            pipe.reason = name
-        pipe.queue.append(max(time, pipe.gate, pipe.free))
-        return True
-
-    def _hearing(self, template: WaitFlagDev) -> Callable[..., None]:
-        name = f"{CROSS_CORE} {template.flag_id}"
-
-        def hear(*_: int) -> None:
-            self.issued += 1
-            self.scalar += self._issue_cycles
-            at = self.crossing.heard(self.core, template.flag_id)
-            if at > self.scalar:
-                self._stall(NAMES[SCALAR], name, at - self.scalar)
-                self.scalar = at
-
-        return hear
-
-    def _join_handler(self, pipes: Sequence[PipeState]) -> Callable[..., None]:
-        def join(*_: int) -> None:
-            self.issued += 1
-            self._require_unblocked(pipes)
-            self.scalar = max(self.scalar + self._issue_cycles, *(pipe.done for pipe in pipes))
-            for pipe in pipes:
-                pipe.drained = True
-
-        return join
-
-    def _drain(self, time: int, pipe: PipeState) -> bool:
-        pipe.drained = True
-        pipe.free = max(pipe.free, pipe.done)
-        pipe.queue.append(max(time, pipe.free))
-        return True

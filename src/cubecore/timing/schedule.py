@@ -56,6 +56,18 @@ def time_launch(
     own = [marks[group.program] for group in groups]
     traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
     clocks = _walked(chip, traffic, start, record, full=full)
+    return _timeline(groups, clocks, chip, start, (operations, peak))
+
+
+def _timeline(
+    groups: Sequence[CoreGroup],
+    clocks: list[CoreClock],
+    chip: Chip,
+    start: int,
+    work: tuple[int, int | None],
+) -> Timeline:
+    """Return what the groups' clocks say together; `work` is as `time_launch` has it."""
+    operations, peak = work
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
     cycles = max(ends) + launch_cycles
