@@ -94,3 +94,12 @@ def l0b_fractal(c0: int) -> tuple[int, int]:
 
 L0C_FRACTAL = (FRACTAL_ROWS, FRACTAL_ROWS)
 """The fractal of L0C: 16 x 16 whatever the element (seed 002)."""
+
+
+def nz_multiple(c0: int, *, along_k: bool, inner: bool) -> int:
+    """Return what an extent of an operand in NZ is a multiple of, as it is stored.
+
+    Table 1 of the seeds has C0 along K and 16 along M and N; the vendor's Matmul pages have C0
+    along the inner axis, which is stored contiguously, and 16 along the outer one. Both are asked.
+    """
+    return max(c0 if along_k else FRACTAL_ROWS, c0 if inner else FRACTAL_ROWS)

@@ -7,6 +7,7 @@ Matmul pages (table 3) name outer and inner. The effective reading asks for both
 
 from typing import Any
 
+from cubecore.layouts import nz_multiple
 from cubecore.tiling.rule_model import Case, Measure, Measurer, Remedy, rule, set_fields
 from cubecore.tiling.struct import INT32_MAX
 from cubecore.units import FRACTAL_ROWS, align_up
@@ -39,16 +40,20 @@ def padded_k(case: Case, share: int) -> Remedy | None:
     return Remedy(f"pad k to {share}", fields, keys)
 
 
+def _nz_multiple(case: Case, operand: str, *, along_k: bool) -> int:
+    """Return what an axis of an NZ operand is a multiple of, in the case's reading."""
+    kind = case.a if operand == "a" else case.b
+    if case.effective:
+        inner = along_k == case.k_is_inner(operand)
+        return nz_multiple(kind.c0, along_k=along_k, inner=inner)
+    return kind.c0 if along_k else FRACTAL_ROWS
+
+
 def _nz_extent(case: Case, operand: str, field: str) -> Measure | None:
     """Measure one extent of an operand that is stored as NZ."""
     if getattr(case.problem, f"format_{operand}") != "NZ":
         return None
-    kind = case.a if operand == "a" else case.b
-    along_k = field in {"Ka", "Kb"}
-    multiple = kind.c0 if along_k else FRACTAL_ROWS
-    if case.effective:
-        inner = along_k == case.k_is_inner(operand)
-        multiple = max(multiple, kind.c0 if inner else FRACTAL_ROWS)
+    multiple = _nz_multiple(case, operand, along_k=field in {"Ka", "Kb"})
     value = getattr(case.tiling, field)
     return Measure(
         used=value,
@@ -66,10 +71,9 @@ def _nz_share(case: Case, operand: str, field: str, rule_fn: Measurer) -> Measur
         return None
     kind = case.a if operand == "a" else case.b
     along_k = field == "singleCoreK"
-    multiple = kind.c0 * kind.nz_fractals if along_k else FRACTAL_ROWS
-    if case.effective:
-        inner = along_k == case.k_is_inner(operand)
-        multiple = max(multiple, kind.c0 if inner else FRACTAL_ROWS)
+    multiple = _nz_multiple(case, operand, along_k=along_k)
+    if along_k:
+        multiple = max(multiple, kind.c0 * kind.nz_fractals)
     value = getattr(case.tiling, field)
 
     def remedy() -> Remedy | None:

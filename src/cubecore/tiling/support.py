@@ -17,6 +17,7 @@ from cubecore.chips.products import (
     plain_outputs,
 )
 from cubecore.errors import RequestError, Violation
+from cubecore.layouts import nz_multiple
 from cubecore.tiling.batches import batch_violations
 from cubecore.tiling.problem import Problem
 from cubecore.units import FRACTAL_ROWS
@@ -129,8 +130,8 @@ def _nz_violations(problem: Problem) -> Iterator[Violation]:
     ):
         if getattr(p, f"format_{letter}") != "NZ":
             continue
-        for axis, inner, least in ((own, not k_inner, FRACTAL_ROWS), ("k", k_inner, kind.c0)):
-            multiple = max(kind.c0 if inner else FRACTAL_ROWS, least)
+        for axis, inner in ((own, not k_inner), ("k", k_inner)):
+            multiple = nz_multiple(kind.c0, along_k=axis == "k", inner=inner)
             if getattr(p, axis) % multiple:
                 need = f"be a multiple of {multiple} for {letter.upper()} in NZ (seed 000, table 1)"
                 yield Violation(axis, need, str(getattr(p, axis)), f"C0 of {kind} is {kind.c0}")
