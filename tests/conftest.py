@@ -1,16 +1,28 @@
-"""Goldens: what a test holds a timeline or a report to, in a file of the test's name."""
+"""Goldens: what a test holds a timeline or a report to, in a file of the test's name.
+
+And how Hypothesis draws: the same examples in every ordinary run, new ones in sweeps.
+"""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 REFRESH = "--refresh-goldens"
+ORDINARY = "not sweep"
+"""The marker expression of the run without sweeps, as pyproject.toml has it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(REFRESH, action="store_true", help="write what tests find as their goldens")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    ordinary = config.option.markexpr == ORDINARY
+    settings.register_profile("chosen", deadline=None, database=None, derandomize=ordinary)
+    settings.load_profile("chosen")
 
 
 @pytest.fixture

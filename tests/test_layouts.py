@@ -72,7 +72,7 @@ def test_fractals_have_16_rows_and_512_bytes():
 
 
 @every_layout
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 40),
     cols=st.integers(1, 40),

@@ -148,7 +148,7 @@ def test_integers_saturate_and_wrap(target):
     assert saturate(array, target).dtype == wrap(array, target).dtype == target.numpy
 
 
-@settings(max_examples=100, deadline=None, database=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20))
 def test_integers_of_any_size(values):
     array = np.array(values, np.int64)

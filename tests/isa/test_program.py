@@ -109,7 +109,7 @@ def bodies(draw, depth=3, variables=SLOTS + SCALARS, numbers=None):
     return nodes
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(bodies(), st.integers(-20, 20), st.integers(-20, 20))
 def test_running_is_what_a_naive_interpreter_does(body, x, y):
     start = tuple(Assign(s, Expr(1)) for s in SCALARS)

@@ -63,7 +63,7 @@ def test_a_loop_whose_trips_each_core_knows(trips):
     assert addresses(builder, count=trips) == [4 * i for i in range(trips)]
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 @given(total=st.integers(0, 40), block=st.integers(1, 12))
 def test_split_covers_everything_once(total, block):
     builder = Builder("test")

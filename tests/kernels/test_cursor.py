@@ -26,7 +26,7 @@ def walk(builder: Builder, cursor: Cursor, names: list[str], steps: int) -> list
     return [tuple(v // 100**place % 100 for place in range(len(names))) for v in seen]
 
 
-@settings(max_examples=60, deadline=None, database=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4))
 def test_it_counts_like_an_odometer(trips):
     names = [f"w{i}" for i in range(len(trips))]

@@ -110,7 +110,7 @@ def legal(draw):
     return p, t
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(legal())
 def test_links_carry_what_the_walk_carries(case):
     p, t = case
@@ -126,7 +126,7 @@ def test_links_carry_what_the_walk_carries(case):
     assert predict(t, p, B3).pipes["S"] == scalar
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(legal())
 def test_transfers_are_counted_as_walked(case):
     """With nothing but a cost per transfer, MTE2's cycles are the number of transfers."""
@@ -145,7 +145,7 @@ def test_transfers_are_counted_as_walked(case):
     assert float(cost(t, p, soc).pipes["MTE2"]) == pytest.approx(want["A loads"] + want["B loads"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(legal(), min_size=1, max_size=4))
 def test_many_cost_what_each_costs(cases):
     p = cases[0][0]
@@ -155,7 +155,7 @@ def test_many_cost_what_each_costs(cases):
         assert float(cost(t, p, B3).total) == pytest.approx(float(together[index]), rel=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(legal())
 def test_no_tiling_beats_the_bound_and_no_pipe_exceeds_the_total(case):
     p, t = case
@@ -166,7 +166,7 @@ def test_no_tiling_beats_the_bound_and_no_pipe_exceeds_the_total(case):
     assert found.us == B3.microseconds(found.cycles)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(legal())
 def test_a_second_buffer_never_costs(case):
     """But A's beside B's only one: there the closed form adds A's wait behind B's next load.

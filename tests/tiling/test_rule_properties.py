@@ -76,7 +76,7 @@ def requests(draw):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(requests(), st.lists(CHANGES, min_size=2, max_size=6))
 def test_a_rule_over_columns_is_the_rule_over_each(p, changes):
     soc = p.chip_record
@@ -94,7 +94,7 @@ def test_a_rule_over_columns_is_the_rule_over_each(p, changes):
                         assert bool(alone.holds()) == bool(holds[index]), declared.id
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(requests(), st.lists(CHANGES, min_size=1, max_size=6))
 def test_the_mask_is_the_check(p, changes):
     soc = p.chip_record
@@ -106,7 +106,7 @@ def test_the_mask_is_the_check(p, changes):
     assert excluded == {rule: found.count(rule) for rule in set(found)}
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS))
 def test_every_remedy_is_true(p, changes, edition, reading):
     soc = p.chip_record
@@ -138,7 +138,7 @@ def asked(declared, t, p, edition, reading):
     return measure.used, measure.limit, measure.relation
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(requests(), CHANGES)
 def test_where_readings_or_editions_differ_the_declaration_says_so(p, changes):
     t = tiling(p, **changes)
@@ -159,7 +159,7 @@ def whole(name, value):
     return -(-value // 16) * 16 if name.startswith("base") else value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS), st.data())
 def test_what_grows_never_shrinks(p, changes, edition, reading, data):
     given_tiling = tiling(p, **{n: whole(n, max(value, 1)) for n, value in changes.items()})

@@ -24,7 +24,7 @@ EXTENT = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     m=EXTENT,
     n=EXTENT,

@@ -87,7 +87,7 @@ def test_k_is_cut_at_multiples():
     assert best(p, singleCoreK=only(1024)).tiling.usedCoreNum == 8
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     m=st.integers(1, 3000),
     n=st.integers(1, 3000),

@@ -160,7 +160,7 @@ def test_work_is_conserved():
 REQUESTS = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 200)), min_size=1, max_size=8)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300)
 @given(REQUESTS, st.integers(0, 3000), st.integers(0, 1000), st.integers(1, 20), st.data())
 def test_periods_that_hold_up_nobody_can_be_told_in_advance(gaps, apart, slack, periods, data):
     """`repeat` against serving every request of every period."""

@@ -483,7 +483,7 @@ def written(step: tuple) -> tuple:
     return instruction_named("vadd")(dtype=WORD, repeat=size), ("work", pipe, 5 + size, 0)
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=400)
 @given(st.lists(STEP, max_size=25))
 def test_flags_and_barriers_against_a_naive_clock(drawn):
     pairs = [written(step) for step in drawn]

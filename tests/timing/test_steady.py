@@ -252,14 +252,20 @@ def compare_tree(nodes, chip, cores=2) -> None:
     assert str(caught.value) == wanted
 
 
-@settings(max_examples=250, deadline=None, database=None)
+def test_how_long_a_pipe_that_loads_was_idle_is_part_of_the_state():
+    """The last data of the first trips came later than those of the rest."""
+    products = loop(1, 1, issue(mad(160)), issue(mad(160)), issue(barrier("M")))
+    compare_tree([loop(0, 30, gm(fetch(64)), products)], CHIPS[0])
+
+
+@settings(max_examples=250)
 @given(trees(), st.sampled_from(CHIPS))
 def test_random_trees(nodes, chip):
     compare_tree(nodes, chip)
 
 
 @pytest.mark.sweep
-@settings(max_examples=10_000, deadline=None, database=None)
+@settings(max_examples=10_000)
 @given(trees(), st.sampled_from(CHIPS))
 def test_many_random_trees(nodes, chip):
     compare_tree(nodes, chip)

@@ -119,13 +119,13 @@ def assert_no_traceback(arguments):
 
 
 @given(requests())
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=150)
 def test_no_request_ends_in_a_traceback(arguments):
     assert_no_traceback(arguments)
 
 
 @pytest.mark.sweep
 @given(requests())
-@settings(max_examples=5000, deadline=None, database=None)
+@settings(max_examples=5000)
 def test_no_request_of_many_ends_in_a_traceback(arguments):
     assert_no_traceback(arguments)

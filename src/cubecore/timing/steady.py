@@ -26,7 +26,7 @@ class Visit:
     trip: int
     time: int
     counters: tuple[int, ...]
-    free: tuple[int, ...]
+    free: tuple[tuple[int, int], ...]
     uses: tuple[int, ...]
     busy: tuple[int, ...]
     issued: int
@@ -118,7 +118,7 @@ class Recurrence:
             trip,
             clock.scalar,
             counters,
-            tuple([pipe.free for pipe in clock.pipes]),
+            tuple([(pipe.free, pipe.done) for pipe in clock.pipes]),
             tuple([pipe.uses for pipe in clock.pipes]),
             tuple([pipe.busy for pipe in clock.pipes]),
             clock.issued,
@@ -131,10 +131,14 @@ class Recurrence:
         )
 
     def _idles_alike(self, before: Visit, now: Visit) -> bool:
-        """Whether each pipe that was used since has been idle for as long: stalls count it."""
+        """Whether each pipe that was used since has been idle for as long: stalls count it.
+
+        A pipe that loads is idle from when it is free and its last data are there.
+        """
         shift = now.time - before.time
         return all(
-            now.uses[i] == before.uses[i] or now.free[i] - before.free[i] == shift
+            now.uses[i] == before.uses[i]
+            or now.free[i] == (before.free[i][0] + shift, before.free[i][1] + shift)
             for i in self._body.pipes
         )
 
