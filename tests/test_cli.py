@@ -323,7 +323,7 @@ def test_a_request_that_is_not_understood_exits_with_2(arguments, start):
     ("arguments", "line"),
     [
         (["plan", "--m", "x"], "--m must be an integer, got 'x'"),
-        (["time", *PROBLEM, "--step", "X"], "--step must be MDL, CONSTANT or BASIC, got 'X'"),
+        (["time", *PROBLEM, "--step", "X"], "--step must be MDL, NORM, CONSTANT or BASIC, got 'X'"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_in_the_usual_form(arguments, line):

@@ -189,23 +189,24 @@ def run(
 @click.option("--tiling", help="file with a tiling; the plan's unless given")
 @click.option(
     "--step",
-    type=Word(["MDL", "CONSTANT", "BASIC"]),
-    default="MDL",
-    help="whose scalar cost a step has: the library's, with constant tiling, or hand-written",
+    type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
+    help="whose scalar cost a step has: the template's, with constant tiling, or hand-written",
 )
 @click.option("--report", help="HTML file: a page to look at, with the timeline")
 @click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
 @click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto")
+@click.option("--advise", is_flag=True, help="time it again with each change that may help")
 @common_options
 def time(
     *,
     script: str | None,
     arguments: tuple[str, ...],
     tiling: str | None,
-    step: str,
+    step: str | None,
     report: str | None,
     trace: str | None,
     full: bool,
+    advise: bool,
     **options: Any,
 ) -> int:
     """Tell where the cycles of a kernel go.
@@ -214,7 +215,7 @@ def time(
     """
     if script is not None:
         require_alone(script, options, {"tiling": tiling})
-        return time_of_script(script, arguments, report, trace, options)
+        return time_of_script(script, arguments, report, trace, options | {"advise": advise})
     from cubecore.reports.files import TimeFiles
     from cubecore.reports.progress import working
     from cubecore.reports.text import time_text
@@ -226,9 +227,8 @@ def time(
     files.require_writable()
     given = None if tiling is None else load_tiling(tiling)
     with working("timing"):
-        answer = make_time(
-            tiling=given, step=step, record=files.record, full=full, settings=settings, **keys
-        )
+        keys |= {"record": files.record, "full": full, "advise": advise}
+        answer = make_time(tiling=given, step=step, settings=settings, **keys)
         files.write(answer)
     show(answer, as_json, time_text)
     return DONE

@@ -160,6 +160,7 @@ def time_of_script(
         record=files.record,
         quiet=as_json,
         chip=keys.get("chip"),
+        advise=keys["advise"],
     )
     files.write_launches(answer)
     show(answer, as_json, script_time_text)

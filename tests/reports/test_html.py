@@ -23,6 +23,7 @@ from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
 from cubecore.workflows.script import TimedLaunch
+from cubecore.workflows.time import time
 from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
 
@@ -266,6 +267,22 @@ def test_wheel_zooms_about_the_pointer_and_drag_moves(open_report):
     assert low_moved > low_in
     assert high_moved - low_moved == pytest.approx(high_in - low_in)
     assert page.console == []
+
+
+def test_what_would_help_is_a_panel_where_it_was_asked_for(open_report):
+    page = open_report(time(m=256, n=320, k=512, advise=True))
+    rows = "[...document.querySelectorAll('#changes tbody tr')].map((r) => r.textContent)"
+    told = page.ask(rows)
+    changes = time(m=256, n=320, k=512, advise=True).changes
+    assert len(told) == len(changes.tried)
+    for row, change in zip(told, changes.tried, strict=True):
+        assert change.kind in row
+        assert change.what in row
+    text = page.ask("document.getElementById('changes').textContent")
+    assert all(f"{kind.kind} ({kind.reason})" in text for kind in changes.untried)
+    assert page.console == []
+    page = open_report(timed(**SMALL))
+    assert page.ask("document.getElementById('changes')") is None
 
 
 def test_printing_is_in_light_colours_and_leaves_the_page_as_it_was(open_report, tmp_path):

@@ -51,7 +51,12 @@ class MatmulPlan:
 
 
 def matmul_plan(
-    problem: Problem, tiling: TCubeTiling, chip: Chip, step: str | None = None
+    problem: Problem,
+    tiling: TCubeTiling,
+    chip: Chip,
+    step: str | None = None,
+    *,
+    padded: bool = False,
 ) -> MatmulPlan:
     """Return the plan of the kernel that `tiling` implies for `problem` on `chip`."""
     return MatmulPlan(
@@ -59,8 +64,8 @@ def matmul_plan(
         tiling=tiling,
         chip=chip,
         step=step or ("MDL" if problem.template == "MDL" else "NORM"),
-        a=operand_plan(problem, tiling, is_a=True),
-        b=operand_plan(problem, tiling, is_a=False),
+        a=operand_plan(problem, tiling, is_a=True, padded=padded),
+        b=operand_plan(problem, tiling, is_a=False, padded=padded),
         c=ResultPlan(problem, tiling),
     )
 
@@ -73,6 +78,7 @@ def matmul_launch(
     blocks: Sequence[tuple[CoreBlock, ...]] | None = None,
     *,
     stand_in: bool = False,
+    padded: bool = False,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
@@ -80,6 +86,7 @@ def matmul_launch(
     (`scalar_step_cycles`): what kind of kernel the code is taken to be; the template's by default.
     `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
     With `stand_in`, to be timed alone, other instructions stand for those that 3510 has instead.
+    `padded` lays A and B out in rows an odd number of 512 B apart where they are ND.
 
     Raises:
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
@@ -87,7 +94,7 @@ def matmul_launch(
     """
     require_supported(problem, stand_in=stand_in)
     tiling.require_match(problem)
-    plan = matmul_plan(problem, tiling, chip, step)
+    plan = matmul_plan(problem, tiling, chip, step, padded=padded)
     trees: dict[tuple[Share, ...], CoreTree] = {}
     cores = []
     for core, own in enumerate(blocks or _blocks_of_cores(plan)):

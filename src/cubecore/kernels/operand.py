@@ -198,8 +198,18 @@ class OperandPlan:
         return row * (rows * DATA_BLOCK_BYTES) + column * (columns // self.dtype.c0 * piece_bytes)
 
 
-def operand_plan(problem: Problem, tiling: TCubeTiling, *, is_a: bool) -> OperandPlan:
-    """Return the geometry of A or B; template NORM moves one base block at a time (D13)."""
+PADDED_ROW_BYTES = 512
+"""Rows of padded operands start at multiples of this (vendor's advice for transfers of MTE2)."""
+
+
+def operand_plan(
+    problem: Problem, tiling: TCubeTiling, *, is_a: bool, padded: bool = False
+) -> OperandPlan:
+    """Return the geometry of A or B; template NORM moves one base block at a time (D13).
+
+    With `padded` the rows of an ND operand are an odd number of 512 B apart: no row starts off that
+    boundary, and no two rows a multiple of 8 KiB apart follow each other.
+    """
     p, t = problem, tiling
     trans, nz = (p.trans_a, p.format_a == "NZ") if is_a else (not p.trans_b, p.format_b == "NZ")
     extent = p.m if is_a else p.n
@@ -209,13 +219,18 @@ def operand_plan(problem: Problem, tiling: TCubeTiling, *, is_a: bool) -> Operan
     depth = t.depthA1 if is_a else t.depthB1
     if p.template != "MDL":
         step_r = step_k = 1
+    dtype = p.a_type if is_a else p.b_type
+    pitch = p.k if k_inner else extent
+    if padded and not nz:
+        row = PADDED_ROW_BYTES * (ceil_div(int(dtype.bytes_of(pitch)), PADDED_ROW_BYTES) | 1)
+        pitch = row * 8 // dtype.bits
     return OperandPlan(
         is_a=is_a,
-        dtype=p.a_type if is_a else p.b_type,
+        dtype=dtype,
         k_inner=k_inner,
         nz=nz,
         rows=extent if k_inner else p.k,
-        pitch=p.k if k_inner else extent,
+        pitch=pitch,
         base_r=t.baseM if is_a else t.baseN,
         base_k=t.baseK,
         step_r=step_r,

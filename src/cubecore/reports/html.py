@@ -65,6 +65,8 @@ def launch_report(
     data = _common(launch.title, chip, line, limit)
     found = [finding.to_json() for finding in launch.run.findings]
     data |= {"findings": found}
+    if launch.changes is not None:
+        data |= launch.changes.to_json()
     if len(among) > 1:
         data["launches"] = [_launch_row(other, shown=other is launch) for other in among]
     return _page(launch.title, data)
@@ -115,7 +117,9 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     """Return everything that the page shows, as one JSON object."""
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     case = Case(timed.tiling, problem, chip)
+    changes = {} if timed.changes is None else timed.changes.to_json()
     return _common(problem_line(timed.request), chip, line, limit) | {
+        **changes,
         "tiling": {
             "from": tiling_from,
             "rows": tiling_rows(case),

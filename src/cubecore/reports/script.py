@@ -1,7 +1,7 @@
 """What a script's launches left, and where their cycles go, as text."""
 
 from cubecore.machine.findings import Finding
-from cubecore.reports.text import timeline_lines
+from cubecore.reports.text import changes_lines, timeline_lines
 from cubecore.units import plural
 from cubecore.workflows.script import ScriptRun, ScriptTime
 
@@ -41,5 +41,7 @@ def script_time_text(timed: ScriptTime) -> str:
         lines = [launch.title, *timeline_lines(launch.timeline)]
         if launch.run.findings:
             lines += ["", *finding_lines(launch.run.findings)]
+        if launch.changes is not None:
+            lines += ["", *changes_lines(launch.changes)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"

@@ -8,6 +8,7 @@ from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.timeline import Timeline
 from cubecore.units import plural
+from cubecore.workflows.changes import Changes
 from cubecore.workflows.chips import ChipSheet
 from cubecore.workflows.compare import Comparison, Side
 from cubecore.workflows.plan import Plan
@@ -16,6 +17,8 @@ from cubecore.workflows.run import Run
 from cubecore.workflows.time import Timed
 
 _SHOWN_STALLS = 5
+_LEAST_GAIN = 0.0005
+"""Share of the time below which a change saves nothing that a tenth of a percent would show."""
 _FIGURE = re.compile(r"[\d,.]+( us|%|\.\.)?")
 """A cell that stands to the right of its column."""
 _MAP_LIMIT = 16
@@ -194,6 +197,8 @@ def _users(run: Run) -> str:
 def time_text(timed: Timed) -> str:
     """Return where the cycles go."""
     lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
+    if timed.changes is not None:
+        lines += ["", *changes_lines(timed.changes)]
     return "\n".join(lines) + "\n"
 
 
@@ -225,6 +230,24 @@ def timeline_lines(timeline: Timeline) -> list[str]:
         f"Read {timeline.read_bytes / 1e6:,.1f} MB, {served:.0%} of it from device memory; "
         f"wrote {timeline.written_bytes / 1e6:,.1f} MB; {timeline.issued:,} instructions",
     ]
+    return lines
+
+
+def changes_lines(changes: Changes) -> list[str]:
+    """Return what would help, the most helpful change first, and what was in vain or not tried."""
+    told = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
+    lines = ["What would help, each timed anew"]
+    if told:
+        rows = [("saves", "then", "of", "change")]
+        rows += [(f"{c.gain:.1%}", f"{number(c.us)} us", c.of, f"{c.kind}: {c.what}") for c in told]
+        lines += table(rows)
+    else:
+        lines.append("  nothing that was tried")
+    vain = [c for c in changes.tried if c.gain < _LEAST_GAIN]
+    if vain:
+        lines += ["", "No gain from", *table([(f"{c.kind}:", c.what) for c in vain])]
+    if changes.untried:
+        lines += ["", "Not tried", *table([(f"{u.kind}:", u.reason) for u in changes.untried])]
     return lines
 
 

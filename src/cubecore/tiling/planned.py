@@ -95,3 +95,16 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
         need = "have a tiling that satisfies every rule"
         raise refused or NoLegalTilingError([Violation(subject, need, findings[0].message)])
     return replace(found, best=made[0], alternatives=tuple(made[1:]))
+
+
+def tilings_within(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution:
+    """Return the best tilings of a problem whose fields are as `wanted`, in place of `problem.fix`.
+
+    Where there is none, nothing is looked for that would say why.
+
+    Raises:
+        RequestError: what the chip does not multiply, or options that do not go together.
+        NoLegalTilingError: the solver finds no legal tiling.
+    """
+    shared = replace(problem, k=problem.shared_k, kb=None)
+    return _completed(solve(shared, chip, count, wanted), problem, chip)

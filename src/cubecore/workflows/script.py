@@ -15,12 +15,13 @@ from cubecore.frontends.scripts import run_as_main
 from cubecore.frontends.tik.kernel import TikRun
 from cubecore.frontends.tik.program import imports_tik, program_session
 from cubecore.frontends.tik.session import Options
-from cubecore.isa.launch import TensorSpec
+from cubecore.isa.launch import Launch, TensorSpec
 from cubecore.kernels.recorded import Placed, Recording, recorded_launch
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
+from cubecore.workflows.changes import Changes, chip_changes
 from cubecore.workflows.process import peak_bytes
 from cubecore.workflows.request import require_runnable
 
@@ -66,10 +67,11 @@ class ScriptRun:
 
 @dataclass(frozen=True, slots=True)
 class TimedLaunch:
-    """One launch of a script, and where its cycles go."""
+    """One launch of a script, where its cycles go, and what of the chip would help if asked for."""
 
     run: KernelRun | TikRun
     timeline: Timeline
+    changes: Changes | None = None
 
     @property
     def title(self) -> str:
@@ -84,6 +86,7 @@ class TimedLaunch:
             "chip": self.run.chip.name,
             "findings": [finding.to_json() for finding in self.run.findings],
             **self.timeline.to_json(),
+            **({} if self.changes is None else self.changes.to_json()),
         }
 
 
@@ -145,8 +148,12 @@ def time_script(
     settings: Mapping[str, str] | None = None,
     record: int = 0,
     quiet: bool = False,
+    advise: bool = False,
 ) -> ScriptTime:
     """Run a script, and time what its launches issued.
+
+    `advise` times each launch again with parts of the chip made better; what a kernel of one's own
+    could do otherwise is not known.
 
     Values that kernels read from memory are those of this run; reading them costs what the flags
     cost.
@@ -159,20 +166,27 @@ def time_script(
     done = _execute(path, arguments, options, quiet=quiet)
     if done.failure is not None:
         raise KernelError([Violation(path, "verify before it is timed", done.failure)])
-    return ScriptTime(path, tuple(_timed(launch, record) for launch in done.launches))
+    timed = (_timed(launch, record, advise=advise) for launch in done.launches)
+    return ScriptTime(path, tuple(timed))
 
 
-def _timed(run: KernelRun | TikRun, record: int) -> TimedLaunch:
+def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
     require_runnable(run.chip)
-    if isinstance(run, TikRun):
-        return TimedLaunch(run, time_launch(run.launch, run.chip, record=record))
+    launch = run.launch if isinstance(run, TikRun) else _recorded(run)
+    line = time_launch(launch, run.chip, record=record)
+    if not advise:
+        return TimedLaunch(run, line)
+    changes = chip_changes(run.chip, line, lambda chip: time_launch(launch, chip))
+    return TimedLaunch(run, line, changes)
+
+
+def _recorded(run: KernelRun) -> Launch:
     placed = [
         Placed(TensorSpec(tensor.name, tensor.buffer.size_bytes), tensor.address)
         for _, tensor in run.tensors
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    launch = recorded_launch(run.kernel, placed, recordings)
-    return TimedLaunch(run, time_launch(launch, run.chip, record=record))
+    return recorded_launch(run.kernel, placed, recordings)
 
 
 def _execute(

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.errors import refuse
-from cubecore.kernels.matmul import matmul_launch, require_supported
+from cubecore.kernels.matmul import require_supported
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
 from cubecore.units import ceil_div
+from cubecore.workflows.changes import Changes, product_changes
 from cubecore.workflows.plan import legal_or_planned
+from cubecore.workflows.product import Product
 from cubecore.workflows.request import (
     Request,
     make_request,
@@ -25,18 +25,23 @@ _MOST_STEPS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A timeline, and what it is of."""
+    """A timeline, what it is of, and what would help if that was asked for."""
 
     request: Request
     tiling: TCubeTiling
     timeline: Timeline
+    changes: Changes | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the public contract's object, with the problem and the tiling."""
+        """Return the public contract's object, with the problem and the tiling.
+
+        ``changes`` and ``untried`` are there where they were asked for.
+        """
         return {
             "problem": self.request.problem.to_json(),
             "tiling": self.tiling.to_json(),
             **self.timeline.to_json(),
+            **({} if self.changes is None else self.changes.to_json()),
         }
 
 
@@ -48,6 +53,7 @@ def time(
     settings: Mapping[str, str] | None = None,
     record: int = 0,
     full: bool = False,
+    advise: bool = False,
     **keys: Any,
 ) -> Timed:
     """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
@@ -56,6 +62,7 @@ def time(
     default as the template is), CONSTANT (tiling known to the compiler) or BASIC (written by
     hand). `record` instructions of each group of cores are kept as segments, for a report or a
     trace. `full` walks every instruction instead of skipping what recurs: the same cycles, slowly.
+    `advise` times the product again with each change that may help.
 
     Raises:
         RequestError: a request that cannot be timed as it stands.
@@ -65,19 +72,11 @@ def time(
     require_runnable(request.chip)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
-    p, chip = request.problem, request.chip
     if full:
         _require_walkable(chosen)
-    launch = matmul_launch(p, chosen, chip, step)
-    timeline = time_launch(
-        launch,
-        chip,
-        operations=2 * p.batch * p.m * p.n * p.k,
-        peak=peak_ops_per_cycle(chip, p.a_type),
-        record=record,
-        full=full,
-    )
-    return Timed(request, chosen, timeline)
+    product = Product(request.problem, chosen, request.chip, step)
+    line = product.timed(record=record, full=full)
+    return Timed(request, chosen, line, product_changes(product, line) if advise else None)
 
 
 def _require_walkable(tiling: TCubeTiling) -> None:

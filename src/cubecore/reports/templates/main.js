@@ -168,7 +168,7 @@ function printed(on) {
 const panels = [["head", "answer", drawHead], ["launches", "launches", drawLaunches],
   ["findings", "findings", drawFindings], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
-  ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],
+  ["changes", "changes", drawChanges], ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],
   ["map", "map", drawMap], ["rules", "rules", drawRules], ["facts", "facts", drawFacts]];
 for (const [home, key, draw] of panels) {
   if (data[key] === undefined) section(home).remove();

@@ -102,6 +102,28 @@ function drawStalls() {
     table([["pipe"], ["waited for"], ["cycles", "n"], ["share of the run"], ["", "n"]], rows));
 }
 
+function drawChanges() {
+  const most = Math.max(...data.changes.map((c) => c.gain), 0.01);
+  const asked = (c) => [
+    ...Object.entries(c.set).map(([name, value]) => `--set ${name}=${value}`),
+    ...Object.entries(c.problem).map(([name, value]) => `${name} = ${value}`)].join(", ");
+  const saves = (gain) => (gain > 0 ? percent(gain) : gain < 0 ? `\u2212${percent(-gain)}` : "0%");
+  const rows = data.changes.map((c) => [
+    [saves(c.gain), "n"], [bar(c.gain / most), "wide"], [`${short(c.us)} us`, "n"],
+    [c.kind], [c.of, "soft"],
+    [el("span", {}, c.what, el("div", { class: "soft small" }, asked(c)))],
+    [c.limited_by, "soft"]]);
+  section("changes").append(
+    el("p", { class: "soft" }, "Each change was made and the whole launch timed again; the most ",
+      "helpful first. Changes are told one by one, and do not add up."),
+    table([["saves", "n"], [""], ["then", "n"], ["change"], ["of"], ["what"], ["then limited by"]],
+      rows));
+  if (data.untried.length) {
+    section("changes").append(el("p", { class: "soft small" }, "Not tried: ",
+      data.untried.map((u) => `${u.kind} (${u.reason})`).join("; "), "."));
+  }
+}
+
 function drawBuffers() {
   section("buffers").append(...data.buffers.map(bufferRow), el("p", { class: "soft small" },
     "Each bar is its whole buffer, to its own scale; thin lines part base blocks."));

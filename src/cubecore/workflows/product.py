@@ -1,0 +1,53 @@
+"""One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
+
+from dataclasses import dataclass, replace
+
+from cubecore.chips import Chip
+from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.kernels.matmul import matmul_launch
+from cubecore.tiling.problem import Problem
+from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.timing.schedule import time_launch
+from cubecore.timing.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kernel that computes `problem` on `chip` as `tiling` has it.
+
+    `step` says what kind of kernel pays the scalar unit's cost of a base-K step; None for the
+    template's. `padded` that A and B lie in rows an odd number of 512 B apart.
+    """
+
+    problem: Problem
+    tiling: TCubeTiling
+    chip: Chip
+    step: str | None = None
+    padded: bool = False
+
+    def timed(self, *, record: int = 0, full: bool = False) -> Timeline:
+        """Return its timeline; `record` and `full` as `time_launch` has them.
+
+        Raises:
+            RequestError: what the kernel does not carry, or a cost that no source gives.
+        """
+        p, chip = self.problem, self.chip
+        launch = matmul_launch(p, self.tiling, chip, self.step, padded=self.padded)
+        return time_launch(
+            launch,
+            chip,
+            operations=2 * p.batch * p.m * p.n * p.k,
+            peak=peak_ops_per_cycle(chip, p.a_type),
+            record=record,
+            full=full,
+        )
+
+    def with_tiling(self, **fields: int) -> "Product":
+        """Return the same with fields of the tiling replaced."""
+        return replace(self, tiling=replace(self.tiling, **fields))
+
+    @property
+    def legal(self) -> bool:
+        """Whether the tiling satisfies every rule."""
+        return not check_tiling(self.tiling, self.problem, self.chip).findings
