@@ -4,6 +4,7 @@ from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.isa.spec import Mem
+from isa import rows_3510
 
 HALF = element_type("float16")
 BIT = (0, 1)
@@ -16,7 +17,7 @@ _MAP = {"l1_height": (1, 32767), "l1_width": (1, 32767)} | dict.fromkeys(
 )
 FP4 = element_type("float4_e2m1fn")
 _MX_LOADS = {"load_cbuf_to_ca_mx": Mem.L0A_MX, "load_cbuf_to_cb_mx": Mem.L0B_MX}
-HOME = dict.fromkeys((*_MX_LOADS, "mad_mx"), "Ascend950PR_9599")
+HOME = rows_3510.HOME | dict.fromkeys((*_MX_LOADS, "mad_mx"), "Ascend950PR_9599")
 """Instructions of architecture 3510 alone, and the chip that they are tried on."""
 EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mmad_direction": {"first": "m"},
@@ -44,6 +45,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_cbuf_to_matrix_cc": {"src_type": HALF, "dst_type": HALF, "n_burst": 1, "len_burst": 1},
     "copy_gm_to_cbuf_pad": {"mode": 1, "n_burst": 1, "len_burst": 1},
     **{name: {"dtype": HALF, "bits": 0, "repeat": 1, "blk_num": 1} for name in _FILLS},
+    **rows_3510.EXAMPLES,
 }
 _ALIGN = {Mem.L0A: 512, Mem.L0B: 512, Mem.L1: 32}
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
@@ -60,6 +62,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_cbuf_to_matrix_cc": {"dst": (Mem.L0C, 64), "src": (Mem.L1, 32)},
     "copy_gm_to_cbuf_pad": {"dst": (Mem.L1, 32), "src": (Mem.GM, 1)},
     **{name: {"dst": (mem, _ALIGN[mem])} for name, mem in _FILLS.items()},
+    **rows_3510.OPERANDS,
 }
 """Alignment: seed 003, table 1."""
 _U16 = (0, 65535)
@@ -97,12 +100,14 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
         for name in _FILLS
     },
     "set_lrelu_alpha": {"alpha": (0, 2**32 - 1)},
+    **rows_3510.RANGES,
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad_sp", "unit_flag"): (0, 2, 3),
     ("mad_mx", "unit_flag"): (0, 2, 3),
     ("set_mmad_direction", "first"): ("m", "n"),
     ("dsb", "memory"): ("DSB_ALL", "DSB_DDR", "DSB_UB"),
+    **rows_3510.WORDS,
 }
 _TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -124,8 +129,9 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         )
         for name in _FILLS
     },
+    **rows_3510.TYPES,
 }
-PREPARED = dict.fromkeys(_IMG2COL, "set_fmatrix")
+PREPARED = rows_3510.PREPARED | dict.fromkeys(_IMG2COL, "set_fmatrix")
 """What must be issued before an instruction, by an example of its own."""
 ORACLES: dict[str, str] = {
     "set_mmad_direction": "isa/test_cube_registers.py::test_the_direction_changes_no_value",
@@ -150,4 +156,5 @@ ORACLES: dict[str, str] = {
     "copy_gm_to_cbuf_pad": "isa/test_paths.py::test_padded_and_cut_blocks",
     **dict.fromkeys(_FILLS, "isa/test_fill_inputs.py::test_blocks_are_filled"),
     "dsb": "machine/test_data_barrier.py::test_what_a_barrier_orders",
+    **rows_3510.ORACLES,
 }

@@ -30,6 +30,9 @@ TRAPS = {
     "four numbers of asc_copy_gm2l1 are runs, and fractals by name": (
         "frontends/test_signature.py::test_runs_and_fractals_share_a_name",
     ),
+    "2201 counts gaps where 3510 counts strides": (
+        "isa/test_moves_3510.py::test_one_call_has_gaps_on_2201_and_strides_on_3510",
+    ),
     "a call leaves its mask to a call whose lanes differ": (
         "isa/test_forms.py::test_a_count_of_0_leaves_an_empty_mask",
     ),

@@ -235,7 +235,7 @@ class CoreHandle:
             key = None
         if found is None:
             try:
-                found = bind(name, arguments, keywords)
+                found = bind(name, arguments, keywords, self._core.chip.arch)
             except CubecoreError as error:
                 raise KernelError.at(where, error) from None
             if key is not None and found.reusable:

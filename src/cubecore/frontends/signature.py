@@ -67,8 +67,8 @@ class Form:
         """The parameters that a call gives behind the operands, in order."""
         given = [n for n in self._fields if n not in self.fixed]
         if self.signature:
-            rest = self.signature[len(self.operands) :]
-            return tuple(n for n in rest if n not in self.fixed)
+            taken = {*self.operands, *self.fixed}
+            return tuple(n for n in self.signature if n not in taken)
         scalars = [n for n in given if n in _SCALARS]
         return tuple(scalars + [n for n in given if n not in _SCALARS])
 
@@ -97,6 +97,13 @@ class Form:
             for f in fields(self.kind)  # type: ignore[arg-type]
             if f.default is MISSING and "types" not in f.metadata and f.name not in self.fixed
         )
+
+    @cached_property
+    def leading(self) -> int:
+        """The parameters that a call gives before its operands."""
+        if not self.signature or not self.operands:
+            return 0
+        return self.signature.index(self.operands[0])
 
     def knows(self, word: str) -> bool:
         """Whether a parameter is called so."""
@@ -190,10 +197,11 @@ def known(call: str) -> bool:
     return bool(forms(call) or forms(call.removesuffix(_SYNC)))
 
 
-def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch: str = "") -> Bound:
     """Return what a call issues; arguments are pointers, numbers, words, or a struct at the end.
 
-    A list among the arguments stands for its elements.
+    A list among the arguments stands for its elements. Where architectures have one name for
+    different instructions, it is that of `arch`.
 
     Raises:
         RequestError: a name that is no instruction; arguments that fit none of its forms.
@@ -203,9 +211,12 @@ def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bo
     if not candidates:
         near = did_you_mean(call, spellings())
         raise refuse(call, "be a name of the C API that an instruction has", "none", near)
+    candidates = tuple(f for f in candidates if arch in f.kind.archs) or candidates
     flat = _flat(arguments)
     pointers = [a for a in flat if isinstance(a, Pointer)]
     form = _fitting(candidates, pointers, len(flat) - len(pointers), keywords)
+    before, count = form.leading, len(form.operands)
+    flat = [*flat[before : before + count], *flat[:before], *flat[before + count :]]
     bound = _bind(form, flat, keywords)
     if name != call:
         bound = replace(bound, steps=(*bound.steps, (PipeBarrier(), ())))

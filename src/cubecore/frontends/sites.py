@@ -66,6 +66,7 @@ class Sites:
         count = types.count(Pointer)
         numbers = arguments[count:]
         plain = all(isinstance(n, (int, str)) or _is_signed(n) for n in numbers)
+        plain = plain and all(isinstance(p, Pointer) for p in arguments[:count])
         if not (plain and bound.reusable and is_outside(frame.f_code)):
             return
         kinds = [(p.mem, p.dtype) for p in arguments[:count]]

@@ -99,8 +99,9 @@ class CreateCbMatrix(_Fill):
     "create_cbuf_matrix",
     Pipe.MTE2,
     names={"c_api": "asc_fill_l1", "cpp": "Fill(A1)"},
-    source="asc-devkit, asc_fill_l1, asc_fill_value_config and Fill (2201)",
+    source="asc-devkit, asc_fill_l1, asc_fill_value_config and Fill (2201, 3510)",
     uncertain=(_RATE,),
+    archs=("2201", "3510"),
 )
 class CreateCbufMatrix(_Fill):
     """Fill blocks of 32 bytes of L1."""

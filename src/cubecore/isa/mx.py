@@ -58,7 +58,7 @@ class _LoadScales(Instruction):
     """
 
     signature = (
-        *("src", "dst_at", "x_start_pos", "y_start_pos", "x_step", "y_step"),
+        *("dst_at", "src", "x_start_pos", "y_start_pos", "x_step", "y_step"),
         *("src_stride", "dst_stride"),
     )
     block: ElementType = types("the unit of the move", "datablock", default=DATA_BLOCK)
@@ -102,7 +102,7 @@ class _LoadScales(Instruction):
 @instruction(
     "load_cbuf_to_ca_mx",
     Pipe.MTE1,
-    names={"cpp": "LoadData(LoadData2DMxParams)"},
+    names={"c_api": "asc_copy_l12l0a_mx", "cpp": "LoadData(LoadData2DMxParams)"},
     source="asc-devkit, asc_copy_l12l0a_mx and LoadData (MX) (3510)",
     uncertain=(_RATE,),
     archs=("3510",),
@@ -122,7 +122,7 @@ class LoadCbufToCaMx(_LoadScales):
 @instruction(
     "load_cbuf_to_cb_mx",
     Pipe.MTE1,
-    names={"cpp": "LoadData(LoadData2DMxParams, B2)"},
+    names={"c_api": "asc_copy_l12l0b_mx", "cpp": "LoadData(LoadData2DMxParams, B2)"},
     source="asc-devkit, asc_copy_l12l0b_mx and LoadData (MX) (3510)",
     uncertain=(_RATE,),
     archs=("3510",),
@@ -159,7 +159,7 @@ class MadMx(Product):
     c[m, n] = start + sum over k of (sa[m, k / 32] * a[m, k]) * (sb[k / 32, n] * b[k, n]). A scale
     is a power of 2, or NaN. a is NZ, b ZN. Scales of a are fractals of 16 x 2 row by row, elements
     row by row (Zz); those of b of 2 x 16 column by column, elements column by column (Nn). Start,
-    limits and the unit flag are those of `mad`.
+    limits and the unit flag are those of `mad`; k is whole pairs of scales.
     """
 
     signature = (
@@ -170,6 +170,7 @@ class MadMx(Product):
     scale_b = read(Mem.L0B_MX, "k n", "scale_type")
     a_type: ElementType = types("left matrix", *_FP4, *_FP8)
     b_type: ElementType = types("right matrix", *_FP4, *_FP8)
+    k: int = param(0, 4095, "columns of a, rows of b", multiple=2 * SHARED)
     placed: bool | None = taken("whether the scales' places are known: a 16th of a's and b's")
 
     @property

@@ -73,7 +73,7 @@ class Registers:
     factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
     `ffts_base` is kept for who asks. `fmatrix` and the next four are load3d's: its maps, what it
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
-    for it (0: nowhere).
+    for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set.
     """
 
     mask_high: int = FULL_MASK
@@ -105,6 +105,7 @@ class Registers:
     load3d_padding: int | None = None
     load3d_repeat: Load3dRepeat = Load3dRepeat()
     load3d_boundary: int = 0
+    nz_para: int | None = None
 
     def initialised(self) -> Self:
         """Return them with plain stores, the mask in normal mode and all lanes on."""

@@ -1,0 +1,86 @@
+"""The catalogue's rows of moves that architecture 3510 has of its own."""
+
+from typing import Any
+
+from cubecore.dtypes import element_type
+from cubecore.isa.spec import Mem
+
+HALF = element_type("float16")
+GM, L1, L0A, L0B, UB, FB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.UB, Mem.FB
+TO_NZ = ("copy_gm_to_cbuf_multi_nd2nz_v2", "copy_gm_to_cbuf_multi_dn2nz")
+WINDOWS = {"load_cbuf_to_ca_v2": L0A, "load_cbuf_to_cb_v2": L0B}
+TURNED = {f"{name}_transpose": mem for name, mem in WINDOWS.items()}
+COPIES = {"copy_gm_to_ubuf_v2": (UB, GM), "copy_ubuf_to_gm_v2": (GM, UB)}
+NAMES = ("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2")
+HOME = dict.fromkeys(NAMES, "Ascend950PR_9599")
+_WINDOW = {"m_step": 1, "k_step": 1, "src_stride": 1, "dst_stride": 1}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "set_mte2_nz_para": {"config": 1 | 1 << 16 | 16 << 32},
+    **{
+        name: {"dtype": HALF, "loop1_src_stride": 32, "n_value": 1, "d_value": 16} for name in TO_NZ
+    },
+    **dict.fromkeys(WINDOWS, _WINDOW),
+    **{name: {"dtype": HALF} | _WINDOW for name in TURNED},
+    **{name: {"n_burst": 1, "len_burst": 32} for name in COPIES},
+    "copy_cbuf_to_fbuf_v2": {"len_burst": 1},
+}
+_ALIGN = {GM: 1, UB: 32}
+OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
+    **{name: {"dst": (L1, 32), "src": (GM, 1)} for name in TO_NZ},
+    **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in (WINDOWS | TURNED).items()},
+    **{
+        name: {"dst": (dst, _ALIGN[dst]), "src": (src, _ALIGN[src])}
+        for name, (dst, src) in COPIES.items()
+    },
+    "copy_cbuf_to_fbuf_v2": {"dst": (FB, 64), "src": (L1, 32)},
+}
+"""Alignment: seed 003, table 1, and the general notes' memories of 3510."""
+_U16, _BIT, _FAR, _NEAR = (0, 65535), (0, 1), (0, 2**40 - 1), (0, 2**21 - 1)
+RANGES: dict[str, dict[str, tuple[int, int]]] = {
+    "set_mte2_nz_para": {"config": (0, 2**64 - 1)},
+    **{
+        name: {"loop1_src_stride": _FAR, "n_value": (0, 16384), "d_value": _NEAR}
+        | {"loop4_src_stride": _FAR, "smallc0_en": _BIT}
+        for name in TO_NZ
+    },
+    **{
+        name: {"m_start_position": _U16, "k_start_position": _U16, "m_step": (0, 255)}
+        | {"k_step": (0, 255), "src_stride": (-32768, 32767), "dst_stride": _U16}
+        for name in (*WINDOWS, *TURNED)
+    },
+    **{
+        name: {"n_burst": (1, 4095), "len_burst": (1, 2**21 - 1)}
+        | {"src_stride": _FAR, "dst_stride": _FAR}
+        for name in COPIES
+    },
+    "copy_cbuf_to_fbuf_v2": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
+    | {"src_gap_size": _U16, "dst_gap_size": _U16},
+}
+WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
+    (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
+}
+_TYPES = (
+    *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
+    *("float32", "int32", "uint32"),
+)
+TYPES: dict[tuple[str, str], tuple[str, ...]] = {
+    **{(name, "dtype"): _TYPES for name in TO_NZ},
+    **{(name, "block"): ("fractal",) for name in WINDOWS},
+    **{
+        (name, "dtype"): (
+            *("int4", "float4_e2m1fn", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"),
+            *("float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
+        )
+        for name in TURNED
+    },
+    **{(name, "block"): ("byte",) for name in COPIES},
+    ("copy_cbuf_to_fbuf_v2", "word"): ("uint64",),
+}
+PREPARED = dict.fromkeys(TO_NZ, "set_mte2_nz_para")
+ORACLES: dict[str, str] = {
+    **dict.fromkeys(("set_mte2_nz_para", *TO_NZ), "isa/test_moves_3510.py::test_to_nz"),
+    **dict.fromkeys(WINDOWS, "isa/test_moves_3510.py::test_windows_of_fractals"),
+    **dict.fromkeys(TURNED, "isa/test_moves_3510.py::test_windows_transposed"),
+    **dict.fromkeys(COPIES, "isa/test_moves_3510.py::test_runs_of_bytes"),
+    "copy_cbuf_to_fbuf_v2": "isa/test_moves_3510.py::test_scales_in_units_of_64_bytes",
+}
