@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.sweep import plan_many
     from cubecore.workflows.time import time
     from cubecore.workflows.validate import validate
+    from cubecore.workflows.vary import sweep
 
 __version__ = "0.1.0"
 
@@ -64,6 +65,7 @@ _HOMES = {
     "plan_many": "cubecore.workflows.sweep",
     "run": "cubecore.workflows.run",
     "Store": "cubecore.workflows.store",
+    "sweep": "cubecore.workflows.vary",
     "time": "cubecore.workflows.time",
     "validate": "cubecore.workflows.validate",
 }
@@ -99,6 +101,7 @@ __all__ = [
     "plan",
     "plan_many",
     "run",
+    "sweep",
     "time",
     "validate",
 ]

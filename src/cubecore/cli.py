@@ -15,7 +15,7 @@ from cubecore.cli_scripts import (
     script_arguments,
     time_of_script,
 )
-from cubecore.cli_sweeps import Sweep
+from cubecore.cli_sweeps import Sweep, sweep_timings
 from cubecore.cli_sweeps import store as store_commands
 from cubecore.console import (
     DONE,
@@ -44,6 +44,7 @@ def main() -> None:
 
 
 main.add_command(store_commands)
+main.add_command(sweep_timings)
 
 
 @main.command()

@@ -59,10 +59,14 @@ def published_validation() -> Validation:
 
 def _validated(point: Point, settings: Mapping[str, str]) -> Validated:
     try:
-        case = _case(point)
+        case = case_of(point)
     except Unmapped as reason:
         return Validated(point, point.chip, point.kind, skipped=str(reason))
-    chip = case.chip.what_if(settings)
+    return beside(point, case, case.chip.what_if(settings))
+
+
+def beside(point: Point, case: Case, chip: Chip) -> Validated:
+    """Return what a point measured beside what its case takes on `chip`."""
     try:
         timeline = _timed(case, chip)
     except Unmapped as reason:
@@ -84,7 +88,12 @@ def _validated(point: Point, settings: Mapping[str, str]) -> Validated:
     return Validated(point, chip.name, group, wall, pipes, case.tiling_known, assumed)
 
 
-def _case(point: Point) -> Case:
+def case_of(point: Point) -> Case:
+    """Return the case that a point describes.
+
+    Raises:
+        Unmapped: why there is none.
+    """
     if point.kind in _NO_KERNEL:
         raise Unmapped(_NO_KERNEL[point.kind])
     if point.kind not in _CASES:
