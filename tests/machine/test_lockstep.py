@@ -220,6 +220,44 @@ def test_these_are_done_for_all_cores_at_once(name):
     assert prepares(template.resolved(Registers()), Registers())
 
 
+STEERED = {
+    "vgather": {"dtype": element_type("float32"), "repeat": 2},
+    "vgatherb": {"dtype": element_type("uint32"), "repeat": 2},
+    "vreducev2": {"dtype": element_type("uint16"), "repeat": 2, "pattern": 0},
+    "vreduce": {"dtype": element_type("uint32"), "repeat": 2},
+}
+
+
+@pytest.mark.parametrize("name", STEERED)
+@pytest.mark.parametrize("shared", [True, False])
+def test_values_that_steer_are_prepared_for_once_all_cores_share_them(name, shared):
+    template = instructions()[name](**STEERED[name])
+    rng = np.random.default_rng(len(name))
+    pair = Pair(rng, Registers())
+    pair.raw[:], pair.known[:] = rng.integers(0, 256, (3, UB_BYTES), np.uint8), 1
+    names = [operand.name for operand in template.operands()]
+    steering = names.index(template.steering[0])
+    table = (rng.integers(0, 500, (3, 256), np.uint32) * 32).view(np.uint8)
+    if shared:
+        table[:] = table[0]
+    pair.raw[:, 32768 * steering :][:, : table.shape[1]] = table
+    stack = pair.group.stack(Mem.UB)
+    stack.data[:], stack.valid[:] = pair.raw, pair.known
+    for core, raw in zip(pair.apart, pair.raw, strict=True):
+        buffer = core.memory(Mem.UB)
+        buffer.data[:], buffer.valid[:] = raw, 1
+    alone = []
+    each = pair.group._each
+    pair.group._each = lambda *issue: alone.append(issue) or each(*issue)
+    for turn in range(3):
+        at = [32768 * place for place in range(len(names))]
+        at[0] += 4096 * turn
+        assert pair.run(template, at)
+    assert not len(pair.log)
+    pair.assert_equal(f"{name}, shared {shared}")
+    assert len(alone) == (1 if shared else 3)
+
+
 class Probe:
     """Registers that note which of those that values decide are looked at."""
 

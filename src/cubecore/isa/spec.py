@@ -7,7 +7,7 @@ the elements that it touches (`offsets`), and either a pure function of arrays (
 Nothing here knows of engines or of time beyond the declared cost.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from functools import lru_cache
@@ -202,6 +202,8 @@ class Instruction:
     """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
     register: ClassVar[str] = ""
     """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
+    stacks_left: ClassVar[bool] = False
+    """Whether `compute_left` serves several cores, whose `register` decides it, at once."""
     leaves_whole: ClassVar[str] = ""
     """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False
@@ -270,6 +272,10 @@ class Instruction:
         """Return the template with what it takes from its steering operands' values filled in."""
         return self
 
+    def reaching(self) -> Self:
+        """Return the template that may touch all that this one may, whatever values are."""
+        return self
+
     def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
@@ -302,6 +308,15 @@ class Instruction:
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Return the written operands' new values; a copy moves its source instead."""
         raise NotImplementedError(f"{self.name} declares no computation")
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[Any]
+    ) -> tuple[Mapping[str, Array], Sequence[Any]]:
+        """Return the operands' new values and what `register` holds then, of several cores.
+
+        Inputs and results have a further axis in front; `left` is what each core's register holds.
+        """
+        raise NotImplementedError(f"{self.name} is computed core by core")
 
     def apply(self, registers: Registers) -> Registers:
         """Return the registers after this instruction, as far as no value decides them."""

@@ -76,6 +76,9 @@ def footprints(template: Instruction) -> tuple[Footprint | None, ...]:
 
 
 def _find(template: Instruction) -> tuple[Footprint | None, ...]:
+    reaching = template.reaching()
+    if reaching is not template:
+        return footprints(reaching)
     return tuple(_of(template, operand) for operand in template.operands())
 
 

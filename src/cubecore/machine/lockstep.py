@@ -22,16 +22,19 @@ from cubecore.isa.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.isa.topology import CoreId
 from cubecore.machine import reference
 from cubecore.machine.core import Core
+from cubecore.machine.elements import elements
 from cubecore.machine.findings import FindingLog
 from cubecore.machine.groupwatch import NOWHERE, Collecting, GroupWatch
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.order import INDEX
-from cubecore.machine.prepared import computing, moving, prepares
+from cubecore.machine.prepared import computing, moving, prepares, steers
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
 from cubecore.machine.stacks import Stack
 from cubecore.machine.touched import Touched
 
+_MOST_STEERED = 64
+"""Sets of values for which a steered template is prepared, or remembered."""
 Act = Callable[[tuple[int, ...]], object]
 """What an instruction does at the first core's addresses."""
 
@@ -92,19 +95,25 @@ class Group:
             self._require_legal(template)
             follow = self.watch.syncer(template, NOWHERE)
             return lambda _: follow()
-        if template.reads_left:
-            return lambda addresses: self._each(template, addresses)
-        resolved = template.resolved(self.registers)
+        resolved = template.resolved(self.registers).reaching()
         self._require_legal(resolved)
+        if template.reads_left:
+            return self._with_left(template, resolved)
         after = resolved.apply(self.registers)
         if resolved.register and not resolved.operands():
             return lambda _: self.watch.touch(resolved, (), NOWHERE, self.registers)
         if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
             return lambda _: self._go(state)
-        if after != self.registers or not prepares(resolved, self.registers):
-            return lambda addresses: self._each(template, addresses)
+        if after != self.registers:
+            return self._one_by_one(template)
+        if steers(resolved):
+            return self._steered(template, resolved)
         return self._prepared(template, resolved)
+
+    def _one_by_one(self, issued: Instruction) -> Act:
+        """Return the reference engine's way, one core after another."""
+        return lambda addresses: self._each(issued, addresses)
 
     def _require_legal(self, template: Instruction) -> None:
         if template_violations(template, self.chip) or template.unmet(self.registers):
@@ -120,13 +129,15 @@ class Group:
         self._go(self._state(registers))
 
     def _prepared(self, issued: Instruction, template: Instruction) -> Act:
-        """Return what a template does that all cores do at once, after its checks."""
+        """Return what a template does, on all cores at once if that can be."""
+        registers, each = self.registers, self._one_by_one(issued)
+        if not prepares(template, registers):
+            return each
         if template.copies:
             return moving(self, template)
-        act = computing(self, template, lambda addresses: self._each(issued, addresses))
+        act = computing(self, template, each, lambda read: template.compute(read, registers))
         if type(template).leaves is Instruction.leaves:
             return act
-        registers = self.registers
 
         def leave(addresses: tuple[int, ...]) -> None:
             inputs = act(addresses)
@@ -135,7 +146,64 @@ class Group:
 
         return leave
 
+    def _steered(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does that values steer.
+
+        Where all cores have the same ones, and had them before, it is prepared for them.
+        """
+        reads = [
+            (place, o, self.stack(o.mem), elements(template, o.name), template.element(o))
+            for place, o in enumerate(template.operands())
+            if o in steers(template)
+        ]
+        met: dict[tuple[bytes, ...], Act | None] = {}
+
+        def act(addresses: tuple[int, ...]) -> None:
+            places, values = template.places(addresses), {}
+            for place, operand, stack, here, element in reads:
+                found = stack.read_inside(places[place], here, element)
+                if found is None or (self.count > 1 and (found != found[0]).any()):
+                    self._each(issued, addresses)
+                    return
+                values[operand.name] = found[0]
+            key = tuple([found.tobytes() for found in values.values()])
+            prepared = met.get(key)
+            if prepared is not None:
+                prepared(addresses)
+                return
+            if len(met) >= _MOST_STEERED:
+                met.clear()
+            if key in met:
+                located = template.located(values)
+                self._require_legal(located)
+                prepared = self._prepared(issued, located)
+            met[key] = prepared
+            (prepared or self._one_by_one(issued))(addresses)
+
+        return act if type(template).stacks else self._one_by_one(issued)
+
     # --- what values leave in registers
+
+    def _with_left(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does that a register with values in it decides."""
+        registers, name = self.registers, template.register
+        each = self._one_by_one(issued)
+        if steers(template) or not prepares(template, registers):
+            return each
+
+        def compute(read: dict[str, Array]) -> Mapping[str, Array]:
+            values, left = template.compute_left(read, registers, self._left(name))
+            self._own[name], self._synced = list(left), None
+            return values
+
+        return computing(self, template, each, compute)
+
+    def _left(self, name: str) -> Sequence[Any]:
+        """Return what one register holds on each core."""
+        late = self._late.pop(name, None)
+        if late is not None:
+            self._own[name], self._synced = [late(core) for core in range(self.count)], None
+        return self._own.get(name) or [_NONE_LEFT[name]] * self.count
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
         """Let a template that replaces a register whole leave it when somebody asks."""
@@ -150,11 +218,8 @@ class Group:
 
     def rows(self) -> Sequence[Core]:
         """Return the cores as the reference engine sees them, their registers up to date."""
-        if self._late:
-            for name, left in self._late.items():
-                self._own[name] = [left(core) for core in range(self.count)]
-            self._late.clear()
-            self._synced = None
+        for name in list(self._late):
+            self._left(name)
         if self._synced is not self.registers:
             for number, row in enumerate(self._rows):
                 own: dict[str, Any] = {name: left[number] for name, left in self._own.items()}

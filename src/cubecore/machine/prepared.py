@@ -4,7 +4,7 @@ An act checks an address the first time that it meets it: alignment, bounds, ove
 reference engine would report, or do repeat by repeat, ends lockstep or is left to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,10 +45,16 @@ class Cores(Protocol):
         ...
 
 
+def steers(template: Instruction) -> tuple[Operand, ...]:
+    """Return the operands of a template whose values decide what the others touch."""
+    names = template.steering
+    return tuple(o for o in template.operands() if o.name in names) if names else ()
+
+
 def prepares(template: Instruction, registers: Registers) -> bool:
-    """Whether a resolved template is done for all cores at once."""
+    """Whether a resolved template, located if values steer it, is done for all cores at once."""
     kind = type(template)
-    if template.steering or kind.misplaced is not Instruction.misplaced:
+    if kind.misplaced is not Instruction.misplaced:
         return False
     if kind.rebased is not Instruction.rebased:
         return False
@@ -62,9 +68,9 @@ def prepares(template: Instruction, registers: Registers) -> bool:
         return False
     if kind.leaves is not Instruction.leaves:
         some = all(elements(template, o.name).span is not None for o in operands)
-        if not (template.leaves_whole and some):
+        if not ((template.leaves_whole or template.stacks_left) and some):
             return False
-    return template.stacks
+    return template.stacks_left if template.reads_left else template.stacks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -110,6 +116,10 @@ class _Source:
     element: ElementType
     propagates: bool
 
+    def written(self, at: int) -> bool:
+        """Return whether all between its first and its last byte was written."""
+        return self.here.span is None or self.stack.map.written(at, self.here.span)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Target:
@@ -122,14 +132,22 @@ class _Target:
     element: ElementType
 
 
+Inputs = dict[str, Array]
+
+
 def computing(
-    cores: Cores, template: Instruction, one_by_one: Callable[[tuple[int, ...]], None]
-) -> Callable[[tuple[int, ...]], dict[str, Array] | None]:
+    cores: Cores,
+    template: Instruction,
+    one_by_one: Callable[[tuple[int, ...]], object],
+    compute: Callable[[Inputs], Mapping[str, Array]],
+) -> Callable[[tuple[int, ...]], Inputs | None]:
     """Return the act of a template that computes, all operands in local memories.
 
     It returns what was read, [cores, ...] each, perhaps as views; None where one repeat feeds the
-    next, so that it was done `one_by_one`.
+    next, so that it was done `one_by_one`. So is one that may touch less than it reaches, where
+    that matters.
     """
+    loose = type(template).reaching is not Instruction.reaching
     operands, registers = template.operands(), cores.registers
     limits = _limits(cores, template)
     follow = cores.watch.follower(template, NOWHERE, registers)
@@ -154,12 +172,13 @@ def computing(
         if feeds is None:
             _require_inside(template, limits, places)
             feeds, meets = relation(template, places)
-            if meets:
+            if meets and not loose:
                 raise IrregularError(f"{template.name}: operands that meet")
+            feeds = feeds or meets
             if len(regular) >= _MOST_PLACED:
                 regular.clear()
             regular[places] = feeds
-        if feeds:
+        if feeds or (loose and not all(s.written(places[s.place]) for s in sources)):
             one_by_one(addresses)
             return None
         follow(places)
@@ -168,10 +187,9 @@ def computing(
         for source in sources:
             at = places[source.place]
             inputs[source.operand.name] = source.stack.read(at, source.here, source.element)
-            span = source.here.span
-            if span is not None and not source.stack.map.written(at, span):
+            if not loose and not source.written(at):
                 known = _known(template, source, at, known)
-        results = template.compute(inputs, registers)
+        results = compute(inputs)
         for target in targets:
             _store(target, places[target.place], results[target.name], known)
         return inputs

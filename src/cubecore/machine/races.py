@@ -154,7 +154,8 @@ class CoreWatch:
                     self._global(touched, addresses[place], touch, pipe, number)
                     continue
                 assert shadow is not None
-                region = shadow.region(touched, 0 if place is None else addresses[place])
+                at = 0 if place is None else addresses[place]
+                region = shadow.region(touched, at, writes=touch.writes)
                 shadow.judge(region, pipe, touch)
                 entered.append((region, touch))
             for region, touch in entered:
@@ -187,7 +188,7 @@ class CoreWatch:
                 self._global(touched, address, touch, pipe, number)
             else:
                 shadow = self.shadow(touch.mem)
-                region = shadow.region(touched, address)
+                region = shadow.region(touched, address, writes=touch.writes)
                 shadow.judge(region, pipe, touch)
                 entered.append((region, touch))
         for region, touch in entered:

@@ -40,6 +40,15 @@ class Stack:
         found: Array = self._window(address, element)[:, here.offsets]
         return found
 
+    def read_inside(self, address: int, here: Elements, element: ElementType) -> Array | None:
+        """Return what `read` does; None where that would leave the memory, or nothing is read."""
+        if here.span is None:
+            return None
+        low, high = here.span
+        if address + low < 0 or address + high > self.size_bytes:
+            return None
+        return self.read(address, here, element)
+
     def write(self, address: int, there: Elements, element: ElementType, values: Array) -> None:
         """Store values, [cores, *shape] or alike for all cores, where the mask lets them through.
 

@@ -1,6 +1,6 @@
 """Who touched which bytes last: the memories' shadows that races are looked up in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -92,15 +92,17 @@ Key = tuple[Footprint | int, int]
 class Region:
     """A set of bytes that some operand touches, and for each pipe its last read and write there.
 
-    `near` holds every region that shares a byte, itself included, and whether it lies within.
+    `near` holds every region that shares a byte and may race with it, itself included, and whether
+    it lies within; of two that are `read_only` neither knows the other.
     """
 
-    __slots__ = ("address", "bytes", "near", "reads", "touched", "writes")
+    __slots__ = ("address", "bytes", "near", "read_only", "reads", "touched", "writes")
 
     def __init__(self, touched: Footprint, address: int) -> None:
         self.touched, self.address = touched, address
         self.bytes = touched.at(address)
         self.near: list[tuple[Region, bool]] = [(self, True)]
+        self.read_only = True
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
 
@@ -127,10 +129,11 @@ class LocalShadow:
     def __init__(self, order: CoreOrder, report: Report) -> None:
         self._order, self._report = order, report
         self._regions: dict[Key, Region] = {}
+        self._written: list[Region] = []
         self._limit = _MOST_REGIONS
 
-    def region(self, touched: Footprint, address: int) -> Region:
-        """Return the region of a footprint at an address."""
+    def region(self, touched: Footprint, address: int, *, writes: bool) -> Region:
+        """Return the region of a footprint at an address, which is about to be read or written."""
         key: Key = touched, address
         if touched.is_run:  # whoever touches these bytes
             key = touched.low + address, touched.high + address
@@ -138,13 +141,21 @@ class LocalShadow:
         if found is None:
             if len(self._regions) >= self._limit:
                 self._forget()
-            found = self._regions[key] = self._met(Region(touched, address))
+            found = Region(touched, address)
+            self._meet_all(found, self._written)
+            self._regions[key] = found
+        if writes and found.read_only:
+            others = [r for r in self._regions.values() if r.read_only and r is not found]
+            self._meet_all(found, others)
+            found.read_only = False
+            self._written.append(found)
         return found
 
-    def _met(self, found: Region) -> Region:
-        """Let a new region know those that it shares a byte with, and be known to them."""
+    @staticmethod
+    def _meet_all(found: Region, others: Iterable[Region]) -> None:
+        """Let a region know those of `others` that it shares a byte with, and be known to them."""
         low, high = found.bytes.low, found.bytes.high
-        for other in self._regions.values():
+        for other in others:
             theirs = other.bytes
             if low >= theirs.high or theirs.low >= high:
                 continue
@@ -152,7 +163,6 @@ class LocalShadow:
             if met is not None:
                 found.near.append((other, met[0]))
                 other.near.append((found, met[1]))
-        return found
 
     def _forget(self) -> None:
         """Drop the regions that nothing is remembered of; make room if few of them were."""
@@ -161,6 +171,7 @@ class LocalShadow:
         for region in kept.values():
             region.near = [pair for pair in region.near if id(pair[0]) in alive]
         self._regions = kept
+        self._written = [region for region in kept.values() if not region.read_only]
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
 
     def judge(self, region: Region, pipe: int, touch: Touch) -> None:

@@ -1,6 +1,6 @@
 """Comparisons: into CMPMASK for one repeat, or into the Unified Buffer as bits; and CMPMASK."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -26,6 +26,17 @@ CMP_MASK_BYTES = 16
 def _packed(bits: Array) -> Array:
     """Return booleans as bytes, the first element in the lowest bit."""
     return np.packbits(bits, axis=-1, bitorder="little")
+
+
+def bytes_of_masks(masks: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the bytes of several cores' CMPMASKs, the lowest one first: [cores, 16]."""
+    raw = b"".join([mask.to_bytes(CMP_MASK_BYTES, "little") for mask in masks])
+    return np.frombuffer(raw, np.uint8).reshape(len(masks), CMP_MASK_BYTES)
+
+
+def lanes_of_masks(masks: Sequence[int]) -> NDArray[np.bool_]:
+    """Return the bits of several cores' CMPMASKs: [cores, 128]."""
+    return np.unpackbits(bytes_of_masks(masks), axis=1, bitorder="little").view(np.bool_)
 
 
 def _relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Array:
@@ -69,6 +80,23 @@ class CompareToRegister(BinaryStrides):
         found = _relation(type(self).function, x, y) & active
         new, lanes = (int.from_bytes(_packed(bits).tobytes(), "little") for bits in (found, active))
         return replace(registers, cmp_mask=registers.cmp_mask & ~lanes | new)
+
+    stacks_left = True
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
+    ) -> tuple[Mapping[str, Array], Sequence[int]]:
+        """Replace the bits of active lanes of each core's CMPMASK."""
+        x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
+        found, on = _relation(type(self).function, x, y), self.active("src0")
+        lanes = (1 << self.width) - 1
+        if on is not None and not on.all():
+            found, lanes = found & on, int.from_bytes(_packed(on).tobytes(), "little")
+        rows = _packed(found)
+        return {}, [
+            held & ~lanes | int.from_bytes(row.tobytes(), "little")
+            for held, row in zip(left, rows, strict=True)
+        ]
 
 
 class BitsOut(Repeated):
@@ -252,3 +280,11 @@ class GetCmpmask(Instruction):
         """Give the bytes, the lowest one first."""
         raw = registers.cmp_mask.to_bytes(CMP_MASK_BYTES, "little")
         return {"dst": np.frombuffer(raw, np.uint8)}
+
+    stacks_left = True
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
+    ) -> tuple[Mapping[str, Array], Sequence[int]]:
+        """Give each core's bytes; CMPMASK stays."""
+        return {"dst": bytes_of_masks(left)}, left

@@ -60,6 +60,7 @@ class Gather(Repeated):
     """
 
     in_repeats = False
+    stacks = True
     propagates = True
     overlap = "none"
     steering = ("offset",)
@@ -139,6 +140,7 @@ class Vgatherb(Instruction):
     happens.
     """
 
+    stacks = True
     propagates = True
     overlap = "none"
     steering = ("offset",)

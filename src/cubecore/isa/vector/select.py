@@ -1,6 +1,6 @@
 """vsel: take each lane from one of two sources, in its three modes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,7 +11,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Mem, Operand, param, read, taken, types, write
 from cubecore.isa.vector.binary import BinaryStrides
-from cubecore.isa.vector.compare import CMP_MASK_BYTES
+from cubecore.isa.vector.compare import CMP_MASK_BYTES, lanes_of_masks
 from cubecore.isa.vector.family import HALF_AND_FLOAT, Member, declare
 from cubecore.isa.vector.repeated import Repeated
 from cubecore.layouts import Offsets
@@ -30,16 +30,21 @@ def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
     return found[: repeats * width].reshape(repeats, width)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Selects(Repeated):
-    """What the modes share: `chosen` are the bits, 1 for src0."""
+    """What the modes share: `chosen` are the bits, 1 for src0; None before they are known."""
 
     reads_left = True
     register = "cmp_mask"
-    chosen: bytes | None
+    chosen: bytes | None = taken("the bits, taken when the instruction starts")
 
     def chooses(self) -> NDArray[np.bool_] | None:
         """Return which lanes take src0; None before the bits are known."""
         return None if self.chosen is None else _lanes(self.chosen, self.repeats, self.width)
+
+    def reaching(self) -> Self:
+        """Before the bits are known: it may take any lane from either source."""
+        return self if self.chosen is None else replace(self, chosen=None)
 
     def active(self, operand: str) -> NDArray[np.bool_] | None:
         """The mask, and of the sources the lanes that are taken from each."""
@@ -103,6 +108,15 @@ class SelectByRegister(BinaryStrides, Selects):
         """Choose; one repeat's bits serve all."""
         bits = _lanes(self.chosen or b"", 1, self.width)
         return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}
+
+    stacks_left = True
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
+    ) -> tuple[Mapping[str, Array], Sequence[int]]:
+        """Choose by each core's CMPMASK, which stays."""
+        bits = lanes_of_masks(left)[:, None, : self.width]
+        return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}, left
 
 
 @dataclass(frozen=True, kw_only=True)
