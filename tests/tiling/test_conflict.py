@@ -1,19 +1,26 @@
 """Conflicts: no tiling satisfies them together, and without any one of them there is one."""
 
 import itertools
+import os
+import random
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import cubecore
+from cubecore.errors import CubecoreError
 from cubecore.tiling.candidates import Columns
-from cubecore.tiling.conflict import Constraint, Narrowing, find_conflict
+from cubecore.tiling.conflict import Conflict, Constraint, Narrowing, find_conflict, why_no_plan
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling, rule_named
+from cubecore.tiling.solver import planned_chip
 from cubecore.tiling.struct import FIELDS
-from cubecore.tiling.wanted import NOTHING, Limits, Wanted
+from cubecore.tiling.wanted import NOTHING, PLANNED_FIELDS, Limits, Wanted
 from cubecore.workflows.conflict import narrowing
 from tiling.cases import B3, problem, tiling
+from tiling.test_plans_legal import drawn
 
 
 def conflict_of(p, t, keep=(), settings=None, wanted=NOTHING, **how):
@@ -239,6 +246,63 @@ def test_every_pair_of_kept_blocks_is_right_about_what_it_says():
         )
         fits = 2 * m * k <= 65536 and 2 * k * n <= 65536 and 4 * m * n <= 131072
         assert (found is None) == fits
+
+
+def known(keys, rng):
+    """Return the problem of a request and one of its plans, or None where it has none."""
+    with suppress(CubecoreError):
+        plan = cubecore.plan(keys, alternatives=3)
+        return plan.problem, rng.choice([plan.tiling, *(a.tiling for a in plan.alternatives)])
+    return None
+
+
+def claimed(keys, seed):
+    """Return conflicts that are claimed of wishes and kept fields that a known tiling satisfies."""
+    rng = random.Random(seed)
+    found = known(keys, rng)
+    if found is None:
+        return None
+    p, t = found
+    asked = rng.sample(PLANNED_FIELDS, rng.randint(0, 6))
+    wanted = Wanted({n: Limits(getattr(t, n), getattr(t, n)) for n in asked})
+    narrow = narrowing(p, None, planned_chip)
+    spoiled = {n: 16 * rng.randint(1, 40) for n in PLANNED_FIELDS if n not in asked}
+    case = Case(replace(t, **spoiled), p, narrow.narrowed({c.name for c in narrow.constraints})[1])
+    answers = why_no_plan(narrow, wanted), find_conflict(case, asked, narrow)
+    return [str(answer) for answer in answers if isinstance(answer, Conflict)]
+
+
+LENGTH_IN_UB = {
+    "chip": "Ascend910A",
+    "m": 6016,
+    "n": 17408,
+    "k": 64,
+    "trans_a": True,
+    "trans_b": True,
+    "format_a": "NZ",
+    "format_b": "NZ",
+    "pos_a": "VECOUT",
+}
+
+
+def test_a_length_that_a_rule_gives_has_that_value():
+    """Once 0, the only value of its own, stood for all that transLength can be."""
+    assert claimed(LENGTH_IN_UB, 1) == []
+
+
+def test_nothing_conflicts_where_a_tiling_is_known():
+    answers = [claimed(drawn(random.Random(seed)), seed) for seed in range(24)]
+    assert [x for answer in answers for x in answer or ()] == []
+    assert sum(answer is not None for answer in answers) > 10
+
+
+@pytest.mark.sweep
+def test_nothing_conflicts_where_one_of_many_tilings_is_known():
+    first = random.randrange(2**40)
+    count = int(os.environ.get("CUBECORE_SWEEP_PROBLEMS", "2000"))
+    print(f"seeds from {first}")
+    answers = [(s, claimed(drawn(random.Random(s)), s)) for s in range(first, first + count)]
+    assert [(seed, x) for seed, answer in answers for x in answer or ()] == []
 
 
 def test_what_a_constraint_is():

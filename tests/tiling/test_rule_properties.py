@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.chips.products import IBSHARE_ARCHS, combinations
-from cubecore.tiling.mx import MxTypePara
+from cubecore.tiling.mx import PLAIN, MxTypePara
 from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
 from cubecore.tiling.rules import check_tiling, explain, legal_mask, rule_named, rules
@@ -178,6 +178,31 @@ def test_what_grows_never_shrinks(p, changes, edition, reading, data):
                 assert small.relation in {"<=", "<"}
                 assert small.used <= large.used
                 assert small.limit == large.limit
+                plain = replace(given_tiling, mxTypePara=PLAIN)
+                least = declared.measure(Case(plain, p, p.chip_record, edition, reading))
+                assert least.used <= small.used
+
+
+@settings(max_examples=300, deadline=None)
+@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.data())
+def test_what_counts_sees_only_how_many_shares_there_are(p, changes, edition, data):
+    t = tiling(p, **{n: max(value, 1) for n, value in changes.items()})
+    extents = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}
+    moved = {}
+    for name, extent in extents.items():
+        number = -(-extent // getattr(t, name))
+        least = -(-extent // number)
+        most = extent + 40 if number == 1 else -(-extent // (number - 1)) - 1
+        moved[name] = data.draw(st.integers(least, most))
+        assert -(-extent // moved[name]) == number
+    for declared in rules():
+        if declared.counts:
+            one, other = (
+                declared.measure(Case(x, p, p.chip_record, edition))
+                for x in (t, replace(t, **moved))
+            )
+            assert one is not None
+            assert (one.used, one.limit, one.relation) == (other.used, other.limit, other.relation)
 
 
 CAPACITIES = {

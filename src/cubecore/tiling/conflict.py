@@ -15,7 +15,7 @@ from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.nearest import SEARCH_UNITS, Search
 from cubecore.tiling.problem import Problem
-from cubecore.tiling.reads import GIVEN_FIELDS, readers
+from cubecore.tiling.reads import GIVEN_FIELDS, Reader, readers
 from cubecore.tiling.repair import smallest
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import rules
@@ -23,8 +23,8 @@ from cubecore.tiling.space import Budget, Space, asked_id, says_the_kind
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.wanted import NOTHING, Wanted
 
-CONFLICT_UNITS = 40_000_000
-"""Work that one conflict may cost, about 0.5 s; beyond it the rest is not proven to be needed."""
+CONFLICT_UNITS = 12_000_000
+"""Work that one conflict may cost, about 0.4 s; beyond it the rest is not proven to be needed."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,15 @@ def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TC
     `wanted` is asked of the tiling's fields.
     """
     problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
+    deletion = _deletion(least(problem, chip), (), narrowing, wanted)
+    return deletion.run() or deletion.tiling
+
+
+def least(problem: Problem, chip: Chip) -> Case:
+    """Return the case of the smallest tiling of a problem; most often it is legal."""
     extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
     case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
-    deletion = _deletion(replace(case, tiling=smallest(case)), (), narrowing, wanted)
-    return deletion.run() or deletion.tiling
+    return replace(case, tiling=smallest(case))
 
 
 def find_conflict(
@@ -162,37 +167,59 @@ class _Deletion:
         self.constraints = constraints
         self.tiling: TCubeTiling | None = None
         self.units = CONFLICT_UNITS
+        self.read: dict[frozenset[str], tuple[Case, tuple[Reader, ...]]] = {}
 
     def run(self) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
-        constraints = self.constraints
-        verdict = self._verdict(constraints)
+        verdict = self._verdict(self.constraints)
         if verdict.rules is None:
             self.tiling = verdict.tiling
             return None
-        left = self._charged(self._worth_naming(constraints), verdict.rules)
+        left = self._charged(self._worth_naming(self.constraints), verdict.rules)
+        pending = self._in_turn(left)
         needed: list[Constraint] = []
         minimal = True
-        while left:
-            tried = left.pop(0)
+        while pending:
+            tried = pending.pop(0)
+            left = [constraint for group in pending for constraint in group]
             verdict = self._verdict([*needed, *left])
             if verdict.rules is not None:
-                left = self._charged(left, verdict.rules)
-                continue
-            minimal = minimal and verdict.tiling is not None
-            needed.append(replace(tried, without=verdict.tiling))
-        return Conflict(tuple(needed), minimal)
+                charged = {c.name for c in self._charged(left, verdict.rules)}
+                pending = [[c for c in group if c.name in charged] for group in pending]
+                pending = [group for group in pending if group]
+            elif len(tried) > 1:
+                half = len(tried) // 2
+                pending[:0] = [tried[:half], tried[half:]]
+            else:
+                minimal = minimal and verdict.tiling is not None
+                needed.append(replace(tried[0], without=verdict.tiling))
+        order = [constraint.name for constraint in self.constraints]
+        return Conflict(tuple(sorted(needed, key=lambda c: order.index(c.name))), minimal)
+
+    def _in_turn(self, constraints: Sequence[Constraint]) -> list[list[Constraint]]:
+        """Return the groups that are left out in turn.
+
+        A proof names every rule about one field that it saw; few of them are needed, most likely
+        those about cores.
+        """
+        _, known = self._readers(self.constraints)
+        alone = {r.id for r in known if len(r.reads) == 1 and not r.reads & _CORES}
+        first = [c for c in constraints if c.name in alone]
+        return [*([first] if first else []), *([c] for c in constraints if c.name not in alone)]
 
     def _worth_naming(self, constraints: Sequence[Constraint]) -> list[Constraint]:
         """Return the constraints without the rules that stay whether they are named or not."""
         free = self._changeable(constraints) - self.wanted.fields.keys()
-        kinds = {r.id for r in readers(self.case) if says_the_kind(r, self.case, free)}
+        _, known = self._readers(constraints)
+        kinds = {r.id for r in known if says_the_kind(r, self.case, free)}
         return [c for c in constraints if c.kind != "rule" or c.name not in kinds]
 
-    def _charged(self, constraints: Sequence[Constraint], charged: frozenset[str]) -> list[Any]:
+    def _charged(
+        self, constraints: Sequence[Constraint], charged: frozenset[str]
+    ) -> list[Constraint]:
         """Return the constraints that a proof uses: its rules, what these read, what narrows."""
-        case = self.case
-        read = {name for r in readers(case) if r.id in charged for name in r.reads}
+        _, known = self._readers(self.constraints)
+        read = {name for r in known if r.id in charged for name in r.reads}
         return [
             c
             for c in constraints
@@ -206,14 +233,22 @@ class _Deletion:
         held = {c.name for c in constraints if c.kind == "field"} - self.wanted.fields.keys()
         return frozenset(FIELDS) - GIVEN_FIELDS - held
 
+    def _readers(self, constraints: Sequence[Constraint]) -> tuple[Case, tuple[Reader, ...]]:
+        """Return the case with the narrowing in `constraints` only, and who reads what in it."""
+        names = frozenset(c.name for c in constraints if c.kind in {"setting", "request"})
+        if names not in self.read:
+            problem, chip = self.narrowing.narrowed(names)
+            case = replace(self.case, problem=problem, chip=chip)
+            self.read[names] = case, readers(case)
+        return self.read[names]
+
     def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
         names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
-        problem, chip = self.narrowing.narrowed(names["setting"] | names["request"])
-        case = replace(self.case, problem=problem, chip=chip)
+        case, known = self._readers(constraints)
         changeable = self._changeable(constraints)
         without = frozenset(rule.id for rule in rules()) - names["rule"]
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
-        space = Space(case, changeable, without, wanted, named)
+        space = Space(case, changeable, without, wanted, named, known)
         budget = Budget(min(SEARCH_UNITS, self.units))
         allowed = budget.left
         outcome = Search(space, budget, lambda: (smallest(case),), first=True).run()
@@ -227,3 +262,4 @@ class _Deletion:
 
 
 _KINDS = ("rule", "field", "setting", "request")
+_CORES = frozenset(("usedCoreNum", "singleCoreK"))

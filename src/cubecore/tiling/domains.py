@@ -187,7 +187,7 @@ def _most(field: str, case: Case, alone: tuple[Reader, ...]) -> int:
 
 def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
     """Return every length of a core's share that will do."""
-    extent = _extent(field, case)
+    extent = extent_of(field, case)
     align = max(case.row_align, case.column_align, case.k_align)
     unit = limits.multiple
     ends = (align_up(max(limits.low, 1), unit), min(limits.high, align_up(extent, align)))
@@ -198,7 +198,8 @@ def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
     return Domain(np.unique(np.concatenate([values[:MOST_VALUES], whole, beyond])), cover)
 
 
-def _extent(field: str, case: Case) -> int:
+def extent_of(field: str, case: Case) -> int:
+    """Return what the cores divide: the extent that `field`, a core's share, is a part of."""
     p = case.problem
     return {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
 
@@ -206,7 +207,7 @@ def _extent(field: str, case: Case) -> int:
 def _shares(field: str, case: Case) -> Domain:
     """Return lengths of a core's share: all of them, or for every count of cores a few."""
     p = case.problem
-    extent = _extent(field, case)
+    extent = extent_of(field, case)
     align = max(case.row_align, case.column_align, case.k_align)
     if not case.effective and field != "singleCoreK":
         # The letter wants usedCoreNum * singleCoreM * singleCoreN = M * N.

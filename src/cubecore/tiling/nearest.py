@@ -16,7 +16,8 @@ from math import inf, prod
 import numpy as np
 
 from cubecore.tiling.reads import Reader, measured
-from cubecore.tiling.search import Explored, Explorer
+from cubecore.tiling.search import Explored, Explorer, How, confined
+from cubecore.tiling.shortlists import sufficient
 from cubecore.tiling.space import Budget, Fields, Space
 from cubecore.tiling.struct import TCubeTiling
 
@@ -79,9 +80,12 @@ class Search:
         self.charged |= {reader.id for reader in self.space.broken}
         self.demands = [reader.reads for reader in self.space.broken]
         fields = frozenset[str]().union(*(r.reads for r in self.space.readers))
-        if self.first and (proof := self._hopeless()) is not None:
-            self.charged = set(proof.charged)
-            return self._outcome([], every=False, impossible=True)
+        if self.first and self.space.broken:
+            if (found_at_once := self._likely(fields)) is not None:
+                return self._outcome([(found_at_once,)], every=False)
+            if (proof := self._hopeless()) is not None:
+                self.charged = set(proof.charged)
+                return self._outcome([], every=False, impossible=True)
         for size in range(len(fields) + 1):
             found: list[tuple[Explored, ...]] = []
             for chosen in hitting_sets(tuple(self.demands), size):
@@ -121,6 +125,13 @@ class Search:
             self.forced |= new
             self.space = self.space.moved(new)
 
+    def _likely(self, fields: Fields) -> Explored | None:
+        """Return a legal tiling that is found by trying the likeliest values of all fields."""
+        if not fields:
+            return None
+        found = Explorer(self.space, fields, self.budget, How.LIKELY).run()
+        return found if found.rows else None
+
     def _hopeless(self) -> Explored | None:
         """Return the proof that one rule cannot hold whatever changes, if that is short.
 
@@ -131,21 +142,16 @@ class Search:
         looked_at = [r for r in space.readers if r.id in space.growing]
         near = frozenset[str]().union(*(r.reads for r in (*self.space.broken, *looked_at)))
         single = [(1.0, frozenset({name})) for r in looked_at for name in sorted(r.reads)]
-        scopes = ((self._combinations(r), r.reads) for r in space.readers if r.reads & near)
+        scopes = ((_combinations(space, r), r.reads) for r in space.readers if r.reads & near)
         short = (reads for many, reads in sorted([*single, *scopes], key=_size) if many <= FEW)
         for reads in dict.fromkeys(short):
             share = Budget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
-            own = Explorer(space, reads, share, inside=True).run()
+            own = Explorer(space, reads, share, How.INSIDE).run()
             self.budget.left -= before - share.left
             if own.complete and not own.rows:
                 return own
         return None
-
-    def _combinations(self, reader: Reader) -> float:
-        """Return how many values of its fields a rule leaves to be tried."""
-        sizes = [float(len(self.space.domain(name).values)) for name in reader.reads]
-        return prod(sizes) / (max(1, *sizes) if reader.id in self.space.equalities else 1)
 
     def _explore(self, chosen: Fields, fields: Fields) -> tuple[Explored, ...] | None:
         """Return the explored parts of a set of fields; None if one has no legal values."""
@@ -169,16 +175,16 @@ class Search:
         many = prod(float(len(self.space.domain(name).values)) for name in part) > LARGE
         if many and (known := self._seeded(part)) is not None:
             return known
-        explored = self._attempt(part, thin=False)
+        explored = self._attempt(part, How.ALL)
         if explored.rows or explored.complete:
             return explored
-        thin = self._attempt(part, thin=True)
+        thin = self._attempt(part, How.THIN)
         return thin if thin.rows else self._seeded(part) or thin
 
-    def _attempt(self, part: Fields, *, thin: bool) -> Explored:
+    def _attempt(self, part: Fields, how: How) -> Explored:
         share = Budget(max(self.budget.left, 0) // 3)
         before = share.left
-        explored = Explorer(self.space, part, share, thin=thin).run()
+        explored = Explorer(self.space, part, share, how).run()
         self.budget.left -= before - share.left
         return explored
 
@@ -192,6 +198,16 @@ class Search:
             if all(np.all(measured(r, judged).holds()) for r in about):
                 return Explored(part, table, False, False, frozenset(), frozenset())
         return None
+
+
+def _combinations(space: Space, reader: Reader) -> float:
+    """Return how many values of its fields a rule leaves to be tried in a proof."""
+    about = confined(space, reader.reads)
+    sizes = [
+        float(len(sufficient(space, name, space.domain(name).values, about)))
+        for name in reader.reads
+    ]
+    return prod(sizes) / (max(1, *sizes) if reader.id in space.equalities else 1)
 
 
 def _size(scope: tuple[float, Fields]) -> tuple[float, list[str]]:

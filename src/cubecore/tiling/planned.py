@@ -4,16 +4,18 @@ The solver plans one matrix whose operands share one K. Here a longer Ka or Kb, 
 batch and what is asked of fields and buffers come in, and what they make is checked again.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.batches import with_batch
-from cubecore.tiling.conflict import Conflict, ConflictError, Narrowing, why_no_plan
+from cubecore.tiling.conflict import Conflict, ConflictError, Narrowing, least, why_no_plan
 from cubecore.tiling.problem import Problem
+from cubecore.tiling.repair import legal
 from cubecore.tiling.rules import Finding, check_tiling
-from cubecore.tiling.solver import Ranked, Solution, planned_chip, solve
+from cubecore.tiling.solver import Ranked, Solution, only, planned_chip, solve, solved
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
 from cubecore.tiling.wanted import Limits, Wanted
@@ -35,41 +37,38 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
     validate(problem, chip)
     require_plannable(problem)
     shared = replace(problem, k=problem.shared_k, kb=None)
-    doubtful = _doubtful(problem, narrowing)
+    doubtful = _doubtful(problem, chip)
     settled = why_no_plan(narrowing, problem.fix) if doubtful else None
     if isinstance(settled, Conflict):
         raise ConflictError(problem, chip, settled)
     try:
-        return _completed(solve(shared, chip, count, problem.fix), problem, chip)
+        return _completed(solved(shared, chip, count, problem.fix), problem, chip)
     except NoLegalTilingError:
         settled = settled if doubtful else why_no_plan(narrowing, problem.fix)
         if isinstance(settled, TCubeTiling):
-            return _completed(_guided(shared, chip, count, settled), problem, chip)
+            return _guided(problem, chip, count, settled)
         if settled is None:
             raise
         raise ConflictError(problem, chip, settled) from None
 
 
-def _doubtful(problem: Problem, narrowing: Narrowing) -> bool:
+def _doubtful(problem: Problem, chip: Chip) -> bool:
     """Whether it is worth a look if there is any legal tiling before the fastest is searched."""
-    places = {problem.pos_a, problem.pos_b, problem.pos_c}
-    narrowed = any(constraint.name != "cores" for constraint in narrowing.constraints)
-    return places != {"GM"} or narrowed or bool(problem.fix.fields)
+    case = least(problem, planned_chip(chip))
+    return bool(problem.fix.fields) or not legal(case)
 
 
 def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:
-    """Return the solver's answer near a tiling that is known to be legal."""
-    failure: NoLegalTilingError | None = None
+    """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
+    shared = replace(problem, k=problem.shared_k, kb=None)
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
         values = {name: getattr(known, name) for name in names}
         guide = {name: Limits(value, value) for name, value in values.items()}
-        try:
-            return solve(problem, chip, count, Wanted({**problem.fix.fields, **guide}))
-        except NoLegalTilingError as error:
-            failure = error
-    assert failure is not None
-    raise failure
+        with suppress(NoLegalTilingError):
+            near = solved(shared, chip, count, Wanted({**problem.fix.fields, **guide}))
+            return _completed(near, problem, chip)
+    return _completed(only(known, shared, chip), problem, chip)
 
 
 def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:

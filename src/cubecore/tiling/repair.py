@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from cubecore.tiling.ranking import Best, Ranker
 from cubecore.tiling.reads import GIVEN_FIELDS
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import Finding, check_tiling, rules
+from cubecore.tiling.rules_ub import derived_fields
 from cubecore.tiling.solver import solve
 from cubecore.tiling.space import Budget, Space
 from cubecore.tiling.struct import FIELDS, TCubeTiling
@@ -104,7 +105,10 @@ def seeds(case: Case) -> Iterator[TCubeTiling]:
 
 
 def smallest(case: Case) -> TCubeTiling:
-    """Return the case's tiling with the smallest blocks, one at a time, on one core."""
+    """Return the case's tiling with the smallest blocks, one at a time, on one core.
+
+    With what follows from them.
+    """
     given, problem = case.tiling, case.problem
     ones = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")
     fields = dict.fromkeys(ones, 1) | {
@@ -118,8 +122,9 @@ def smallest(case: Case) -> TCubeTiling:
         "isBias": int(problem.bias is not None),
         "iterateOrder": 0,
     }
-    made: TCubeTiling = replace(given, **fields)
-    return made
+    made = case.with_tiling(fields)
+    smallest_one: TCubeTiling = made.with_tiling(derived_fields(made)).tiling
+    return smallest_one
 
 
 def _fastest(
@@ -140,12 +145,13 @@ def _fastest(
     start = ranker.space.case.with_tiling(outcome.forced)
     for seed in known():
         values = {name: getattr(seed, name) for name, _ in best.values}
-        if _legal(start.with_tiling(values)):
+        if legal(start.with_tiling(values)):
             best = min(best, ranker.rank(values))
     return ranker.improved(best), False
 
 
-def _legal(case: Case) -> bool:
+def legal(case: Case) -> bool:
+    """Whether the case's tiling keeps every rule."""
     measures = (rule.measure(case) for rule in rules())
     return all(measure is None or bool(measure.holds()) for measure in measures)
 
@@ -157,7 +163,7 @@ def _findings(case: Case) -> tuple[Finding, ...]:
 
 def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None:
     """Return the repair, changes that nothing needs taken back; None if it is not legal."""
-    if not _legal(made):
+    if not legal(made):
         return None
     old = given.tiling.to_json()
     settled = None
@@ -165,7 +171,7 @@ def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None
         settled = made.tiling
         for name in FIELDS:
             back = made.with_tiling({name: old[name]})
-            if back.tiling != made.tiling and _legal(back):
+            if back.tiling != made.tiling and legal(back):
                 made = back
     new = made.tiling.to_json()
     changes = tuple(

@@ -176,8 +176,9 @@ class Rule:
     """A declared rule. `rows` are the seed rows that it carries, as ``000/t2/l0a-capacity``.
 
     `grows` says that what is used never shrinks when a field that the rule reads grows (a base
-    block by whole fractals), and that the limit does not depend on the tiling: what is too much
-    with the smallest values always is.
+    block by whole fractals, mxTypePara by its factors), and that the limit does not depend on the
+    tiling: what is too much with the smallest values always is. `counts` says that the effective
+    reading looks at a core's share only by how many of them cover the extent.
     """
 
     id: str
@@ -187,6 +188,7 @@ class Rule:
     measure: Measurer
     text: str
     grows: bool = False
+    counts: bool = False
 
     def rows_in(self, edition: str) -> tuple[str, ...]:
         """Return the rows of `edition`, or of the other where it has none."""
@@ -212,12 +214,13 @@ def rule(
     basis: str = "",
     text: str = "",
     grows: bool = False,
+    counts: bool = False,
 ) -> Callable[[Measurer], Measurer]:
     """Declare the decorated function as the rule `rule_id`.
 
     `basis` says what the rule rests on where a seed's tables 1 to 3 do not state it. The docstring
     (or `text`) is what `explain` prints; it says what differs between editions and readings.
-    `grows` is `Rule.grows`.
+    `grows` and `counts` are those of `Rule`.
     """
 
     def register(measure: Measurer) -> Measurer:
@@ -225,7 +228,9 @@ def rule(
         assert rule_id not in _REGISTRY, f"{rule_id} is declared twice"
         declared = text or getdoc(measure) or ""
         assert declared, f"{rule_id} has no text"
-        _REGISTRY[rule_id] = Rule(rule_id, title, tuple(rows), basis, measure, declared, grows)
+        _REGISTRY[rule_id] = Rule(
+            rule_id, title, tuple(rows), basis, measure, declared, grows, counts
+        )
         return measure
 
     return register

@@ -112,6 +112,7 @@ def used_core_num_range(case: Case) -> Measure:
     "USED-CORE-NUM-PRODUCT",
     "the cores are the blocks of the single-core grid",
     rows=("000/t1/usedCoreNum", "001/t1/usedCoreNum"),
+    counts=True,
 )
 def used_core_num_product(case: Case) -> Measure:
     """Hold usedCoreNum to the number of singleCoreM x singleCoreN blocks of C.

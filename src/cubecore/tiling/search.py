@@ -7,13 +7,15 @@ rules read besides are the reason, and one of them must change too.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.tiling.domains import Cover, Ints, wanted_values
+from cubecore.tiling.domains import LENGTHS, Cover, Ints, wanted_values
 from cubecore.tiling.reads import Reader, measured
+from cubecore.tiling.shortlists import likely, sufficient
 from cubecore.tiling.space import Budget, Fields, Space, Table, row_count
 from cubecore.tiling.struct import INT32_MAX, INT32_MIN
 
@@ -24,6 +26,21 @@ ROWS_KEPT = 1 << 18
 MANY_ROWS = 1 << 13
 """Beyond this many rows rules are applied one after the other."""
 THIN_VALUES = 14
+
+
+class How(Enum):
+    """Which values and rules an exploration looks at.
+
+    ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the first
+    few that may do. INSIDE: only rules that read nothing else, or grow with what else they read,
+    which the starting point must have at its smallest (`Space.lowered`), up to the first legal
+    combination: what they exclude, no other change can help.
+    """
+
+    ALL = "all"
+    THIN = "thin"
+    LIKELY = "likely"
+    INSIDE = "inside"
 
 
 @dataclass(frozen=True)
@@ -54,34 +71,17 @@ class _SpentError(Exception):
 
 
 class Explorer:
-    """One exploration of the values of `free`, the other fields as at the starting point.
+    """One exploration of the values of `free`, the other fields as at the starting point."""
 
-    `thin` tries some values of each field only, evenly in proportion. `inside` applies only rules
-    that read nothing else, or grow with what else they read, which the starting point must have at
-    its smallest (`Space.lowered`), and ends at the first legal combination: what they exclude, no
-    other change can help.
-    """
-
-    def __init__(
-        self,
-        space: Space,
-        free: Fields,
-        budget: Budget,
-        *,
-        thin: bool = False,
-        inside: bool = False,
-    ) -> None:
-        self.space, self.free, self.budget = space, free, budget
-        about = [r for r in space.readers if r.reads & free]
-        if inside:
-            about = [r for r in about if r.reads <= free or r.id in space.growing]
-        self.relevant = about
+    def __init__(self, space: Space, free: Fields, budget: Budget, how: How = How.ALL) -> None:
+        self.space, self.free, self.budget, self.how = space, free, budget, how
+        self.inside = how is How.INSIDE
+        self.relevant = confined(space, free) if self.inside else _about(space, free)
         self.charged: dict[str, Reader] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
-        self.thin, self.inside = thin, inside
         covers = {space.domain(name).cover for name in free}
-        self.complete = Cover.SAMPLE not in covers
+        self.complete = Cover.SAMPLE not in covers and how is not How.LIKELY
         self.whole = covers == {Cover.ALL}
 
     def run(self) -> Explored:
@@ -118,7 +118,9 @@ class Explorer:
                 self.charged = {r.id: r for r in (*about, *given)}
                 return None
             self.charged |= {r.id: r for r in given}
-            values[name] = found
+            if self.inside:
+                found = sufficient(self.space, name, found, self.relevant)
+            values[name] = likely(self.space, name, found) if self.how is How.LIKELY else found
         return values
 
     def _candidates(self, name: str, about: list[Reader]) -> tuple[Ints, list[Reader]]:
@@ -191,8 +193,12 @@ class Explorer:
         return min(missing, key=lambda name: (self._is_given(name), len(values[name]), name))
 
     def _is_given(self, name: str) -> bool:
-        """Whether a proof does better to wait until a rule gives the field's value."""
-        return self.inside and any(
+        """Whether it is better to wait until a rule gives the field's value.
+
+        A length must: it has no values of its own that could stand for all.
+        """
+        may = self.how in {How.INSIDE, How.LIKELY} or name in LENGTHS
+        return may and any(
             wanted_values(reader, name, self.space.base, self.space.case) is not None
             for reader in self.relevant
             if {name} < reader.reads
@@ -210,7 +216,9 @@ class Explorer:
         for table in tables:
             for grown in self._grown(table, name, values, wanted):
                 kept = self._sieve(grown, ready)
-                if kept.any():
+                if kept.all():
+                    yield grown
+                elif kept.any():
                     yield {n: x[kept] for n, x in grown.items()}
 
     def _grown(
@@ -231,10 +239,13 @@ class Explorer:
                 if held.any():
                     yield {n: x[held] for n, x in grown.items()}
                 return
-        if self.thin and len(values) > THIN_VALUES:
+        if self.how is How.THIN and len(values) > THIN_VALUES:
             self.complete = False
             places = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
             values = values[np.unique(places)]
+        if len(values) == 1:
+            yield {**table, name: np.full(rows, values[0])}
+            return
         at_once = max(1, ROWS_AT_ONCE // len(values))
         for start in range(0, rows, at_once):
             part = {n: x[start : start + at_once] for n, x in table.items()}
@@ -276,6 +287,15 @@ class Explorer:
             raise _SpentError
         judged = self.space.judge(table)
         return {r.id: np.broadcast_to(measured(r, judged).holds(), rows) for r in about}
+
+
+def confined(space: Space, free: Fields) -> list[Reader]:
+    """Return the rules that read some of `free` and nothing else, or grow with what else."""
+    return [r for r in _about(space, free) if r.reads <= free or r.id in space.growing]
+
+
+def _about(space: Space, free: Fields) -> list[Reader]:
+    return [r for r in space.readers if r.reads & free]
 
 
 def _limited(tables: list[Table]) -> tuple[list[Table], bool]:

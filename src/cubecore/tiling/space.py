@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cubecore.tiling.candidates import Columns
 from cubecore.tiling.domains import BLOCKS, COUNTS, Cover, Domain, base_columns, domain
+from cubecore.tiling.mx import PLAIN
 from cubecore.tiling.reads import Reader, measured, readers
 from cubecore.tiling.rule_model import Case, Measure, Rule
 from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted
@@ -19,6 +20,8 @@ Table = dict[str, NDArray[np.int64]]
 
 GROWING: Fields = frozenset((*BLOCKS, *COUNTS, *SHARED_AXES))
 """Fields that are lengths and counts, of which every domain holds the smallest."""
+FACTORS = "mxTypePara"
+"""A field of four factors; `PLAIN`, each of them 1, takes the least of L1."""
 _DERIVED = ("broken", "equalities", "lowered", "growing")
 """What a space keeps that depends on its starting point."""
 
@@ -56,6 +59,7 @@ class Space:
     Fields outside `changeable` stay. Rules whose ids are in `without` are left out, except those
     that say what kind of value a changeable field has, unless it is `named`: positive, one of a
     few, whole fractals. What is `wanted` of fields is a rule too, with the id of `asked_id`.
+    `known` are the case's `readers`, where they are known.
     """
 
     def __init__(
@@ -65,11 +69,12 @@ class Space:
         without: Fields = frozenset(),
         wanted: Wanted = NOTHING,
         named: Fields = frozenset(),
+        known: tuple[Reader, ...] | None = None,
     ) -> None:
         self.case, self.changeable, self.wanted = case, changeable, wanted
         declared = (
             Reader(found.rule, found.reads & changeable)
-            for found in readers(case)
+            for found in known or readers(case)
             if found.id not in without or says_the_kind(found, case, changeable - named)
         )
         asked = (
@@ -128,13 +133,14 @@ class Space:
     def lowered(self) -> "Space":
         """This space around a starting point with the smallest lengths and counts."""
         least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
-        return self.moved({name: value for name, value in least.items() if value is not None})
+        known = {name: value for name, value in least.items() if value is not None}
+        return self.moved(known | ({FACTORS: PLAIN} if FACTORS in self.changeable else {}))
 
     @cached_property
     def growing(self) -> frozenset[str]:
-        """The ids of the rules that grow, and read nothing but lengths and counts."""
+        """The ids of the rules that grow, and read nothing but lengths, counts and factors."""
         rules = (r for r in self.readers if r.rule.grows)
-        return frozenset(r.id for r in rules if r.reads <= GROWING)
+        return frozenset(r.id for r in rules if r.reads <= GROWING | {FACTORS})
 
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
         """Return `fields` in parts such that no rule reads fields of two."""
