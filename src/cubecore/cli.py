@@ -124,6 +124,8 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--b-file", help="the same for B")
 @click.option("--bias-file", help="the same for the bias row")
 @click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
+@click.option("--scale-a-file", help="A's scales of MxMatmul, as stored")
+@click.option("--scale-b-file", help="the same for B's")
 @click.option("--out", help=".npy file for C")
 @click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
 @click.option(
@@ -142,6 +144,8 @@ def run(
     b_file: str | None,
     bias_file: str | None,
     scale_file: str | None,
+    scale_a_file: str | None,
+    scale_b_file: str | None,
     out: str | None,
     engine: str,
     checks: str,
@@ -160,6 +164,7 @@ def run(
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
         others |= {"scale-file": scale_file, "out": out}
+        others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
         options |= {"engine": engine, "checks": checks}
         return run_of_script(script, arguments, sarif, asked, options)
@@ -174,7 +179,8 @@ def run(
     keys, settings, as_json = split_options(options)
     given = None if tiling is None else load_tiling(tiling)
     keys |= {"engine": engine, "checks": checks}
-    operands = OperandFiles(a_file, b_file, bias_file, scale_file)
+    scales = scale_file, scale_a_file, scale_b_file
+    operands = OperandFiles(a_file, b_file, bias_file, *scales)
     files = RunFiles(sarif)
     files.require_writable()
     with working("executing and verifying"):

@@ -1,118 +1,252 @@
-"""The MX kernel on an Ascend 950: values against loops over codes, its findings, its time."""
+"""MxMatmul by the ordinary door: values against loops, layouts of scales, errors, time."""
+
+import json
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import cubecore
+from cubecore import Problem
 from cubecore.chips import chip
-from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.kernels.mx import MxProblem, mx_launch, pack_scales
-from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
-from cubecore.timing.schedule import time_launch
+from cubecore.tiling.struct import TCubeTiling
+from cubecore.workflows.operands import OperandFiles, Operands
+from cubecore.workflows.verify import verify
 
 A5 = chip("Ascend950PR_9599")
+E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
 FP4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
-FP8 = {
+TYPES = {
+    "float4_e2m1fn": np.dtype(ml_dtypes.float4_e2m1fn),
     "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
     "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
-CASES = [
-    ("float4_e2m1fn", "float4_e2m1fn", (48, 64, 128), (32, 32, 64)),
-    ("float4_e2m1fn", "float4_e2m1fn", (50, 37, 256), (32, 16, 128)),
-    ("float4_e2m1fn", "float4_e2m1fn", (5, 3, 64), (16, 16, 64)),
-    ("float8_e4m3fn", "float8_e5m2", (40, 33, 128), (16, 48, 64)),
-    ("float8_e5m2", "float8_e5m2", (130, 150, 192), (128, 128, 64)),
-]
+PAIRS = [("float4_e2m1fn", "float4_e2m1fn")]
+PAIRS += [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")]
+ONE = 127  # the code of the scale 1
 
 
-def drawn(rng: np.random.Generator, dtype: str, rows: int, k: int) -> tuple[np.ndarray, bytes]:
-    """Values [rows, k], and the bytes that hold their codes, of 4 bits the first one low."""
-    if dtype in FP8:
-        values = rng.integers(-6, 7, (rows, k)).astype(FP8[dtype])
-        return values.astype(np.float64), values.tobytes()
-    codes = rng.integers(0, 16, (rows, k))
-    raw = bytes(int(row[j]) | int(row[j + 1]) << 4 for row in codes for j in range(0, k, 2))
-    return np.array([[FP4[code] for code in row] for row in codes]), raw
+def value(dtype: str, code: int) -> float:
+    """What a code means."""
+    if dtype == "float4_e2m1fn":
+        return float(FP4[code])
+    return float(np.array(code, np.uint8).view(TYPES[dtype]))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_products(case):
-    """Scales near 1, so that every partial sum is a float32 and no order matters."""
-    a, b, (m, n, k), (base_m, base_n, base_k) = case
-    bases = {"base_m": base_m, "base_n": base_n, "base_k": base_k}
-    problem = MxProblem(m=m, n=n, k=k, a=element_type(a), b=element_type(b), **bases)
-    rng = np.random.default_rng(m)
-    (left, raw_a), (right, raw_b) = drawn(rng, a, m, k), drawn(rng, b, n, k)
-    scales = {x: rng.integers(126, 129, (r, k // 32)).astype(np.uint8)
-              for x, r in (("sa", m), ("sb", n))}  # fmt: skip
-    stored = {"a": np.frombuffer(raw_a, np.uint8), "b": np.frombuffer(raw_b, np.uint8)}
-    stored |= {name: pack_scales(codes) for name, codes in scales.items()}
-    wanted = np.zeros((m, n))
-    for s in range(k // 32):
-        part = slice(32 * s, 32 * s + 32)
-        factor_a = 2.0 ** (scales["sa"][:, s].astype(int) - 127)
-        factor_b = 2.0 ** (scales["sb"][:, s].astype(int) - 127)
-        wanted += (left[:, part] @ right[:, part].T) * np.outer(factor_a, factor_b)
-    launch = mx_launch(problem, A5)
-    gm, at = GlobalMemory(), {}
-    for spec in launch.tensors:
-        if spec.output:
-            made = gm.allocate(spec.name, spec.size_bytes)
+class Drawn:
+    """One operand: codes [rows, k] of values, codes [rows, ceil(k / 32)] of scales."""
+
+    def __init__(self, rng: np.random.Generator, dtype: str, rows: int, k: int) -> None:
+        self.dtype, self.rows, self.k = dtype, rows, k
+        if dtype == "float4_e2m1fn":
+            self.codes = rng.integers(0, 16, (rows, k)).astype(np.uint8)
         else:
-            assert stored[spec.name].nbytes == spec.size_bytes
-        tensor = made if spec.output else gm.place(spec.name, stored[spec.name])
-        at[spec.name] = tensor.address
-    outcome, engine = run_launch(launch, A5, gm, at)
-    assert engine == "reference"
-    assert [f.message for f in outcome.findings] == []
-    found = made.buffer.data.view(np.float32).reshape(m, n)
-    assert np.array_equal(found, wanted.astype(np.float32))
+            values = rng.integers(-6, 7, (rows, k)).astype(TYPES[dtype])
+            self.codes = values.view(np.uint8)
+        self.groups = -(-k // 32)
+        self.scales = rng.integers(ONE - 1, ONE + 2, (rows, self.groups)).astype(np.uint8)
+
+    def scaled(self) -> list[list[float]]:
+        """Each value times the scale of its 32."""
+        return [
+            [
+                value(self.dtype, int(code)) * 2.0 ** (int(self.scales[r, j // 32]) - ONE)
+                for j, code in enumerate(row)
+            ]
+            for r, row in enumerate(self.codes)
+        ]
+
+    def stored(self, *, k_inner: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Values and scales as stored: [r, k] and [r, K/32], or [k, r] and [K/64, r, 2]."""
+        count = self.groups + self.groups % 2
+        padded = np.zeros((self.rows, count), np.uint8)
+        padded[:, : self.groups] = self.scales
+        codes, scales = self.codes, padded
+        if not k_inner:
+            codes = np.ascontiguousarray(codes.T)
+            scales = np.zeros((count // 2, self.rows, 2), np.uint8)
+            for r in range(self.rows):
+                for s in range(count):
+                    scales[s // 2, r, s % 2] = padded[r, s]
+        return codes.view(TYPES[self.dtype]), scales.view(E8M0)
 
 
-def test_it_is_timed_and_more_of_k_takes_longer():
-    kind = element_type("float4_e2m1fn")
-    times = [
-        time_launch(mx_launch(MxProblem(m=256, n=256, k=k, a=kind, b=kind), A5), A5).cycles
-        for k in (256, 1024, 4096)
-    ]
-    assert times == sorted(times)
-    assert times[0] < times[2]
+def product(problem: dict, seed: int = 0) -> tuple[Problem, Operands, np.ndarray]:
+    """Return a problem, operands as stored, and the product by loops over K; every sum is exact."""
+    p = Problem.from_json({"chip": A5.name, "cores": 4} | problem)
+    rng = np.random.default_rng(seed)
+    a, b = Drawn(rng, p.a, p.m, p.k), Drawn(rng, p.b, p.n, p.k)
+    left, right = np.array(a.scaled()), np.array(b.scaled())
+    wanted = np.zeros((p.m, p.n))
+    for j in range(p.k):
+        wanted += np.outer(left[:, j], right[:, j])
+    stored_a, scale_a = a.stored(k_inner=not p.trans_a)
+    stored_b, scale_b = b.stored(k_inner=p.trans_b)
+    return p, Operands(stored_a, stored_b, scale_a=scale_a, scale_b=scale_b), wanted
 
 
-def test_scales_are_packed_in_blocks_of_16_x_2():
-    codes = np.arange(17 * 4).reshape(17, 4).astype(np.uint8)
-    packed = pack_scales(codes)
-    assert packed.size == 32 * 4
-    for row in range(17):
-        for s in range(4):
-            at = (row // 16 * 2 + s // 2) * 32 + row % 16 * 2 + s % 2
-            assert packed[at] == codes[row, s]
+SCALED = {"scale_a": "float8_e8m0fnu"}
+SHAPES = [(50, 70, 192), (1, 34, 256), (33, 16, 96), (18, 130, 1000)]
+
+
+@pytest.mark.parametrize("types", PAIRS, ids=str)
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products(types, trans_b, shape):
+    """Any K: what is missing to whole pairs of scales is zeros."""
+    (m, n, k), (a, b) = shape, types
+    template = "NORM" if m in {1, 50} else "MDL"
+    asked = {"m": m, "n": n, "k": k, "a": a, "b": b, "trans_b": trans_b, "template": template}
+    problem, operands, wanted = product(asked | SCALED, seed=m)
+    run = cubecore.run(problem, operands=operands)
+    assert [f.message for f in run.findings] == []
+    assert run.verified
+    assert np.array_equal(run.c, wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("engine", ["reference", "late", "early"])
+def test_every_order_that_flags_allow(engine):
+    asked = {"m": 70, "n": 66, "k": 640, "a": "float4_e2m1fn", "trans_b": True}
+    problem, operands, wanted = product(asked)
+    run = cubecore.run(problem, operands=operands, engine=engine)
+    assert run.verified
+    assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
 @pytest.mark.parametrize(
-    ("changes", "on", "line"),
+    "more",
     [
-        ({"k": 96}, "Ascend950PR_9599", "k must be a multiple of 64, got 96"),
-        ({"k": 320}, "Ascend950PR_9599", "k must be a multiple of base_k 256, got 320"),
-        ({"base_m": 24}, "Ascend950PR_9599", "base_m must be a multiple of 16, got 24"),
-        ({}, "Ascend910B3", "chip must be of architecture 3510 to multiply MX, got Ascend910B3"),
+        {"format_b": "NZ", "trans_b": True, "k": 128},
+        {"format_a": "NZ", "m": 64, "k": 128},
+        {"batch": 3},
+        {"epilogue": {"relu": True}, "c": "float16"},
+        {"template": "IBSHARE"},
+        {"unit_flag": False, "template": "NORM"},
+    ],
+    ids=str,
+)
+def test_options_that_go_with_scales(more):
+    """Verified against an independent product with block scales."""
+    asked = {"chip": A5.name, "m": 40, "n": 64, "k": 320, "a": "float4_e2m1fn"} | more
+    run = cubecore.run(asked)
+    assert [f.message for f in run.findings] == []
+    assert run.verified
+
+
+def test_a_tiling_whose_chunks_are_ragged():
+    """Several base blocks a chunk, several chunks, tails along M, N and K."""
+    asked = {"m": 90, "n": 100, "k": 1000, "a": "float8_e5m2", "trans_b": True, "cores": 1}
+    problem, operands, wanted = product(asked | SCALED, seed=5)
+    plan = cubecore.plan(problem).to_json()["tiling"]
+    tiling = plan | {"usedCoreNum": 1, "singleCoreM": 90, "singleCoreN": 100, "iterateOrder": 0}
+    tiling |= {"baseM": 32, "baseN": 48, "baseK": 128, "stepM": 1, "stepN": 1, "stepKa": 3}
+    tiling |= {"stepKb": 3, "depthA1": 6, "depthB1": 3, "dbL0A": 2, "dbL0B": 2, "dbL0C": 2}
+    run = cubecore.run(problem, operands=operands, tiling=TCubeTiling.from_json(tiling))
+    assert run.verified
+    assert np.array_equal(run.c, wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["scale_a", "scale_b"])
+def test_a_wrong_scale_does_not_verify(name):
+    """What verifies a run reads the scales itself: one of them changed, it is another product."""
+    problem, operands, _ = product({"m": 20, "n": 18, "k": 64, "a": "float4_e2m1fn"})
+    run = cubecore.run(problem, operands=operands)
+    codes = getattr(operands, name).copy()
+    codes.view(np.uint8).reshape(-1)[3] += 1
+    given = {n: getattr(operands, n) for n in ("a", "b", "scale_a", "scale_b")} | {name: codes}
+    assert verify(problem, operands, run.c, run.tiling).verified
+    assert not verify(problem, Operands(**given), run.c, run.tiling).verified
+
+
+def test_files_hold_scales_as_stored(tmp_path):
+    problem, operands, wanted = product({"m": 24, "n": 20, "k": 96, "a": "float4_e2m1fn"})
+    names = {}
+    for name in ("a", "b", "scale_a", "scale_b"):
+        values = getattr(operands, name)
+        names[name] = str(tmp_path / f"{name}.npy")
+        np.save(names[name], values.view(np.uint8))
+    files = OperandFiles(**names)
+    run = cubecore.run(problem, operands=files, out=str(tmp_path / "c.npy"))
+    assert run.verified
+    assert np.array_equal(np.load(tmp_path / "c.npy"), wanted.astype(np.float32))
+
+
+INPUTS = "float8_e4m3fn or float8_e5m2 or float4_e2m1fn or float4_e1m2"
+REFUSED = [
+    (
+        {"a": "float4_e1m2"},
+        "a must be float4_e2m1fn or float8_e4m3fn or float8_e5m2 to be executed or timed, got "
+        "float4_e1m2",
+    ),
+    (
+        {"a": "float16", "scale_a": "float8_e8m0fnu"},
+        f"a must be {INPUTS} with scales, got float16\nb must be {INPUTS} with scales, got float16",
+    ),
+    (
+        {"a": "float4_e2m1fn", "scale_a": "float8_e8m0fnu", "scale_b": "float16"},
+        "scale_b must be float8_e8m0fnu (seed 000, table 2), got float16",
+    ),
+    (
+        {"a": "float4_e2m1fn", "n": 33},
+        "64 x 33 x 128 on Ascend950PR_9599 must have a tiling that satisfies every rule, got none: "
+        "B-4BIT-ROW (stored rows of a 4-bit B are even) excludes them all",
+    ),
+    (
+        {"a": "float4_e2m1fn", "split_k": True},
+        "split_k must be false to be executed or timed on Ascend950PR_9599, got true",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "line"), REFUSED, ids=str)
+def test_what_is_refused(changes, line):
+    asked = {"chip": A5.name, "m": 64, "n": 64, "k": 128} | changes
+    for ask in (cubecore.run, cubecore.time):
+        with pytest.raises(cubecore.CubecoreError) as error:
+            ask(asked)
+        assert str(error.value) == line
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "line"),
+    [
         (
-            {"base_n": 1024},
-            "Ascend950PR_9599",
-            "base_n must leave a block of 65536 B at most in L0, got 131072 B",
+            *("scale_a", (24, 3)),
+            "scale_a must be an array of float8_e8m0fnu with shape [24, 4], got float8_e8m0fnu "
+            "[24, 3]",
         ),
         (
-            {"m": 4096, "n": 4096},
-            "Ascend950PR_9599",
-            "base_m x base_n must make 36 blocks of C at most on Ascend950PR_9599, got 1024",
+            *("scale_b", (4, 20)),
+            "scale_b must be an array of float8_e8m0fnu with shape [2, 20, 2], got float8_e8m0fnu "
+            "[4, 20]",
         ),
     ],
 )
-def test_what_it_cannot_cut_is_refused(changes, on, line):
-    kind = element_type("float4_e2m1fn")
-    p = {"m": 64, "n": 64, "k": 512, "a": kind, "b": kind} | changes
+def test_scales_of_another_shape_are_refused(name, wrong, line):
+    problem, operands, _ = product({"m": 24, "n": 20, "k": 96, "a": "float4_e2m1fn"})
+    given = {n: getattr(operands, n) for n in ("a", "b", "scale_a", "scale_b")}
+    given[name] = np.zeros(wrong, np.uint8).view(E8M0)
     with pytest.raises(RequestError) as error:
-        mx_launch(MxProblem(**p), chip(on))
-    assert line in str(error.value)
+        cubecore.run(problem, operands=Operands(**given))
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("types", PAIRS[:2], ids=str)
+def test_it_is_timed_and_four_bits_are_faster(types):
+    a, b = types
+    asked = {"chip": A5.name, "m": 1024, "n": 1024, "k": 4096, "a": a, "b": b, "trans_b": True}
+    timed = cubecore.time(asked | SCALED).to_json()
+    half = cubecore.time(asked | {"a": "float16", "b": "float16"}).to_json()
+    assert 0 < timed["us"] < half["us"]
+    json.dumps(timed)
+
+
+def test_a_smaller_rate_of_scales_takes_longer():
+    asked = {"chip": A5.name, "m": 512, "n": 512, "k": 2048, "a": "float4_e2m1fn", "trans_b": True}
+    plain = cubecore.time(asked)
+    slow = cubecore.time(
+        asked, tiling=plain.tiling, settings={"l1_to_l0_scale_bytes_per_cycle": "1"}
+    )
+    busy = [t.to_json()["pipes"]["MTE1"]["busy_cycles"] for t in (plain, slow)]
+    assert busy[0] < busy[1]

@@ -189,7 +189,7 @@ def test_an_odd_count_of_scales_is_padded_by_whoever_stores_them():
     assert "MX-SCALE-PADDING" not in advised
 
 
-def test_one_load_of_each_scale_lies_in_l1():
+def test_the_scales_of_every_block_lie_in_l1():
     problem = mx_problem(k=2048)
     fields = {"baseM": 48, "baseN": 80, "baseK": 64, "stepM": 1, "stepN": 1}
     fields |= {"stepKa": 4, "stepKb": 2, "depthA1": 8, "depthB1": 2}
@@ -200,7 +200,9 @@ def test_one_load_of_each_scale_lies_in_l1():
         tiling = tiling_of(p, **fields, mxTypePara=MxTypePara(**factors).pack())
         return rule_named("L1-CAPACITY").measure(Case(tiling, p, NEW, "000", reading)).used
 
-    assert used() == blocks + 48 * 4 * 64 // 32 + 80 * 2 * 64 // 32
+    # depthA1 is two loads of A, depthB1 one of B
+    assert used() == blocks + 48 * 8 * 64 // 32 + 80 * 2 * 64 // 32
+    assert used(scaleFactorKa=2) == used()
     more = {"scaleFactorKa": 8, "scaleFactorKb": 3, "scaleFactorM": 2}
     assert used(**more) == blocks + 2 * 48 * 8 * 4 * 64 // 32 + 80 * 3 * 2 * 64 // 32
     assert used(template="NORM", **more) == used()

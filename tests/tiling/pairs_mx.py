@@ -155,9 +155,9 @@ PAIRS = [
         "L1-CAPACITY",
         para(ka=4, m=15) | {"depthA1": 32, "depthB1": 8},
         para(ka=4, m=40) | {"depthA1": 32, "depthB1": 8},
-        "L1-CAPACITY: 32 x 128 x 64 x float8_e4m3fn + 8 x 64 x 256 x float8_e4m3fn + 5120 x 32 of "
-        "scaleA + 256 x 8 of scaleB = 559104 B, Ascend950PR_9589 allows 524288 B: over by 34816 "
-        "B; largest depthA1 here is 24",
+        "L1-CAPACITY: 32 x 128 x 64 x float8_e4m3fn + 8 x 64 x 256 x float8_e4m3fn + 640 x 128 x 2 "
+        "of scaleA + 8 x 256 x 2 of scaleB = 561152 B, Ascend950PR_9589 allows 524288 B: over by "
+        "36864 B; largest depthA1 here is 24",
         problem=MX,
         soc=NEW,
     ),
@@ -165,9 +165,9 @@ PAIRS = [
         "L1-CAPACITY",
         para(ka=127, m=1),
         para(ka=127, m=127),
-        "L1-CAPACITY: 8 x 128 x 64 x float8_e4m3fn + 8 x 64 x 256 x float8_e4m3fn + 16256 x 1016 "
-        "of scaleA + 256 x 8 of scaleB = 16714752 B, Ascend950PR_9589 allows 524288 B: over by "
-        "16190464 B; set mxTypePara to 16843009",
+        "L1-CAPACITY: 8 x 128 x 64 x float8_e4m3fn + 8 x 64 x 256 x float8_e4m3fn + 64516 x 128 x "
+        "2 of scaleA + 8 x 256 x 2 of scaleB = 16716800 B, Ascend950PR_9589 allows 524288 B: over "
+        "by 16192512 B; set mxTypePara to 16843009",
         problem=MX,
         soc=NEW,
     ),

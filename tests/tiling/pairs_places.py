@@ -87,9 +87,9 @@ PAIRS = [
         "L1-CAPACITY",
         {"singleCoreN": 256},
         {"singleCoreN": 273},
-        "L1-CAPACITY: 8 x 128 x 64 x float8_e5m2 + 1600 x 288 x float8_e5m2 in TSCM + 128 x 8 of "
-        "scaleA + 288 x 50 of scaleB in TSCM = 541760 B, Ascend950PR_9589 allows 524288 B: over "
-        "by 17472 B; largest depthA1 here is 4",
+        "L1-CAPACITY: 8 x 128 x 64 x float8_e5m2 + 1600 x 288 x float8_e5m2 in TSCM + 8 x 128 x 2 "
+        "of scaleA + 288 x 50 of scaleB in TSCM = 542784 B, Ascend950PR_9589 allows 524288 B: over "
+        "by 18496 B; largest depthA1 here is 4",
         problem={"pos_b": "TSCM", "a": "float8_e5m2", "scale_a": "float8_e8m0fnu", "k": 1600},
         soc="Ascend950PR_9589",
     ),

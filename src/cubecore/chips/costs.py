@@ -45,6 +45,11 @@ def l1_to_l0b_cycles(chip: Chip, size_bytes: Any) -> Any:
     return _over(size_bytes, chip.l1_to_l0b_bytes_per_cycle)
 
 
+def l1_to_l0_scale_cycles(chip: Chip, size_bytes: Any) -> Any:
+    """Return MTE1's cycles to move `size_bytes` of MX scales beside L0A or L0B."""
+    return _over(size_bytes, chip.l1_to_l0_scale_bytes_per_cycle)
+
+
 def l1_to_bt_cycles(chip: Chip, size_bytes: Any) -> Any:
     """Return MTE1's cycles to move `size_bytes` into BiasTable, head included."""
     return (chip.l1_to_bt_head_cycles or 0) + _over(size_bytes, chip.l1_to_bt_bytes_per_cycle)

@@ -81,6 +81,7 @@ class Chip:
     l1_to_l0b_bytes_per_cycle: int | None = cost("L1 to L0B")
     l1_to_bt_bytes_per_cycle: int | None = cost("L1 to BiasTable")
     l1_to_fb_bytes_per_cycle: int | None = cost("L1 to Fixpipe buffer")
+    l1_to_l0_scale_bytes_per_cycle: int | None = known("L1 to the MX scales of L0A and L0B")
     l1_to_ub_bytes_per_cycle: int | None = known("L1 to UB, as configured")
     l0c_to_ub_bytes_per_cycle: int | None = known("L0C to UB, as configured")
     ub_to_l2_bytes_per_cycle: int | None = known("UB to L2, as configured")

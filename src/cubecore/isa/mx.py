@@ -17,6 +17,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import DATA_BLOCK, ElementType, element_type
 from cubecore.errors import Violation
+from cubecore.isa.moves import l0_cost
 from cubecore.isa.product import Product
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
@@ -46,7 +47,6 @@ _BYTES_PER_SCALE_BYTE = 16
 _FRACTAL_SCALES = 2
 """Scales of one row, or column, in a fractal of 16 x 2."""
 _FP4, _FP8 = ("float4_e2m1fn",), ("float8_e4m3fn", "float8_e5m2")
-_RATE = "no page gives the cost: bytes over the link of the values are taken"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +103,7 @@ class _LoadScales(Instruction):
     "load_cbuf_to_ca_mx",
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0a_mx", "cpp": "LoadData(LoadData2DMxParams)"},
-    source="asc-devkit, asc_copy_l12l0a_mx and LoadData (MX) (3510)",
-    uncertain=(_RATE,),
+    source="asc-devkit, asc_copy_l12l0a_mx, LoadData (MX); Cube performance (3510)",
     archs=("3510",),
     copies=True,
 )
@@ -115,16 +114,15 @@ class LoadCbufToCaMx(_LoadScales):
     dst = write(Mem.L0A_MX, "row block", "block")
 
     def cost(self, chip: Chip) -> Cost:
-        """Bytes over the L1 to L0A link."""
-        return Cost(math.ceil(costs.l1_to_l0a_cycles(chip, self.size_bytes)))
+        """Bytes at the rate of scales."""
+        return l0_cost(chip, costs.l1_to_l0_scale_cycles(chip, self.size_bytes))
 
 
 @instruction(
     "load_cbuf_to_cb_mx",
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b_mx", "cpp": "LoadData(LoadData2DMxParams, B2)"},
-    source="asc-devkit, asc_copy_l12l0b_mx and LoadData (MX) (3510)",
-    uncertain=(_RATE,),
+    source="asc-devkit, asc_copy_l12l0b_mx, LoadData (MX); Cube performance (3510)",
     archs=("3510",),
     copies=True,
 )
@@ -135,8 +133,8 @@ class LoadCbufToCbMx(_LoadScales):
     dst = write(Mem.L0B_MX, "row block", "block")
 
     def cost(self, chip: Chip) -> Cost:
-        """Bytes over the L1 to L0B link."""
-        return Cost(math.ceil(costs.l1_to_l0b_cycles(chip, self.size_bytes)))
+        """Bytes at the rate of scales."""
+        return l0_cost(chip, costs.l1_to_l0_scale_cycles(chip, self.size_bytes))
 
 
 @instruction(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.isa.cube import Mad
 from cubecore.isa.expr import Expr, Var
+from cubecore.isa.mx import MadMx
 from cubecore.isa.product import DEPENDENT_MAD_FRACTALS
 from cubecore.isa.sync import PipeBarrier, SetFlag
 from cubecore.isa.system import ScalarWork
@@ -13,7 +14,7 @@ from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.kernels.norm import norm_stream
 from cubecore.kernels.rows import BiasRow, ScaleRow, TableRow
-from cubecore.kernels.stream import Along, ChunkStream, Place, Stream, Walk
+from cubecore.kernels.stream import Along, ChunkStream, Place, Slot, Stream, Walk
 from cubecore.tiling.cores import CoreBlock, batch_groups
 from cubecore.units import (
     DATA_BLOCK_BYTES,
@@ -64,6 +65,7 @@ class BlockTree:
         self.k_blocks = ceil_div(share.k, plan.tiling.baseK)
         kind = plan.problem.bias_type if share.has_bias else None
         optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}
+        optional |= dict.fromkeys(("scale_a", "scale_b"), plan.problem.mx)
         names = ("a", "b", *(name for name, given in optional.items() if given), "c")
         self._slots = {name: builder.slot(name) for name in names}
         # L1 holds A, then B, then scales and bias; what a client before left stays where it was.
@@ -85,6 +87,10 @@ class BlockTree:
         if p.bias_type is not None:
             offsets["bias"] = p.bias_type.bytes_of(block.n0)
         offsets["scale"] = block.n0 * SCALE_WORD_BYTES
+        for name, operand, first in (("a", plan.a, block.m0), ("b", plan.b, block.n0)):
+            if operand.scales is not None:
+                own = operand.scales.start(first, block.k0)
+                offsets[f"scale_{name}"] = batch * operand.scales.stored_bytes + own
         return {slot: (name, offsets[name]) for name, slot in self._slots.items()}
 
     # --- the walk over tiles
@@ -138,7 +144,10 @@ class BlockTree:
         else:
             plan, l1 = self.plan.b, self.l1_b
             walk = Walk(share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer)
-        place = Place(self._source(name, matrix, plan.stored_bytes), l1)
+        scales = None
+        if plan.scales is not None:
+            scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)
+        place = Place(self._source(name, matrix, plan.stored_bytes), l1, scales)
         if self.plan.problem.template == "MDL":
             return ChunkStream(self.builder, plan, place, walk)
         return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
@@ -223,7 +232,7 @@ class BlockTree:
             flags.wait("M", "FIX", slot)
         store = self.plan.c.store(m.length, n.length, unit_flag=self.plan.problem.shares_unit_flag)
         to = self.at_c + self.plan.c.tile(m.tile, n.tile)
-        b.issue(store, to, self._l0_slot(self.l0c, self.plan.chip.l0c_bytes))
+        b.issue(store, to, self._l0_slot(self.l0c, self.plan.chip.l0c_bytes).at)
         if not self.plan.problem.shares_unit_flag:
             flags.set("FIX", "M", slot)
         if self.scales is not None and self.plan.tiling.iterateOrder == 1:
@@ -251,9 +260,9 @@ class BlockTree:
 
     def _multiply(self, k_block: Expr, m: int, n: int, k: int) -> None:
         b, chip = self.builder, self.plan.chip
-        c = self._l0_slot(self.l0c, chip.l0c_bytes)
-        a = self._l0_slot(self.l0a, chip.l0a_bytes)
-        bb = self._l0_slot(self.l0b, chip.l0b_bytes)
+        c = self._l0_slot(self.l0c, chip.l0c_bytes).at
+        a = self._l0_slot(self.l0a, chip.l0a_bytes).at
+        bb = self._l0_slot(self.l0b, chip.l0b_bytes).at
         for first in b.choose(k_block, "==", 0):
             for final in self._lasts(k_block):
                 template = self._mad((m, k, n), first=first, final=final)
@@ -273,10 +282,23 @@ class BlockTree:
             return self.builder.choose(k_block, "==", self.k_blocks - 1)
         return iter((False,))
 
-    def _mad(self, shape: tuple[int, int, int], *, first: bool, final: bool) -> Mad:
+    def _mad(self, shape: tuple[int, int, int], *, first: bool, final: bool) -> Mad | MadMx:
         p, (m, k, n) = self.plan.problem, shape
+        unit_flag = (3 if final else 2) if p.shares_unit_flag else 0
         # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
         rows = 2 if m == 1 and not self.plan.a.has_vector(1) else m
+        zero, biased = first and self.bias is None, first and self.bias is not None
+        if p.mx:
+            return MadMx(
+                a_type=p.a_type,
+                b_type=p.b_type,
+                m=rows,
+                k=self.plan.a.multiplied(k),
+                n=n,
+                c_matrix_init_val=zero,
+                c_matrix_source=biased,
+                unit_flag=unit_flag,
+            )
         return Mad(
             a_type=p.a_type,
             b_type=p.b_type,
@@ -284,17 +306,17 @@ class BlockTree:
             m=rows,
             k=k,
             n=n,
-            c_matrix_init_val=first and self.bias is None,
-            c_matrix_source=first and self.bias is not None,
+            c_matrix_init_val=zero,
+            c_matrix_source=biased,
             k_direction_align=self.plan.a.banded,
             a_layout="NZ" if self.plan.a.l0_by_column else "ZZ",
-            unit_flag=(3 if final else 2) if self.plan.problem.shares_unit_flag else 0,
+            unit_flag=unit_flag,
         )
 
     @staticmethod
-    def _l0_slot(ring: Ring, buffer_bytes: int) -> Expr:
-        """Return the address that the ring stands at: the buffer is cut evenly."""
-        return ring.at * (buffer_bytes // ring.size)
+    def _l0_slot(ring: Ring, buffer_bytes: int) -> Slot:
+        """Return the part of a buffer that the ring stands at: it is cut evenly."""
+        return Slot(ring.at, buffer_bytes // ring.size)
 
     # --- flags
 

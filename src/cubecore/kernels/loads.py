@@ -7,6 +7,7 @@ from cubecore.dtypes import INT8, ElementType
 from cubecore.isa.expr import Expr
 from cubecore.isa.moves import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
 from cubecore.kernels.builder import Builder
+from cubecore.kernels.mx import Zeros
 from cubecore.kernels.operand import Chunk, OperandPlan
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
@@ -36,6 +37,21 @@ class Loader:
             if chunk.vector_rows:
                 row = at + rows * int(plan.dtype.bytes_of(plan.pitch))
                 self._nd_rows(row, vector_at(plan, target, chunk, index), (1, length), 1)
+            if plan.scales is not None:
+                self._whole_pairs(into, vector_at(plan, target, chunk, index), chunk)
+
+    def _whole_pairs(self, matrix: Expr, vector: Expr, chunk: Chunk) -> None:
+        """Fill K up to what a scaled product takes, with zeros."""
+        plan, zeros = self.plan, Zeros(self.builder, self.plan.dtype)
+        rows, columns = plan.stored(chunk)
+        if not plan.k_inner:
+            columns = min(columns, plan.matrix_columns())
+            zeros.rows(matrix, (chunk.k, columns), plan.pitch_rows(chunk))
+            return
+        if rows:
+            zeros.columns(matrix, columns, plan.pitch_rows(chunk))
+        if chunk.vector_rows:
+            zeros.columns(vector, columns, 1)
 
     def _matrix(self, source: Expr, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
         """Bring rows x columns; L1's columns of C0 lie `pitch_rows` rows apart."""

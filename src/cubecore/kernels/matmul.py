@@ -15,6 +15,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.cube import Mad
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.mx import MadMx
 from cubecore.isa.scales import SetAtomic, SetFpc, SetQuantPre
 from cubecore.isa.spec import Instruction
 from cubecore.isa.sync import SetFlag, WaitFlag
@@ -112,6 +113,11 @@ def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
         TensorSpec("a", p.batch * plan.a.stored_bytes),
         TensorSpec("b", p.batch * plan.b.stored_bytes),
     ]
+    tensors += [
+        TensorSpec(name, p.batch * scales.stored_bytes)
+        for name, scales in (("scale_a", plan.a.scales), ("scale_b", plan.b.scales))
+        if scales is not None
+    ]
     if p.bias_type is not None:
         tensors.append(TensorSpec("bias", p.bias_type.bytes_of(p.n)))
     if p.scales_columns:
@@ -167,10 +173,10 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
     Raises:
         RequestError: one violation for each option.
     """
-    inputs = Mad.__dataclass_fields__["a_type"].metadata["types"]
+    product = MadMx if problem.mx else Mad
+    inputs = product.__dataclass_fields__["a_type"].metadata["types"]
     supported: tuple[tuple[str, object, tuple[object, ...]], ...] = (
         ("kb", problem.kb, (None, problem.k)),
-        ("scale_a", problem.scale_a, (None,)),
         ("a", problem.a_type.name, inputs),
         ("layout", problem.layout, (None, "NORMAL")),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),

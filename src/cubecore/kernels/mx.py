@@ -1,219 +1,135 @@
-"""A product with MX scales on architecture 3510: C = (sa x A) (sb x B^T), one block of C a core.
+"""The scales of MxMatmul on their way: one for each 32 of K, stored in pairs.
 
-A is [m, k] and B [n, k], row-major, 4-bit elements two to a byte. Their scales, one for each 32 of
-K, are packed as L1 wants them (`pack_scales`). It is the plain kernel: one buffer of everything,
-one block of K after the other.
+Global memory holds them as the operand is stored: rows of scales where K is the inner axis ([m,
+K/32] for A, [n, K/32] for a transposed B), else rows of pairs ([K/64, m, 2] and [K/64, n, 2]); K/32
+is rounded up to whole pairs. In L1 they lie behind the block or chunk that they belong to, as
+fractals of 16 x 2 row by row, which a transfer of 16-bit words makes of either (asc-devkit, Layout:
+ScaleAND, ScaleADN, ScaleBND and ScaleBDN; MX scales and their fractals).
 """
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cubecore.chips.model import Chip
-from cubecore.dtypes import FLOAT32, INT8, ElementType
-from cubecore.errors import RequestError, Violation
+from cubecore.dtypes import INT16, ElementType
 from cubecore.isa.expr import Expr
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz, LoadCbufToCa, LoadCbufToCb
-from cubecore.isa.mx import SHARED, LoadCbufToCaMx, LoadCbufToCbMx, MadMx
-from cubecore.isa.product import DEPENDENT_MAD_FRACTALS
-from cubecore.isa.program import Program
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.fill import CreateCbufMatrix
+from cubecore.isa.moves_3510 import (
+    CopyGmToCbufMultiDn2Nz,
+    CopyGmToCbufMultiNd2NzV2,
+    NzPara,
+    SetMte2NzPara,
+)
+from cubecore.isa.mx import SHARED, LoadCbufToCaMx, LoadCbufToCbMx
 from cubecore.kernels.builder import Builder
-from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
-_K_OF_BLOCK = 2 * SHARED
-"""Values of K whose scales lie in one block of 32 bytes, 16 rows of them."""
-_BLOCK = 32
-_TENSORS = ("a", "b", "sa", "sb", "c")
-
-
-def pack_scales(scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return codes [rows, k / 32] as fractals of 16 x 2 row by row; rows padded with code 0."""
-    rows, count = scales.shape
-    tall, wide = int(align_up(rows, FRACTAL_ROWS)), int(align_up(count, 2))
-    padded = np.zeros((tall, wide), np.uint8)
-    padded[:rows, :count] = scales
-    cut = padded.reshape(tall // FRACTAL_ROWS, FRACTAL_ROWS, wide // 2, 2)
-    return np.ascontiguousarray(cut.transpose(0, 2, 1, 3)).reshape(-1)
+PAIR = 2 * SHARED
+"""Values of K with a pair of scales; products and base blocks are whole pairs."""
+_PAIR_BYTES = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class MxProblem:
-    """Extents, types and the base block; k and base_k are multiples of 64, the others of 16.
+@dataclass(frozen=True, slots=True)
+class ScalePlan:
+    """Geometry of an operand's scales; `r` is the operand's own axis (M for A, N for B).
 
-    m and n may end within a block.
+    `rows` elements of r and `pairs` along K are stored. A chunk is `chunk_r` x `chunk_k` values.
     """
 
-    m: int
-    n: int
-    k: int
-    a: ElementType
-    b: ElementType
-    base_m: int = 128
-    base_n: int = 128
-    base_k: int = 256
-
-    def require_legal(self, chip: Chip) -> None:
-        """Refuse what the kernel cannot cut, or what does not fit a core's memories.
-
-        Raises:
-            RequestError: every such value.
-        """
-        found = []
-        if chip.arch != "3510":
-            found.append(Violation("chip", "be of architecture 3510 to multiply MX", chip.name))
-        for name, unit in (("k", 64), ("base_k", 64), ("base_m", 16), ("base_n", 16)):
-            value = getattr(self, name)
-            if value < 1 or value % unit:
-                found.append(Violation(name, f"be a multiple of {unit}", str(value)))
-        if not found and self.k % self.base_k:
-            found.append(Violation("k", f"be a multiple of base_k {self.base_k}", str(self.k)))
-        for name, rows, room in (
-            ("base_m", self.base_m, chip.l0a_bytes),
-            ("base_n", self.base_n, chip.l0b_bytes),
-        ):
-            size = self.a.bytes_of(rows * self.base_k)
-            if size > room or ceil_div(size, FRACTAL_BYTES) > 255:
-                need = f"leave a block of {min(room, 255 * FRACTAL_BYTES)} B at most in L0"
-                found.append(Violation(name, need, f"{size} B"))
-        if 4 * self.base_m * self.base_n > chip.l0c_bytes:
-            need = f"leave a tile of {chip.l0c_bytes} B at most in L0C"
-            found.append(Violation("base_m", need, f"{4 * self.base_m * self.base_n} B"))
-        if found:
-            raise RequestError(found)
-
-
-def mx_launch(problem: MxProblem, chip: Chip) -> Launch:
-    """Return the launch; blocks of C are dealt out to the cores in turn, row by row.
-
-    Its tensors are a, b, sa, sb (packed) and c, float32 [m, n].
-
-    Raises:
-        RequestError: what `MxProblem.require_legal` refuses, or more blocks than the chip's cores.
-    """
-    problem.require_legal(chip)
-    p = problem
-    down, across = ceil_div(p.m, p.base_m), ceil_div(p.n, p.base_n)
-    if down * across > chip.aic_count:
-        need = f"make {chip.aic_count} blocks of C at most on {chip.name}"
-        raise RequestError([Violation("base_m x base_n", need, str(down * across))])
-    programs: dict[tuple[int, int], Program] = {}
-    cores = []
-    for core in range(down * across):
-        m0, n0 = core // across * p.base_m, core % across * p.base_n
-        shape = min(p.base_m, p.m - m0), min(p.base_n, p.n - n0)
-        if shape not in programs:
-            programs[shape] = _program(p, *shape)
-        program = programs[shape]
-        row = int(p.a.bytes_of(p.k))
-        starts = (m0 * row, n0 * row, m0 * _scale_row(p), n0 * _scale_row(p), (m0 * p.n + n0) * 4)
-        slots = dict(zip(program.slots, zip(_TENSORS, starts, strict=True), strict=True))
-        cores.append(CoreProgram(core, program, slots))
-    return Launch(_tensors(p), tuple(cores), "BASIC")
-
-
-def _scale_row(p: MxProblem) -> int:
-    """Bytes of one row's scales, where 16 rows share blocks."""
-    return p.k // SHARED
-
-
-def _tensors(p: MxProblem) -> tuple[TensorSpec, ...]:
-    rows = {"a": p.m, "b": p.n}
-    values = [TensorSpec(x, int(p.a.bytes_of(r * p.k))) for x, r in rows.items()]
-    scales = [
-        TensorSpec(f"s{x}", int(align_up(r, FRACTAL_ROWS)) * _scale_row(p)) for x, r in rows.items()
-    ]
-    return (*values, *scales, TensorSpec("c", 4 * p.m * p.n, output=True))
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One operand: its rows, and where its block and its scales lie in L1 and L0."""
-
+    is_a: bool
+    k_inner: bool
     rows: int
-    values_at: int
-    scales_at: int
+    pairs: int
+    chunk_r: int
+    chunk_k: int
 
     @property
-    def fractals(self) -> int:
-        """Rows of fractals."""
-        return int(ceil_div(self.rows, FRACTAL_ROWS))
+    def stored_bytes(self) -> int:
+        """Bytes of one matrix's scales."""
+        return self.rows * self.pairs * _PAIR_BYTES
 
+    @property
+    def pitch(self) -> int:
+        """Blocks of 32 B of a row of fractals in L1."""
+        return int(ceil_div(self.chunk_k, PAIR))
 
-_FREE, _LOADED = 0, 1
+    def buffer_bytes(self, core_r: int) -> int:
+        """Bytes of a chunk's scales in L1 for a core with `core_r` of r."""
+        rows = min(self.chunk_r, align_up(core_r, FRACTAL_ROWS))
+        return int(ceil_div(rows, FRACTAL_ROWS)) * self.pitch * DATA_BLOCK_BYTES
 
+    def start(self, r: int, k: int) -> int:
+        """Return where the scales of (r, k) lie, bytes; k begins a pair."""
+        return self.offset(Expr(int(r > 0)), r, Expr(int(k > 0)), k).const
 
-def _program(p: MxProblem, m: int, n: int) -> Program:
-    """Return one core's program for a block of m x n."""
-    b = Builder(f"MX block {m} x {n}")
-    slots = [b.slot(name) for name in _TENSORS]
-    sides = (_Side(m, 0, 262144), _Side(n, 131072, 262144 + 65536))
-    b.issue(SetFlag(src="MTE1", dst="MTE2", event_id=_FREE))
-    b.issue(SetFlag(src="M", dst="MTE1", event_id=_FREE))
-    with b.loop("k", p.k // p.base_k) as k:
-        b.issue(WaitFlag(src="MTE1", dst="MTE2", event_id=_FREE))
-        for side, values, scales in zip(sides, slots[:2], slots[2:4], strict=True):
-            _to_l1(b, p, side, Expr.of(values), Expr.of(scales), k)
-        b.issue(SetFlag(src="MTE2", dst="MTE1", event_id=_LOADED))
-        b.issue(WaitFlag(src="MTE2", dst="MTE1", event_id=_LOADED))
-        b.issue(WaitFlag(src="M", dst="MTE1", event_id=_FREE))
-        _to_l0(b, p, sides)
-        b.issue(SetFlag(src="MTE1", dst="MTE2", event_id=_FREE))
-        b.issue(SetFlag(src="MTE1", dst="M", event_id=_LOADED))
-        b.issue(WaitFlag(src="MTE1", dst="M", event_id=_LOADED))
-        for first in b.choose(k, "==", 0):
-            mad = MadMx(a_type=p.a, b_type=p.b, m=m, k=p.base_k, n=n, c_matrix_init_val=first)
-            b.issue(mad, 0, 0, 0)
-        if sides[0].fractals * sides[1].fractals < DEPENDENT_MAD_FRACTALS:
-            b.issue(PipeBarrier(on="M"))
-        b.issue(SetFlag(src="M", dst="MTE1", event_id=_FREE))
-    b.issue(WaitFlag(src="MTE1", dst="MTE2", event_id=_FREE))
-    b.issue(WaitFlag(src="M", dst="MTE1", event_id=_FREE))
-    b.issue(SetFlag(src="M", dst="FIX", event_id=_LOADED))
-    b.issue(WaitFlag(src="M", dst="FIX", event_id=_LOADED))
-    store = CopyMatrixCcToGm(
-        src_type=FLOAT32,
-        n_size=n,
-        m_size=m,
-        dst_stride=p.n,
-        src_stride=sides[0].fractals * FRACTAL_ROWS,
-        nz2nd_en=True,
-    )
-    b.issue(store, Expr.of(slots[4]), 0)
-    return b.finish()
+    def offset(self, r: Expr, r_size: int, k: Expr, k_size: int) -> Expr:
+        """Return where those of block (r, k) of a grid of r_size x k_size values start, bytes."""
+        to_r, to_k = (self.pairs, 1) if self.k_inner else (1, self.rows)
+        return r * (r_size * to_r * _PAIR_BYTES) + k * (k_size // PAIR * to_k * _PAIR_BYTES)
 
-
-def _to_l1(b: Builder, p: MxProblem, side: _Side, values: Expr, scales: Expr, k: Expr) -> None:
-    """Bring one block of K: the values as NZ, 4-bit ones as pairs; the scales' blocks as they are.
-
-    A core's rows of scales begin at a row of fractals, since blocks are multiples of 16.
-    """
-    block_bytes, row_bytes = int(p.a.bytes_of(p.base_k)), int(p.a.bytes_of(p.k))
-    load = CopyGmToCbufMultiNd2Nz(
-        dtype=INT8,
-        n_value=side.rows,
-        d_value=block_bytes,
-        src_d_value=row_bytes,
-        dst_nz_c0_stride=side.fractals * FRACTAL_ROWS,
-    )
-    b.issue(load, side.values_at, values + k * block_bytes)
-    blocks, all_blocks = p.base_k // _K_OF_BLOCK, p.k // _K_OF_BLOCK
-    move = CopyGmToCbuf(n_burst=side.fractals, len_burst=blocks, src_gap=all_blocks - blocks)
-    b.issue(move, side.scales_at, scales + k * (blocks * _BLOCK))
-
-
-def _to_l0(b: Builder, p: MxProblem, sides: tuple[_Side, _Side]) -> None:
-    """Fractals of NZ in L1 are NZ in L0A, and of B^T ZN in L0B; scales go beside them."""
-    blocks = p.base_k // _K_OF_BLOCK
-    for side, load, load_scales in zip(
-        sides, (LoadCbufToCa, LoadCbufToCb), (LoadCbufToCaMx, LoadCbufToCbMx), strict=True
-    ):
-        columns = int(p.a.bytes_of(p.base_k)) // _BLOCK
-        b.issue(load(repeat=side.fractals * columns), 0, side.values_at)
-        scales = load_scales(
-            dst_at=0, x_step=side.fractals, y_step=blocks, src_stride=blocks, dst_stride=blocks
+    def load(self, builder: Builder, source: Expr, target: Expr, shape: tuple[int, int]) -> None:
+        """Bring the scales of r x k values; an odd one out comes with the one that pads it."""
+        r, pairs = shape[0], int(ceil_div(shape[1], PAIR))
+        para = NzPara(matrices=1, row_stride=1, column_stride=self.pitch, matrix_stride=0)
+        kind = CopyGmToCbufMultiDn2Nz if self.k_inner else CopyGmToCbufMultiNd2NzV2
+        between = self.pairs if self.k_inner else self.rows
+        builder.issue(SetMte2NzPara(config=para.pack()))
+        template = kind(
+            dtype=INT16, loop1_src_stride=between * _PAIR_BYTES, n_value=pairs, d_value=r
         )
-        b.issue(scales, side.scales_at)
+        builder.issue(template, target, source)
+
+    def move(
+        self, builder: Builder, start: Expr, slot: tuple[Expr, int], shape: tuple[int, int]
+    ) -> None:
+        """Move the scales of r x k values from `start` in L1 to where L0's values have theirs.
+
+        `slot` is which buffer of L0 holds the values, and the bytes of one.
+        """
+        number, size = slot
+        for second in builder.choose(number, "==", 1):
+            template = (LoadCbufToCaMx if self.is_a else LoadCbufToCbMx)(
+                dst_at=size // _VALUES_A_BYTE if second else 0,
+                x_step=ceil_div(shape[0], FRACTAL_ROWS),
+                y_step=ceil_div(shape[1], PAIR),
+                src_stride=self.pitch,
+                dst_stride=ceil_div(shape[1], PAIR),
+            )
+            builder.issue(template, start)
+
+    def at(self, r: Expr, r_size: int, k: Expr, k_size: int) -> Expr:
+        """Return where block (r, k) of a chunk's grid starts in L1, bytes from the first scale."""
+        rows = r * (r_size // FRACTAL_ROWS * self.pitch)
+        return (rows + k * (k_size // PAIR)) * DATA_BLOCK_BYTES
+
+
+_VALUES_A_BYTE = 16
+"""Bytes of L0A or L0B to one byte of scales (asc-devkit, asc_copy_l12l0a_mx)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """Fills up K to whole pairs of scales with zeros in L1, whose products add nothing.
+
+    A product takes whole pairs; ND2NZ fills up to 32 B of a row, and no row at all.
+    """
+
+    builder: Builder
+    dtype: ElementType
+
+    def columns(self, target: Expr, k: int, pitch_rows: int) -> None:
+        """Fill the pieces of C0 that follow the k columns of a matrix at `target`."""
+        have, want = ceil_div(k, self.dtype.c0), align_up(k, PAIR) // self.dtype.c0
+        if want > have:
+            blocks = int(want - have) * pitch_rows
+            self._fill(target + int(have) * pitch_rows * DATA_BLOCK_BYTES, 1, blocks, 0)
+
+    def rows(self, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
+        """Fill the rows that follow those of a matrix of (k, columns) at `target`."""
+        k, columns = shape
+        missing = align_up(k, PAIR) - k
+        if missing:
+            pieces = ceil_div(columns, self.dtype.c0)
+            self._fill(target + k * DATA_BLOCK_BYTES, pieces, missing, pitch_rows - missing)
+
+    def _fill(self, target: Expr, runs: int, blocks: int, gap: int) -> None:
+        zeros = CreateCbufMatrix(dtype=INT16, bits=0, repeat=runs, blk_num=blocks, dst_gap=gap)
+        self.builder.issue(zeros, target)

@@ -18,6 +18,7 @@ from cubecore.kernels.stream import (
     ChunkStream,
     Level,
     Place,
+    Slot,
     Stream,
     Walk,
 )
@@ -47,10 +48,11 @@ class _Blocks(Stream):
         sizes = (self._plan.base_r, self._plan.base_k)
         self._transfer(own, k, sizes, self._place.l1 + slot * self._size)
 
-    def _move(self, k: int, own: Along, to: Expr, slot: Expr) -> None:
-        tile = Tile(own.length, k, self._plan.chunk(own.length, 0))
-        at = self._place.l1 + slot * self._size
-        Mover(self._builder, self._plan).move(at, to, (Expr(0), Expr(0)), tile)
+    def _move(self, k: int, own: Along, to: Slot, slot: Expr) -> None:
+        tile = Tile(own.length, self._plan.multiplied(k), self._plan.chunk(own.length, 0))
+        at, block = self._place.l1 + slot * self._size, (Expr(0), Expr(0))
+        Mover(self._builder, self._plan).move(at, to.at, block, tile)
+        self._move_scales(at, block, to, (own.length, k))
 
 
 class StayingBlocks(_Blocks):
@@ -132,7 +134,7 @@ class StayingBlocks(_Blocks):
     def leave_step(self, k_block: Expr) -> None:
         """The block stays."""
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Expr) -> None:
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
         """Move the step's block of the chunk that is used now."""
         at = self._used.at * self._slots + own.place * self._k_blocks + k_block
         self._move(k, own, slot, at)
@@ -180,6 +182,6 @@ class KeptBlocks(_Blocks):
     def leave_step(self, k_block: Expr) -> None:
         """The block stays."""
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Expr) -> None:
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
         """Move the step's block."""
         self._move(k, own, slot, own.tile * self._k_blocks + k_block)

@@ -8,9 +8,10 @@ the inner axis a fractal already is what L0 wants; otherwise squares are transpo
 from dataclasses import dataclass
 
 from cubecore.chips.products import L0A_NZ_ARCHS
-from cubecore.dtypes import INT8, ElementType
+from cubecore.dtypes import INT4, INT8, ElementType
 from cubecore.errors import refuse
 from cubecore.isa.expr import Expr
+from cubecore.kernels.mx import PAIR, ScalePlan
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
@@ -44,7 +45,7 @@ class OperandPlan:
     `l0_by_column` says that the fractals of a piece of C0 of K follow each other in L0: so they do
     for B, and for A on chips that hold it as NZ. The stored matrix has `rows` rows of `pitch`
     elements; `nz` says that global memory holds it in fractals: pieces of C0 columns, each all rows
-    long.
+    long. `scales` are those of MxMatmul, which lie in L1 behind what they scale.
     """
 
     is_a: bool
@@ -59,12 +60,17 @@ class OperandPlan:
     step_k: int
     buffers: int
     l0_by_column: bool = True
+    scales: ScalePlan | None = None
 
     @property
     def moved(self) -> ElementType:
-        """What loads move: elements; 8-bit floats as bytes."""
-        as_bytes = self.dtype.bits == INT8.bits and self.dtype.kind == "float"
-        return INT8 if as_bytes else self.dtype
+        """What loads move: elements; 8- and 4-bit floats as integers."""
+        integers = {INT8.bits: INT8, INT4.bits: INT4} if self.dtype.kind == "float" else {}
+        return integers.get(self.dtype.bits, self.dtype)
+
+    def multiplied(self, k: int) -> int:
+        """Return the K of a product that takes k: whole pairs of scales."""
+        return k if self.scales is None else int(align_up(k, PAIR))
 
     @property
     def square(self) -> int:
@@ -152,7 +158,12 @@ class OperandPlan:
         return int(self.dtype.bytes_of(self.matrix_columns()))
 
     def buffer_bytes(self, core_r: int) -> int:
-        """Bytes of one L1 buffer for a core with `core_r` rows of r.
+        """Bytes of one L1 buffer for a core with `core_r` rows of r, with the scales of a chunk."""
+        scales = 0 if self.scales is None else self.scales.buffer_bytes(core_r)
+        return self.values_bytes(core_r) + scales
+
+    def values_bytes(self, core_r: int) -> int:
+        """Bytes of one L1 buffer without scales.
 
         Whole fractals, so that moving a vector's last fractal stays inside.
         """
@@ -224,6 +235,10 @@ def operand_plan(
     if padded and not nz:
         row = PADDED_ROW_BYTES * (ceil_div(int(dtype.bytes_of(pitch)), PADDED_ROW_BYTES) | 1)
         pitch = row * 8 // dtype.bits
+    base_r, scales = t.baseM if is_a else t.baseN, None
+    if p.mx:
+        size = step_r * base_r, step_k * t.baseK
+        scales = ScalePlan(is_a, k_inner, extent, ceil_div(p.k, PAIR), *size)
     return OperandPlan(
         is_a=is_a,
         dtype=dtype,
@@ -231,10 +246,11 @@ def operand_plan(
         nz=nz,
         rows=extent if k_inner else p.k,
         pitch=pitch,
-        base_r=t.baseM if is_a else t.baseN,
+        base_r=base_r,
         base_k=t.baseK,
         step_r=step_r,
         step_k=step_k,
         buffers=depth // (step_r * step_k),
         l0_by_column=not is_a or p.chip_record.arch in L0A_NZ_ARCHS,
+        scales=scales,
     )

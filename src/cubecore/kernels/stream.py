@@ -28,10 +28,27 @@ Level = Literal["core", "outer", "inner", "step"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an operand comes from in global memory, and where its buffers start in L1, bytes."""
+    """Where an operand comes from in global memory, and where its buffers start in L1, bytes.
+
+    `scales` is where its scales come from, if it has some.
+    """
 
     source: Expr
     l1: int
+    scales: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A buffer of L0: which of them, and the bytes of one."""
+
+    number: Expr
+    size_bytes: int
+
+    @property
+    def at(self) -> Expr:
+        """Its address."""
+        return self.number * self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +154,25 @@ class Stream(ABC):
         for r_len in self._lengths(own, self._walk.own, r_size):
             for k_len in self._lengths(k, self._walk.k, k_size):
                 loader.load(source, target, self._plan.chunk(r_len, k_len))
+                self._transfer_scales((own, r_size, k, k_size), target, (r_len, k_len))
+
+    def _transfer_scales(
+        self, part: tuple[Expr, int, Expr, int], target: Expr, shape: tuple[int, int]
+    ) -> None:
+        scales, source = self._plan.scales, self._place.scales
+        if scales is not None and source is not None:
+            to = target + self._plan.values_bytes(self._walk.own)
+            scales.load(self._builder, source + scales.offset(*part), to, shape)
+
+    def _move_scales(
+        self, buffer: Expr, block: tuple[Expr, Expr], slot: Slot, shape: tuple[int, int]
+    ) -> None:
+        """Move the scales of a base block, (r, k) of the chunk at `buffer`, beside its values."""
+        plan = self._plan
+        if plan.scales is not None:
+            start = buffer + plan.values_bytes(self._walk.own)
+            start = start + plan.scales.at(block[0], plan.base_r, block[1], plan.base_k)
+            plan.scales.move(self._builder, start, (slot.number, slot.size_bytes), shape)
 
     @property
     @abstractmethod
@@ -164,8 +200,8 @@ class Stream(ABC):
         """End it: everything of it has been moved to L0."""
 
     @abstractmethod
-    def move(self, k_block: Expr, k: int, own: Along, slot: Expr) -> None:
-        """Move the base block of a step into the L0 address `slot`."""
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+        """Move the base block of a step into a buffer of L0."""
 
     def finish(self) -> None:
         """Let go of what stayed for the whole core."""
@@ -266,10 +302,11 @@ class ChunkStream(Stream):
         if self._left is not None:
             self._left.set(self._left.value - 1)
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Expr) -> None:
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""
         plan = self._plan
         local = k_block % plan.step_k if self._k_chunks > 1 else k_block
         buffer = self._place.l1 + self._used.at * self._size
-        tile = Tile(own.length, k, plan.chunk(own.chunk, 0))
-        Mover(self._builder, plan).move(buffer, slot, (own.place, local), tile)
+        tile = Tile(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
+        Mover(self._builder, plan).move(buffer, slot.at, (own.place, local), tile)
+        self._move_scales(buffer, (own.place, local), slot, (own.length, k))

@@ -16,7 +16,7 @@ from cubecore.tiling.rule_model import (
     spelled,
 )
 from cubecore.tiling.rules_buffers import column_extent, k_extent, row_extent
-from cubecore.tiling.rules_extents import clamp
+from cubecore.tiling.rules_extents import clamp, larger
 from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up, ceil_div
 
 
@@ -40,8 +40,8 @@ def l1_capacity(case: Case) -> Measure:
     effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
     baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them. An operand
     in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType), and so does
-    its scale in MxMatmul; another scale takes one load, as mxTypePara makes it (no page says
-    whether there are two).
+    its scale in MxMatmul; of another scale, what belongs to the blocks that L1 holds, or one load
+    as mxTypePara makes it where that is more (no page says how scales are buffered).
     The size is the physical one: the vendor's published kernel fills it, though the tiling library
     leaves some bytes free (the documented readings hold to those).
     documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
@@ -120,21 +120,21 @@ def _b_share(case: Case) -> _Part:
 
 
 def _scale_load(case: Case, operand: str) -> _Part:
-    """Return one load of a scale: a byte for 32 elements along K.
+    """Return what L1 holds of a scale: a byte for 32 elements along K of each block that it holds.
 
-    mxTypePara acts in the MDL template only; elsewhere a load goes with a load of the operand.
+    mxTypePara acts in the MDL template only, where a load may bring the scales of more blocks.
     """
     t = case.tiling
     if operand == "A":
-        base, step, step_k, along, across = t.baseM, t.stepM, t.stepKa, "Ka", "M"
+        base, depth, loaded, axes = t.baseM, t.depthA1, t.stepM * t.stepKa, ("Ka", "M")
     else:
-        base, step, step_k, along, across = t.baseN, t.stepN, t.stepKb, "Kb", "N"
-    count = align_up(base, FRACTAL_ROWS) * step
-    groups = _groups(t.baseK * step_k)
+        base, depth, loaded, axes = t.baseN, t.depthB1, t.stepN * t.stepKb, ("Kb", "N")
     if case.problem.template == "MDL":
-        count = count * clamp(scale_factor(t.mxTypePara, f"scaleFactor{across}"))
-        groups = groups * clamp(scale_factor(t.mxTypePara, f"scaleFactor{along}"))
-    return _Part(count * groups, lambda: f"{count} x {groups} of scale{operand}")
+        for axis in axes:
+            loaded = loaded * clamp(scale_factor(t.mxTypePara, f"scaleFactor{axis}"))
+    blocks = larger(depth, loaded)
+    rows, groups = align_up(base, FRACTAL_ROWS), _groups(t.baseK)
+    return _Part(blocks * rows * groups, lambda: f"{blocks} x {rows} x {groups} of scale{operand}")
 
 
 def _scale_share(case: Case, operand: str) -> _Part:

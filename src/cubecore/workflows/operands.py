@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.dtypes import FLOAT32, ElementType
+from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse
-from cubecore.tiling.problem import SMALLEST, Problem
+from cubecore.tiling.problem import SCALE_TYPE, SMALLEST, Problem
 from cubecore.workflows.files import load_array
 from cubecore.workflows.storage import from_nz, stored_shape, to_nz
 
 Array = NDArray[Any]
+_SCALE = element_type(SCALE_TYPE)
+_RANDOM_SCALES = 120, 135
+"""Codes of random scales: 2**-7 to 2**7."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -21,13 +24,17 @@ class Operands:
     """A and B as stored, the bias row [n] and a float32 scale for each column [n] if there are.
 
     A is [m, k] or [k, m], B [k, n] or [n, k]; in NZ each is cut into fractals, and a batch has an
-    axis of its own in front (`cubecore.workflows.storage`).
+    axis of its own in front (`cubecore.workflows.storage`). Scales of MxMatmul are stored as what
+    they scale, K/32 of them rounded up to pairs: [m, K/32] beside [m, k], [K/64, m, 2] beside
+    [k, m], and so for B.
     """
 
     a: Array
     b: Array
     bias: Array | None = None
     scale: Array | None = None
+    scale_a: Array | None = None
+    scale_b: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,8 @@ class OperandFiles:
     b: str | None = None
     bias: str | None = None
     scale: str | None = None
+    scale_a: str | None = None
+    scale_b: str | None = None
 
 
 def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementType]]:
@@ -54,14 +63,23 @@ def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementT
         shapes["bias"] = ((p.n,), p.bias_type)
     if p.scales_columns:
         shapes["scale"] = ((p.n,), FLOAT32)
+    if p.mx:
+        shapes["scale_a"] = (_scales_shape(p, p.m, by_pairs=p.trans_a), _SCALE)
+        shapes["scale_b"] = (_scales_shape(p, p.n, by_pairs=not p.trans_b), _SCALE)
     return shapes
+
+
+def _scales_shape(problem: Problem, rows: int, *, by_pairs: bool) -> tuple[int, ...]:
+    count = problem.scale_k
+    shape = (count // 2, rows, 2) if by_pairs else (rows, count)
+    return (problem.batch, *shape) if problem.batch > 1 else shape
 
 
 def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operands:
     """Return the operands of `problem` from files, and random ones for the rest.
 
-    Random floats are normal, random integers cover their type (int32 bias: 16 bits of it); the
-    problem's seed fixes them.
+    Random floats are normal, random integers cover their type (int32 bias: 16 bits of it), random
+    MX scales are 2**-7 to 2**7; the problem's seed fixes them.
 
     Raises:
         RequestError: a file that cannot be read, or of another shape or type; operands that do not
@@ -74,6 +92,10 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     if names.scale is not None and "scale" not in shapes:
         need = "come with an epilogue.quant that scales columns"
         raise refuse("--scale-file", need, names.scale, "VDEQF16, VREQ8 and VQF322B8_PRE do")
+    for name in ("scale_a", "scale_b"):
+        if getattr(names, name) is not None and name not in shapes:
+            option, need = f"--{name.replace('_', '-')}-file", "come with a product that has scales"
+            raise refuse(option, need, getattr(names, name), "give --scale-a float8_e8m0fnu")
     _require_memory(problem)
     rng = np.random.default_rng(problem.seed)
     made = {}
@@ -82,7 +104,7 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
         made[name] = (
             _random_stored(problem, name, kind, rng)
             if file is None
-            else load_array(file, kind, shape, f"--{name}-file")
+            else load_array(file, kind, shape, f"--{name.replace('_', '-')}-file")
         )
     if "scale" in made:
         _require_scales(made["scale"])
@@ -104,6 +126,21 @@ def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
         np.swapaxes(a, 1, 2) if p.trans_a else a,
         np.swapaxes(b, 1, 2) if p.trans_b else b,
     )
+
+
+def shared_scales(problem: Problem, operands: Operands) -> tuple[Array, Array]:
+    """Return the scales of A as [batch, m, K/32] and those of B as [batch, n, K/32], float64."""
+    p, found = problem, []
+    for stored, rows, by_pairs in (
+        (operands.scale_a, p.m, p.trans_a),
+        (operands.scale_b, p.n, not p.trans_b),
+    ):
+        assert stored is not None, "the operands were checked"
+        cut = stored.reshape(-1, p.scale_k // 2, rows, 2)
+        if not by_pairs:
+            cut = stored.reshape(-1, rows, p.scale_k // 2, 2).swapaxes(1, 2)
+        found.append(cut.swapaxes(1, 2).reshape(-1, rows, p.scale_k).astype(np.float64))
+    return found[0], found[1]
 
 
 def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
@@ -139,7 +176,7 @@ def require_operands(problem: Problem, operands: Operands) -> None:
         RequestError: one violation for each operand of another shape or type, missing or too many.
     """
     shapes, found = stored_shapes(problem), []
-    for name in ("a", "b", "bias", "scale"):
+    for name in ("a", "b", "bias", "scale", "scale_a", "scale_b"):
         values = getattr(operands, name)
         if name not in shapes:
             if values is not None:
@@ -179,6 +216,9 @@ def _random_stored(
         return _random(kind, (p.n,), rng)
     if name == "scale":
         return given_scales(p)
+    if kind is _SCALE:
+        shape = stored_shapes(p)[name][0]
+        return rng.integers(*_RANDOM_SCALES, shape).astype(np.uint8).view(kind.numpy)
     flipped = p.trans_a if name == "a" else p.trans_b
     matrix = (p.m, p.k) if name == "a" else (p.k, p.n)
     shape = matrix[::-1] if flipped else matrix

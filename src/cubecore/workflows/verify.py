@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.numerics import HF32_ROUNDINGS, largest_finite, round_hf32
-from cubecore.tiling.problem import Problem
+from cubecore.tiling.problem import SCALE_GROUP, Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import ceil_div
-from cubecore.workflows.operands import Operands, matrices
+from cubecore.workflows.operands import Operands, matrices, shared_scales
 from cubecore.workflows.storage import from_nz
 
 Array = NDArray[Any]
@@ -81,7 +81,7 @@ def _verify_one(
     tiling: TCubeTiling,
 ) -> Verification:
     (a, b), (bias, scales) = pair, rows
-    wide, magnitude = b.astype(np.float64), np.abs(b.astype(np.float32))
+    wide, magnitude = b.astype(np.float64), _magnitudes(b)
     parts = []
     slices = ceil_div(problem.k, tiling.singleCoreK)
     steps = ceil_div(problem.k, tiling.baseK) + 1 + (slices if slices > 1 else 0)
@@ -90,7 +90,7 @@ def _verify_one(
         part = slice(row, row + _ROWS_AT_ONCE)
         with np.errstate(over="ignore", invalid="ignore"):
             exact = a[part].astype(np.float64) @ wide
-            sums = (np.abs(a[part].astype(np.float32)) @ magnitude).astype(np.float64)
+            sums = (_magnitudes(a[part]) @ magnitude).astype(np.float64)
         if clamps:
             exact = _clamped_sum(a[part].astype(np.float64), wide, bias, tiling.baseK)
             parts.append(_compare(problem, (None, scales), (exact, sums), result[part], steps))
@@ -100,11 +100,21 @@ def _verify_one(
 
 
 def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
-    """Return A as [batch, m, k] and B as [batch, k, n], rounded to HF32 where that is asked."""
+    """Return A as [batch, m, k] and B as [batch, k, n], scaled, or rounded to HF32, as is asked."""
     a, b = matrices(problem, operands)
+    if problem.mx:
+        k, (of_a, of_b) = problem.k, shared_scales(problem, operands)
+        of_a, of_b = (x.repeat(SCALE_GROUP, axis=2)[:, :, :k] for x in (of_a, of_b))
+        return a.astype(np.float64) * of_a, b.astype(np.float64) * of_b.swapaxes(1, 2)
     if problem.hf32:
         return round_hf32(a, HF32_ROUNDINGS[0]), round_hf32(b, HF32_ROUNDINGS[0])
     return a, b
+
+
+def _magnitudes(values: Array) -> Array:
+    """Return absolute values as float32; scaled ones, which may leave its range, as they are."""
+    sizes: Array = np.abs(values if values.dtype == np.float64 else values.astype(np.float32))
+    return sizes
 
 
 def _may_saturate(problem: Problem, bias: Array | None) -> bool:
