@@ -326,6 +326,12 @@ class Instruction:
         """Return the registers after this instruction has met these values."""
         return registers
 
+    def run(
+        self, inputs: Mapping[str, Array], registers: Registers
+    ) -> tuple[Mapping[str, Array], Registers]:
+        """Return what `compute` and `leaves` do."""
+        return self.compute(inputs, registers), self.leaves(inputs, registers)
+
     def result(self, registers: Registers) -> tuple[int, ...]:
         """Return what the scalar unit reads; floats as their bits."""
         raise NotImplementedError(f"{self.name} gives the scalar unit nothing")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
 from cubecore.isa.overlap import STEERED
-from cubecore.isa.spec import Instruction
+from cubecore.isa.spec import Instruction, Operand
 from cubecore.layouts import Offsets
 
 
@@ -70,6 +70,46 @@ def part(template: Instruction, operand: str, index: int) -> Elements:
     (element,) = (template.element(o) for o in template.operands() if o.name == operand)
     offsets = template.offsets(operand)
     return Elements.of(offsets[here], None if active is None else active[here], element)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Use:
+    """An operand of a resolved template, with what an engine asks of it at every issue.
+
+    `low` and `high` are the bytes [low, high) between which it lies, counted from its address; both
+    0 where it touches nothing.
+    """
+
+    operand: Operand
+    name: str
+    element: ElementType
+    elements: Elements
+    reads: bool
+    writes: bool
+    unit: int
+    low: int
+    high: int
+
+
+def uses(template: Instruction) -> tuple[Use, ...]:
+    """Return the uses of a template's operands, in their order."""
+    return (_steered_uses if template.steering else _uses)(template)
+
+
+def use(template: Instruction, operand: Operand) -> Use:
+    """Return one operand's use."""
+    here, access = elements(template, operand.name), operand.access
+    low, high = here.span or (0, 0)
+    element, unit = template.element(operand), operand.alignment
+    return Use(operand, operand.name, element, here, access.reads, access.writes, unit, low, high)
+
+
+def _find_uses(template: Instruction) -> tuple[Use, ...]:
+    return tuple(use(template, operand) for operand in template.operands())
+
+
+_uses = lru_cache(maxsize=1024)(_find_uses)
+_steered_uses = lru_cache(maxsize=STEERED)(_find_uses)
 
 
 def _find(template: Instruction, operand: str) -> Elements:

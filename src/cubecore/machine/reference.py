@@ -1,26 +1,34 @@
 """The reference engine: slow, readable, and the definition of what an instruction does."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import Violation
 from cubecore.isa.check import memory_bytes
-from cubecore.isa.overlap import overlaps, relation
+from cubecore.isa.overlap import STEERED, overlaps, relation
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
 from cubecore.layouts import Offsets
 from cubecore.machine.core import Core, Recorded
-from cubecore.machine.elements import Elements, elements, part
+from cubecore.machine.elements import Elements, Use, part, use, uses
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Array, Buffer
 from cubecore.numerics.quantisation import atomic
 
-Placed = tuple[Operand, Buffer, int]
-Target = tuple[Instruction, Operand, Buffer, int]
+Placed = tuple[Use, Buffer, int]
+"""An operand, the memory that it lies in, and its address there."""
+Target = tuple[Instruction, Use, Buffer, int]
+Values = tuple[Array, NDArray[np.bool_] | None]
+"""What is written, and which of it is known; None: all."""
+_MOST_RESOLVED = 4096
+"""Templates that are remembered under one state of the registers."""
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -34,7 +42,7 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
-    resolved = _resolved(template, core.registers)
+    resolved = _resolved(core, template)
     if not core.allows(resolved, where):
         return
     if not core.report(resolved.unmet(core.registers), resolved, where):
@@ -46,64 +54,139 @@ def execute(core: Core, recorded: Recorded) -> None:
             core.watch.touch(resolved, (), where, core.registers)
         return
     resolved, addresses = resolved.rebased(addresses)
-    places = dict(zip((o.name for o in operands), resolved.places(addresses), strict=True))
-    placed: dict[str, Placed | None] = {}
+    places = resolved.places(addresses)
+    steering: dict[str, tuple[Buffer, int]] = {}
     if resolved.steering:
-        for operand in operands:
-            if operand.name in resolved.steering:
-                placed[operand.name] = _place(core, resolved, operand, places[operand.name], where)
-        steering = [p for p in placed.values() if p is not None]
-        if len(steering) < len(placed):
+        found = _steered(core, resolved, places, where)
+        if found is None:
             return
-        resolved = resolved.located({o.name: _read(resolved, o, b, a) for o, b, a in steering})
-        if not core.report(resolved.preconditions(core.chip), resolved, where):
-            return
-    for operand in operands:
-        if operand.name not in placed:
-            placed[operand.name] = _place(core, resolved, operand, places[operand.name], where)
-    complete = [p for o in operands if (p := placed[o.name]) is not None]
-    if len(complete) < len(operands):
+        resolved, steering = found
+    placed = [
+        (used, *steering[used.name])
+        if used.name in steering
+        else _place(core, resolved, used, address, where)
+        for used, address in zip(uses(resolved), places, strict=True)
+    ]
+    complete = [place for place in placed if place is not None]
+    if len(complete) < len(placed) or not _lies_well(core, resolved, places, where):
         return
-    if not core.report(resolved.misplaced(places), resolved, where):
-        return
-    feeds, meets = relation(resolved, tuple(places.values()))
-    for to, source, wrong in overlaps(resolved, places) if meets else ():
-        message = f"{resolved.name}.{to} must {wrong}"
-        finding = Finding("overlap", message, resolved.name, where, str(core.id))
-        core.log.add(finding, f"{to} {source}")
+    feeds, meets = relation(resolved, places)
+    if meets:
+        _log_overlaps(core, resolved, places, where)
     if core.watch is not None:
-        core.watch.touch(resolved, list(places.values()), where, core.registers)
+        core.watch.touch(resolved, places, where, core.registers)
     if core.observe is not None:
-        core.observe(core, resolved, list(places.values()))
+        core.observe(core, resolved, places)
     if resolved.copies:
         _move(core, resolved, complete, where)
     else:
         _compute(core, resolved, complete, where, feeds=feeds)
 
 
-@lru_cache(maxsize=4096)
-def _resolved(template: Instruction, registers: Registers) -> Instruction:
+def _steered(
+    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+) -> tuple[Instruction, dict[str, tuple[Buffer, int]]] | None:
+    """Return the template that values have located, and where those lie; None where it is wrong."""
+    placed = {
+        operand.name: _place(core, template, use(template, operand), address, where)
+        for operand, address in zip(template.operands(), places, strict=True)
+        if operand.name in template.steering
+    }
+    found = {name: place for name, place in placed.items() if place is not None}
+    if len(found) < len(placed):
+        return None
+    values = tuple(
+        (name, used.element, buffer.read(address, used.elements.offsets, used.element).tobytes())
+        for name, (used, buffer, address) in found.items()
+    )
+    located, violations = _located(template, core.chip, values)
+    if not core.report(violations, located, where):
+        return None
+    return located, {name: (buffer, address) for name, (_, buffer, address) in found.items()}
+
+
+def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip((o.name for o in template.operands()), places, strict=True))
+
+
+def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
+    """Whether nothing is wrong with the operands' addresses beyond alignment and bounds."""
+    if type(template).misplaced is Instruction.misplaced:
+        return True
+    return core.report(template.misplaced(_named(template, places)), template, where)
+
+
+def _log_overlaps(
+    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+) -> None:
+    for to, source, wrong in overlaps(template, _named(template, places)):
+        message = f"{template.name}.{to} must {wrong}"
+        finding = Finding("overlap", message, template.name, where, str(core.id))
+        core.log.add(finding, f"{to} {source}")
+
+
+def _resolved(core: Core, template: Instruction) -> Instruction:
     """Return what a template becomes; one object for what is met again, which caches know."""
+    registers = core.registers
+    if template.reads_left:
+        return _resolved_by_left(template, registers)
+    if core.resolved_for is not registers:
+        core.resolved_for, core.resolved = registers, _resolutions(registers)
+    found = core.resolved.get(template)
+    if found is None:
+        if len(core.resolved) >= _MOST_RESOLVED:
+            core.resolved.clear()
+        found = core.resolved[template] = template.resolved(registers)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _resolved_by_left(template: Instruction, registers: Registers) -> Instruction:
     return template.resolved(registers)
 
 
-def _read(template: Instruction, operand: Operand, buffer: Buffer, address: int) -> Array:
-    return buffer.read(address, template.offsets(operand.name), template.element(operand))
+@lru_cache(maxsize=64)
+def _resolutions(_: Registers) -> dict[Instruction, Instruction]:
+    """Return what is known of templates under some registers: filled as they are met."""
+    return {}
+
+
+@lru_cache(maxsize=STEERED)
+def _located(
+    template: Instruction, chip: Chip, values: tuple[tuple[str, ElementType, bytes], ...]
+) -> tuple[Instruction, list[Violation]]:
+    """Return what values make of a template, and what it breaks then."""
+    found = {
+        name: np.frombuffer(raw, element.numpy).reshape(template.offsets(name).shape)
+        for name, element, raw in values
+    }
+    located = template.located(found)
+    return located, located.preconditions(chip)
 
 
 def _place(
-    core: Core, template: Instruction, operand: Operand, address: int, where: Location
+    core: Core, template: Instruction, used: Use, address: int, where: Location
 ) -> Placed | None:
     """Return the operand's buffer and its address there, or None after logging what is wrong."""
+    mem = used.operand.mem
+    if mem is not Mem.GM and not address % used.unit and address + used.low >= 0:
+        buffer = core.memory(mem)
+        if buffer is not None and address + used.high <= memory_bytes(core.chip, mem)[1]:
+            return used, buffer, address
+    return _place_with_care(core, template, used, address, where)
+
+
+def _place_with_care(
+    core: Core, template: Instruction, used: Use, address: int, where: Location
+) -> Placed | None:
+    operand, span = used.operand, used.elements.span
 
     def log(kind: str, message: str) -> None:
         subject = f"{template.name}.{operand.name}"
         finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
         core.log.add(finding, operand.name)
 
-    span = elements(template, operand.name).span
-    start, end = span or (0, 0)
-    first, last = address + start, address + end
+    first, last = address + used.low, address + used.high
     if address % operand.alignment:
         log(
             "misaligned",
@@ -111,8 +194,8 @@ def _place(
         )
     if operand.mem is Mem.GM:
         if span is None:
-            return operand, Buffer(0), 0
-        return _place_global(core, operand, address, (first, last), log)
+            return used, Buffer(0), 0
+        return _place_global(core, used, address, log)
     buffer = core.memory(operand.mem)
     if buffer is None:
         part = "AIC" if core.id.is_aic else "AIV"
@@ -124,17 +207,16 @@ def _place(
         return None
     if span is not None and last > usable:
         log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
-    return operand, buffer, address
+    return used, buffer, address
 
 
 def _place_global(
-    core: Core, operand: Operand, address: int, span: tuple[int, int], log: object
+    core: Core, used: Use, address: int, log: Callable[[str, str], None]
 ) -> Placed | None:
-    first, last = span
+    first, last = address + used.low, address + used.high
     tensor = core.gm.at(first)
     if tensor is None or last > tensor.end:
         near = tensor or core.gm.near(first)
-        assert callable(log)
         if near is None:
             log(
                 "out-of-bounds",
@@ -147,7 +229,7 @@ def _place_global(
                 _inside(near.name, near.buffer.size_bytes, first - start, last - start),
             )
         return None
-    return operand, tensor.buffer, address - tensor.address
+    return used, tensor.buffer, address - tensor.address
 
 
 def _inside(what: str, size: int, first: int, last: int) -> str:
@@ -155,7 +237,7 @@ def _inside(what: str, size: int, first: int, last: int) -> str:
 
 
 def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
-    by_name = {entry[0].name: entry for entry in placed}
+    by_name = {place[0].name: place for place in placed}
     for target, origin in template.pairs:
         _move_one(core, template, by_name[target], by_name[origin], where)
 
@@ -164,21 +246,16 @@ def _move_one(
     core: Core, template: Instruction, target: Placed, origin: Placed, where: Location
 ) -> None:
     (dst, to, dst_address), (src, source, src_address) = target, origin
-    if dst.mem is Mem.GM and core.registers.atomic:
+    offsets = src.elements.offsets, dst.elements.offsets
+    if dst.operand.mem is Mem.GM and core.registers.atomic:
         element = element_type(core.registers.atomic_type)
-        ratio = template.element(dst).bits // element.bits
-        here, there = (_cut(template.offsets(operand.name), ratio) for operand in (src, dst))
+        here, there = (_cut(o, dst.element.bits // element.bits) for o in offsets)
         values = source.read(src_address, here, element)
         known = source.initialised(src_address, here, element)
-        _combine(core, (template, *target), (there, element), values, known, where)
+        _combine(core, (template, *target), (there, element), (values, known), where)
         return
-    source.move_to(
-        to,
-        (src_address, dst_address),
-        (template.offsets(src.name), template.offsets(dst.name)),
-        template.element(src),
-        template.fill(core.registers),
-    )
+    places = src_address, dst_address
+    source.move_to(to, places, offsets, src.element, template.fill(core.registers))
 
 
 def _cut(offsets: Offsets, ratio: int) -> Offsets:
@@ -186,42 +263,36 @@ def _cut(offsets: Offsets, ratio: int) -> Offsets:
     return offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
 
 
-def _store(
-    core: Core,
-    target: Target,
-    there: Elements,
-    values: Array,
-    known: NDArray[np.bool_] | None,
-    where: Location,
-) -> None:
-    """Write the values that the mask lets through (known None: all are)."""
-    template, operand, buffer, address = target
-    element = template.element(operand)
-    if operand.mem is Mem.GM and core.registers.atomic:
-        _combine(core, target, (there.through, element), values, known, where)
+def _store(core: Core, target: Target, there: Elements, values: Values, where: Location) -> None:
+    """Write the values that the mask lets through."""
+    _, used, buffer, address = target
+    if there.active is not None:
+        found, known = values
+        values = found[there.active], None if known is None else known[there.active]
+    if used.operand.mem is Mem.GM and core.registers.atomic:
+        _combine(core, target, (there.through, used.element), values, where)
         return
     first = there.first if there.active is None else None
-    buffer.write(address, there.through, element, values, first)
-    buffer.mark(address, there.through, element, known, first)
+    buffer.write(address, there.through, used.element, values[0], first)
+    buffer.mark(address, there.through, used.element, values[1], first)
 
 
 def _combine(
     core: Core,
     target: Target,
     elements_of: tuple[Offsets, ElementType],
-    values: Array,
-    known: NDArray[np.bool_] | None,
+    values: Values,
     where: Location,
 ) -> None:
     """Write values under set_atomic, combined with what the memory holds."""
-    template, operand, buffer, address = target
-    offsets, element = elements_of
+    template, used, buffer, address = target
+    operand, (offsets, element), (new, known) = used.operand, elements_of, values
     there = buffer.initialised(address, offsets, element)
     blocks = there.ndim > len(operand.axes.split())
     ready = np.asarray(there.all(axis=-1)) if blocks else there
     _log_uninitialised(core, template, operand, ready, where)
     old = buffer.read(address, offsets, element)
-    buffer.write(address, offsets, element, atomic(core.registers.atomic, old, values))
+    buffer.write(address, offsets, element, atomic(core.registers.atomic, old, new))
     buffer.mark(address, offsets, element, there if known is None else there & known)
 
 
@@ -230,11 +301,10 @@ def _compute(
 ) -> None:
     """Run an instruction on arrays: all at once, or repeat by repeat where one feeds the next."""
     if not feeds:
-        touched = {o.name: elements(template, o.name) for o, _, _ in placed}
-        _compute_part(core, template, placed, touched, where)
+        _compute_part(core, template, placed, [u.elements for u, _, _ in placed], where)
         return
-    for repeat in range(template.offsets(placed[0][0].name).shape[0]):
-        touched = {o.name: part(template, o.name, repeat) for o, _, _ in placed}
+    for repeat in range(placed[0][0].elements.offsets.shape[0]):
+        touched = [part(template, u.name, repeat) for u, _, _ in placed]
         _compute_part(core, template, placed, touched, where)
 
 
@@ -242,34 +312,31 @@ def _compute_part(
     core: Core,
     template: Instruction,
     placed: list[Placed],
-    touched: dict[str, Elements],
+    touched: list[Elements],
     where: Location,
 ) -> None:
     inputs: dict[str, Array] = {}
     valid: NDArray[np.bool_] | None = None
-    for operand, buffer, address in placed:
-        if not operand.access.reads:
+    for (used, buffer, address), here in zip(placed, touched, strict=True):
+        if not used.reads:
             continue
-        here, element = touched[operand.name], template.element(operand)
-        inputs[operand.name] = buffer.read(address, here.offsets, element, here.first)
+        inputs[used.name] = buffer.read(address, here.offsets, used.element, here.first)
         if here.span is None or buffer.written(address, here.span):
             continue
-        ready = buffer.initialised(address, here.offsets, element)
-        if template.propagates and not operand.used:
+        ready = buffer.initialised(address, here.offsets, used.element)
+        if template.propagates and not used.operand.used:
             valid = ready if valid is None else valid & ready
         else:
             needed = ready if here.active is None else ready | ~here.active
-            _log_uninitialised(core, template, operand, needed, where)
-    results = template.compute(inputs, core.registers)
-    core.registers = template.leaves(inputs, core.registers)
-    for operand, buffer, address in placed:
-        if operand.access.writes:
-            there, values, known = touched[operand.name], results[operand.name], valid
-            if there.active is not None:
-                values = values[there.active]
-                known = None if valid is None else valid[there.active]
-            target = template, operand, buffer, address
-            _store(core, target, there, values, known, where)
+            _log_uninitialised(core, template, used.operand, needed, where)
+    before = core.registers
+    results, core.registers = template.run(inputs, before)
+    if core.resolved_for is before:  # what values leave decides nothing of other templates
+        core.resolved_for = core.registers
+    for (used, buffer, address), there in zip(placed, touched, strict=True):
+        if used.writes:
+            values = results[used.name], valid
+            _store(core, (template, used, buffer, address), there, values, where)
 
 
 def _log_uninitialised(

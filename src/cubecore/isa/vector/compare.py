@@ -1,7 +1,7 @@
 """Comparisons: into CMPMASK for one repeat, or into the Unified Buffer as bits; and CMPMASK."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,7 +79,7 @@ class CompareToRegister(BinaryStrides):
         active = np.ones((1, self.width), np.bool_) if on is None else on
         found = _relation(type(self).function, x, y) & active
         new, lanes = (int.from_bytes(_packed(bits).tobytes(), "little") for bits in (found, active))
-        return replace(registers, cmp_mask=registers.cmp_mask & ~lanes | new)
+        return registers.leaving("cmp_mask", registers.cmp_mask & ~lanes | new)
 
     stacks_left = True
 
@@ -254,7 +254,7 @@ class SetCmpmask(Instruction):
 
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Take the bytes, the first one lowest."""
-        return replace(registers, cmp_mask=int.from_bytes(inputs["src"].tobytes(), "little"))
+        return registers.leaving("cmp_mask", int.from_bytes(inputs["src"].tobytes(), "little"))
 
 
 @instruction(

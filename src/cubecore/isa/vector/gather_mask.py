@@ -117,7 +117,7 @@ class GatherMask(Instruction):
 
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Count what was kept."""
-        return replace(registers, kept=int(inputs["src0"].size))
+        return registers.leaving("kept", int(inputs["src0"].size))
 
     def cost(self, chip: Chip) -> Cost:
         """A head, and for each repeat what the chip states."""

@@ -35,19 +35,21 @@ class Lanes:
         """Return the repeats: as stated, or in counter mode as many as the count needs."""
         return -(-self.count // lanes) if self.counts else stated
 
-    def active(self, repeats: int, lanes: int) -> NDArray[np.bool_]:
-        """Return which lanes compute, shape [repeats, lanes]; not to be written."""
+    def active(self, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
+        """Return which lanes compute, shape [repeats, lanes], not to be written; None: all."""
         return _active(self, repeats, lanes)
 
 
 @lru_cache(maxsize=64)
-def _active(mask: Lanes, repeats: int, lanes: int) -> NDArray[np.bool_]:
+def _active(mask: Lanes, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
     if mask.counts:
         found = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
     else:
         words = np.array([mask.low, mask.high], dtype="<u8").view(np.uint8)
         bits = np.unpackbits(words, bitorder="little")[:lanes].astype(bool)
         found = np.broadcast_to(bits, (repeats, lanes))
+    if found.all():
+        return None
     found.setflags(write=False)
     return found
 

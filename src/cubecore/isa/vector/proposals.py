@@ -205,7 +205,7 @@ class Vmrgsort4Proposals(Instruction):
         """Note how many proposals each queue gave."""
         owners = np.frombuffer(self.order or b"", np.uint8)
         first, second, third, fourth = (int((owners == queue).sum()) for queue in range(4))
-        return replace(registers, merged=(first, second, third, fourth))
+        return registers.leaving("merged", (first, second, third, fourth))
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Two, three or four queues."""

@@ -32,6 +32,17 @@ from cubecore.isa.vector.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 
 UINT32 = element_type("uint32")
+_EVERY = np.ones((), np.bool_)
+
+
+def _added(level: Array, size: int, element: ElementType) -> Array:
+    """Return the sums of groups of `size` neighbours, a power of two, each sum rounded."""
+    while size > 1:
+        level = level[::2] + level[1::2]
+        if level.dtype != element.numpy:
+            level = level.astype(element.numpy).astype(level.dtype)
+        size >>= 1
+    return level.astype(element.numpy, copy=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,25 +69,31 @@ class Reduction(Repeated):
         """Shape [repeats, lanes]."""
         return self.strided(self.dtype, self.src_block_stride, self.src_repeat_stride)
 
-    def grouped(self, size: int) -> NDArray[np.bool_]:
-        """Return which lanes are on, in groups of `size` lanes: [repeats, groups, size]."""
+    def grouped(self, size: int) -> NDArray[np.bool_] | None:
+        """Return which lanes are on, in groups of `size`: [repeats, groups, size]; None: all."""
         on = self.active("src")
-        if on is None:
-            on = np.ones((self.repeats, self.width), np.bool_)
-        return on.reshape(self.repeats, self.width // size, size)
+        return None if on is None else on.reshape(self.repeats, self.width // size, size)
+
+    def some(self, size: int) -> NDArray[np.bool_] | None:
+        """Return which groups of `size` lanes have one that is on: [repeats, groups]; None: all."""
+        on = self.grouped(size)
+        return None if on is None else np.asarray(on.any(axis=-1))
 
     def sums(self, values: Array, size: int, registers: Registers) -> Array:
         """Return the sum of each group of `size` lanes, [..., repeats, groups]."""
-        nothing = np.array(-0.0, values.dtype)  # added to anything it changes nothing
-        on = self.grouped(size)
-        level = np.where(on, values.reshape(*values.shape[:-2], *on.shape), nothing)
+        on = self.active("src")
+        if on is not None:  # -0 changes nothing that it is added to
+            values = np.where(on, values, np.array(-0.0, values.dtype))
+        shape = (*values.shape[:-1], values.shape[-1] // size)
         with np.errstate(all="ignore"):
-            while self.dtype.name == "float32" and level.shape[-1] > 1:
-                level = level[..., ::2] + level[..., 1::2]  # neither widened nor clamped
-            while level.shape[-1] > 1:
-                x, y = (wide(level[..., part::2], self.dtype) for part in (0, 1))
+            total = _added(wide(values.reshape(-1), self.dtype), size, self.dtype)
+            if self.dtype.name == "float32" or 0 not in np.isfinite(total).tobytes():
+                return total.reshape(shape)  # had a sum left its range, so would this one
+            level = values.reshape(-1)
+            while level.size > total.size:
+                x, y = (wide(level[part::2], self.dtype) for part in (0, 1))
                 level = settle(x + y, self.dtype, registers)
-        return level[..., 0]
+        return level.reshape(shape)
 
     def extremes(self, values: Array, size: int, registers: Registers) -> tuple[Array, Array]:
         """Return the extreme of each group of `size` lanes and its first place in the group.
@@ -85,11 +102,15 @@ class Reduction(Repeated):
         """
         on = self.grouped(size)
         with np.errstate(all="ignore"):
-            x = wide(values, self.dtype).reshape(*values.shape[:-2], *on.shape)
-            worst = -np.inf if self.takes_largest else np.inf
-            x = np.where(on, x, worst)
-            best = x.max(axis=-1) if self.takes_largest else x.min(axis=-1)
-            if best.all() and np.isfinite(best).all():  # no zeros of two signs, no lane is off
+            x = wide(values, self.dtype)
+            x = x.reshape(*values.shape[:-1], values.shape[-1] // size, size)
+            if on is None:
+                on = _EVERY
+            else:
+                x = np.where(on, x, -np.inf if self.takes_largest else np.inf)
+            best = (np.maximum if self.takes_largest else np.minimum).reduce(x, axis=-1)
+            plain = np.isfinite(best) & (best != 0)
+            if 0 not in plain.tobytes():  # no zeros of two signs, no lane is off
                 place = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
                 return settle(best, self.dtype, registers), place
             best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)  # NumPy leaves any NaN
@@ -185,23 +206,37 @@ class RepeatExtreme(Reduction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Find each repeat's extreme."""
-        value, place = self.extremes(inputs["src"], self.width, registers)
+        return {"dst": self._written(*self.extremes(inputs["src"], self.width, registers))}
+
+    def _written(self, value: Array, place: Array) -> Array:
+        """Return what dst takes of extremes and their places."""
         if self.order == "only_index":
-            return {"dst": place.astype(np.uint32)}
+            return place.astype(np.uint32)
         index = place.astype(f"u{self.dtype.size_bytes}").view(self.dtype.numpy)
         parts = {"value_index": (value, index), "index_value": (index, value)}
-        return {"dst": np.concatenate(parts.get(self.order, (value,)), axis=-1)}
+        return np.concatenate(parts.get(self.order, (value,)), axis=-1)
 
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Keep the extreme of all repeats."""
+        return self._kept(*self.extremes(inputs["src"], self.width, registers), registers)
+
+    def run(
+        self, inputs: Mapping[str, Array], registers: Registers
+    ) -> tuple[Mapping[str, Array], Registers]:
+        """Find the extremes once for both."""
+        found = self.extremes(inputs["src"], self.width, registers)
+        return {"dst": self._written(*found)}, self._kept(*found, registers)
+
+    def _kept(self, values: Array, places: Array, registers: Registers) -> Registers:
         if not self.repeats:
             return registers
-        values, places = self.extremes(inputs["src"], self.width, registers)
-        with np.errstate(all="ignore"):
-            x = wide(values[:, 0], self.dtype)
-            repeat = int(np.argmax(x) if self.takes_largest else np.argmin(x))
-        bits = int(values[repeat, 0].view(f"u{self.dtype.size_bytes}"))
-        return replace(registers, extreme=(bits, repeat * self.width + int(places[repeat, 0])))
+        repeat = 0
+        if self.repeats > 1:
+            with np.errstate(all="ignore"):
+                x = wide(values.reshape(-1), self.dtype)
+            repeat = int(x.argmax() if self.takes_largest else x.argmin())
+        bits = values.view(f"u{self.dtype.size_bytes}").item(repeat)
+        return registers.leaving("extreme", (bits, repeat * self.width + places.item(repeat)))
 
 
 _BLOCKS = 8
@@ -234,7 +269,7 @@ class BlockReduction(Reduction):
         """The mask, of src; of dst the blocks that have a lane."""
         if operand == "src":
             return super().active(operand)
-        return np.asarray(self.grouped(self.dtype.c0).any(axis=-1))
+        return self.some(self.dtype.c0)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Reduce each block."""
@@ -265,7 +300,7 @@ class PairSum(Reduction):
         """The mask, of src; of dst the pairs that have a lane."""
         if operand == "src":
             return super().active(operand)
-        return np.asarray(self.grouped(2).any(axis=-1))
+        return self.some(2)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Add each pair."""

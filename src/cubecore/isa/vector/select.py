@@ -49,9 +49,10 @@ class Selects(Repeated):
     def active(self, operand: str) -> NDArray[np.bool_] | None:
         """The mask, and of the sources the lanes that are taken from each."""
         on, chosen = super().active(operand), self.chooses()
-        if on is None or chosen is None or operand == "dst":
+        if chosen is None or operand == "dst":
             return on
-        return on & (chosen if operand == "src0" else ~chosen)
+        own = chosen if operand == "src0" else ~chosen
+        return own if on is None else on & own
 
 
 @dataclass(frozen=True, kw_only=True)

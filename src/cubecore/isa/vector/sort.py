@@ -45,7 +45,7 @@ _ORDER = "NaN sorts behind every number, and both zeros are equal: inferred"
 def _descending(scores: Array) -> Array:
     """Return the places of scores from the largest to the smallest, last axis; equals in order."""
     with np.errstate(invalid="ignore"):
-        return np.argsort(-scores.astype(np.float64), axis=-1, kind="stable")
+        return np.argsort(-scores.astype(np.float32), axis=-1, kind="stable")
 
 
 @instruction(
@@ -203,7 +203,7 @@ class Vmrgsort4(Instruction):
             return registers
         last = self._merged().reshape(self.repeat, -1)[-1]
         first, second, third, fourth = (int((last == queue).sum()) for queue in range(_QUEUES))
-        return replace(registers, merged=(first, second, third, fourth))
+        return registers.leaving("merged", (first, second, third, fourth))
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Two, three or four queues; what more than one repeat needs."""
