@@ -49,6 +49,7 @@ _MODES = (
 )
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
+    ("copy_matrix_cc_to_gm", "nz_stride"): ("blocks", "elements"),
     ("copy_matrix_cc_to_cbuf", "unit_flag"): (0, 2, 3),
     ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", *_MODES),
     ("copy_matrix_cc_to_cbuf", "quant_pre"): (

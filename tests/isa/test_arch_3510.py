@@ -125,13 +125,19 @@ def store(**changes):
             "float32 x float32 -> float32, bfloat16 x bfloat16 -> float32, int4 x int4 -> int32 "
             "on Ascend910B3, got float8_e5m2 x float8_e5m2 -> float32",
         ),
-        (store(), A5, "copy_matrix_cc_to_gm.nz2nd_en must be on on Ascend950PR_9599, got off"),
-        (store(nz2nd_en=True), A5, None),
         (
-            store(nz2nd_en=True, src_type=element_type("int32"), quant_pre="REQ8"),
+            store(),
             A5,
-            "copy_matrix_cc_to_gm.quant_pre must take no scale on Ascend950PR_9599, got REQ8",
+            "copy_matrix_cc_to_gm.nz_stride must be elements on Ascend950PR_9599, got blocks",
         ),
+        (
+            store(nz_stride="elements"),
+            A2,
+            "copy_matrix_cc_to_gm.nz_stride must be blocks on Ascend910B3, got elements",
+        ),
+        (store(nz_stride="elements"), A5, None),
+        (store(nz2nd_en=True), A5, None),
+        (store(nz2nd_en=True, src_type=element_type("int32"), quant_pre="REQ8"), A5, None),
         (LoadCbufToCb(repeat=1), A5, None),
     ],
 )

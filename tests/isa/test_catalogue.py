@@ -165,7 +165,7 @@ ARCHS = {
             *("copy_gm_to_cbuf", "copy_gm_to_cbuf_multi_nd2nz", "load_cbuf_to_ca"),
             *("load_cbuf_to_cb", "load_cbuf_to_cb_transpose", "copy_matrix_cc_to_gm"),
             *("set_flag", "wait_flag", "pipe_barrier", "dsb", "set_mmad_direction", "scalar_work"),
-            "create_cbuf_matrix",
+            *("create_cbuf_matrix", "copy_cbuf_to_bt", "set_quant_pre", "set_fpc", "set_atomic"),
         ),
         ("2201", "3510"),
     ),

@@ -1,5 +1,7 @@
 """The matmul kernel on architecture 3510: both engines, every type that it carries, its time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,10 @@ from cubecore.errors import RequestError
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
+from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
+from harness import as_stored, result_of
+from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact
 
 A5 = chip("Ascend950PR_9599")
 TYPES = [("float16", "float16", "float32"), ("bfloat16", "bfloat16", "float32")]
@@ -21,35 +26,57 @@ SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
 
 @pytest.mark.parametrize("types", TYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
-def test_both_engines_multiply(types, shape, trans_b):
+def test_both_engines_multiply(types, shape, trans_a, trans_b):
     """Whole numbers, so that every product is exact: C is the product by NumPy's integers."""
     (m, n, k), (a, b, c) = shape, types
     problem = Problem.from_json(
-        {"chip": A5.name, "m": m, "n": n, "k": k, "a": a, "b": b, "c": c, "trans_b": trans_b}
+        {"chip": A5.name, "m": m, "n": n, "k": k, "a": a, "b": b, "c": c}
+        | {"trans_a": trans_a, "trans_b": trans_b}
         | {"cores": 4, "template": "NORM" if m == 50 else "MDL"}
     )
     tiling = TCubeTiling.from_json(cubecore.plan(problem).to_json()["tiling"])
-    launch = matmul_launch(problem, tiling, A5)
     rng = np.random.default_rng(m)
     left, right = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (k, n))
-    stored = {"a": left.astype(problem.a_type.numpy)}
+    stored = {"a": (left.T if trans_a else left).astype(problem.a_type.numpy)}
     stored["b"] = (right.T if trans_b else right).astype(problem.b_type.numpy)
+    for engine, values in on_both_engines(problem, tiling, stored):
+        assert np.array_equal(values.reshape(m, n), left @ right), engine
+
+
+def on_both_engines(problem, tiling, stored):
+    """Yield (engine, C as it lies in memory) of a run without findings."""
+    launch = matmul_launch(problem, tiling, A5)
     for engine in ("fast", "reference"):
         gm, bases = GlobalMemory(), {}
         for spec in launch.tensors:
-            tensor = (
-                gm.allocate(spec.name, spec.size_bytes)
-                if spec.output
-                else gm.place(spec.name, stored[spec.name])
-            )
-            bases[spec.name] = tensor.address
             if spec.output:
-                made = tensor
+                made = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
+                bases[spec.name] = made.address
+            else:
+                bases[spec.name] = gm.place(spec.name, stored[spec.name]).address
         outcome, ran = run_launch(launch, A5, gm, bases, engine)
-        assert (ran, [f.message for f in outcome.findings]) == (engine, [])
-        found = made.buffer.data.view(problem.c_type.numpy).reshape(m, n)
-        assert np.array_equal(found, left @ right)
+        assert (ran, [f.message for f in outcome.findings]) == (engine, []), brief(tiling)
+        yield engine, made.buffer.data.view(problem.c_type.numpy)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_products_with_every_option(seed):
+    """Transposed, with bias, scales, C in NZ, a batch, a split K: legal tilings of any shape."""
+    rng = np.random.default_rng(seed)
+    while True:
+        drawn = draw_problem(rng, 100)
+        if drawn.launch == "cube" and drawn.a != "int4":
+            break
+    tiling = draw_tiling(rng, drawn)
+    problem = replace(drawn, chip=A5.name, unit_flag=None)
+    assert check_tiling(tiling, problem, A5).legal
+    operands = draw_operands(rng, problem)
+    wanted = exact(problem, operands)
+    for engine, values in on_both_engines(problem, tiling, as_stored(problem, operands)):
+        found = result_of(problem, values)
+        assert np.array_equal(found, wanted), f"{engine}: {problem} {brief(tiling)}"
 
 
 @pytest.mark.parametrize("types", TYPES, ids=str)
@@ -64,14 +91,7 @@ def test_it_runs_and_is_timed(types):
     assert time["limited_by"]
 
 
-REFUSED = {
-    "trans_a": (True, "trans_a must be false"),
-    "bias": ("float32", "bias must be null"),
-    "format_c": ("NZ", "format_c must be ND"),
-    "split_k": (True, "split_k must be false"),
-    "hf32": (True, "hf32 must be false"),
-    "launch": ("mix", "launch must be cube"),
-}
+REFUSED = {"hf32": (True, "hf32 must be false"), "launch": ("mix", "launch must be cube")}
 
 
 @pytest.mark.parametrize("option", REFUSED)

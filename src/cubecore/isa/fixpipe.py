@@ -55,6 +55,7 @@ _UNCERTAIN = (
     "order, and no page gives the numbers; a product with the factor is rounded to float32",
 )
 _LEAKY = 2
+_NZ_STRIDES = ("blocks", "elements")
 
 
 _SIGNATURE = (
@@ -123,6 +124,11 @@ class _Fixpipe(Instruction):
         return "none" if self.row is None else self.row.scaling
 
     @property
+    def column_elements(self) -> int:
+        """Elements from one column of fractals to the next at the target."""
+        return self.dst_stride * self.dst_type.c0
+
+    @property
     def fractal_columns(self) -> int:
         """Columns of a fractal at the target: int8 merges two of L0C, int4 four."""
         return _MERGED_COLUMNS.get(self.dst_type.bits, FRACTAL_ROWS)
@@ -178,7 +184,7 @@ class _Fixpipe(Instruction):
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
         j = np.arange(self.n_size, dtype=np.intp)
         width = np.where(j < self.n_size // wide * wide, wide, FRACTAL_ROWS)
-        return (j // wide) * (self.dst_stride * self.dst_type.c0) + i * width + j % wide
+        return (j // wide) * self.column_elements + i * width + j % wide
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion, with or without a scale."""
@@ -232,9 +238,10 @@ class CopyMatrixCcToGm(_Fixpipe):
     """Write a tile of L0C to global memory, converted, with or without ReLU.
 
     With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
-    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
-    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
-    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
+    the tile stays NZ: columns of fractals dst_stride x 32 B apart (architecture 3510: dst_stride
+    elements), m_size rows each, so that rows beyond m_size are dropped. There int8 has fractals of
+    16 x 32 (the last 16 columns of an odd number of sixteens stay 16 wide), and channel_split gives
+    float32 fractals of 16 x 8.
 
     An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
     round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
@@ -248,6 +255,11 @@ class CopyMatrixCcToGm(_Fixpipe):
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     dst_stride: int = param(
         1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
+    )
+    nz_stride: str = choice(
+        "what dst_stride counts in NZ: blocks of 32 B, or elements on architecture 3510",
+        *_NZ_STRIDES,
+        default="blocks",
     )
     quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
     channel_split: bool = param(0, 1, "NZ of float32 in fractals of 16 x 8", default=False)
@@ -278,6 +290,12 @@ class CopyMatrixCcToGm(_Fixpipe):
         """Columns of a fractal of NZ at the target."""
         return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
 
+    @property
+    def column_elements(self) -> int:
+        """Elements from one column of fractals to the next in NZ."""
+        unit: int = self.dst_type.c0 if self.nz_stride == "blocks" else 1
+        return self.dst_stride * unit
+
     def _matrices(self, stride: int) -> Offsets:
         return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
 
@@ -296,16 +314,13 @@ class CopyMatrixCcToGm(_Fixpipe):
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; rows of NZ2ND; whole columns without it; channel split.
 
-        On architecture 3510 only NZ2ND without a scale: its NZ counts dst_stride in elements, and
-        its scales have other modes.
+        The architecture decides what dst_stride counts in NZ.
         """
         found = super().preconditions(chip)
-        if chip.arch == "3510":
-            if not self.nz2nd_en:
-                found.append(Violation(f"{self.name}.nz2nd_en", f"be on on {chip.name}", "off"))
-            if self.scaling != "none":
-                need = f"take no scale on {chip.name}"
-                found.append(Violation(f"{self.name}.quant_pre", need, self.quant_pre))
+        counted = _NZ_STRIDES[chip.arch == "3510"]
+        if not self.nz2nd_en and self.nz_stride != counted:
+            need = f"be {counted} on {chip.name}"
+            found.append(Violation(f"{self.name}.nz_stride", need, self.nz_stride))
         if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
             found.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))

@@ -78,7 +78,8 @@ class CopyCbufToFbuf(Instruction):
     "set_quant_pre",
     Pipe.S,
     names={"c_api": "asc_set_l0c_copy_prequant", "cpp": "SetFixpipePreQuantFlag"},
-    source="asc-devkit, asc_set_l0c_copy_prequant (2201)",
+    source="asc-devkit, asc_set_l0c_copy_prequant (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetQuantPre(Instruction):
     """Set the scale of fixpipe's modes with one scale; `numerics.quantisation` has its fields."""
@@ -107,7 +108,8 @@ class SetQuantPre(Instruction):
     "set_fpc",
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_config", "cpp": "SetFixPipeConfig"},
-    source="asc-devkit, asc_set_l0c2gm_config and SetFixPipeConfig (2201)",
+    source="asc-devkit, asc_set_l0c2gm_config and SetFixPipeConfig (2201, 3510)",
+    archs=("2201", "3510"),
     uncertain=(
         "the relu tensor is kept for later, the page says: only asc_get_l0c2gm_relu reads it; how "
         "the register packs the addresses is not documented",
@@ -162,7 +164,8 @@ _ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operati
     Pipe.S,
     names={"c_api": "asc_set_store_atomic_config_v1", "cpp": "SetAtomicType"},
     variants=_ATOMIC_SPELLINGS,
-    source="asc-devkit, asc_set_atomic_{add,max,min,none} (2201)",
+    source="asc-devkit, asc_set_atomic_{add,max,min,none} (2201, 3510)",
+    archs=("2201", "3510"),
     uncertain=(
         "integer sums wrap and float sums round to nearest even, with infinities: not documented",
     ),

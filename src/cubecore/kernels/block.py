@@ -13,7 +13,7 @@ from cubecore.isa.system import ScalarWork
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.kernels.norm import norm_stream
-from cubecore.kernels.rows import BiasRow, ScaleRow, TableRow
+from cubecore.kernels.rows import BiasRow, ScaleRow, ScaleRowOfFixpipe, TableRow
 from cubecore.kernels.stream import Along, ChunkStream, Place, Slot, Stream, Walk
 from cubecore.tiling.cores import CoreBlock, batch_groups
 from cubecore.units import (
@@ -163,7 +163,9 @@ class BlockTree:
         if "scale" in self._slots:
             place = Place(Expr.of(self._slots["scale"]), l1)
             room = self.plan.chip.l1_bytes - l1 - kept
-            scales = ScaleRow(self.builder, place, n, base_n, room)
+            by_fixpipe = self.plan.chip.arch == "3510"
+            kind_of_row = ScaleRowOfFixpipe if by_fixpipe else ScaleRow
+            scales = kind_of_row(self.builder, place, n, base_n, room)
             l1 += scales.held_bytes
         if kind is not None:
             place = Place(Expr.of(self._slots["bias"]), l1)

@@ -180,6 +180,7 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
         ("a", problem.a_type.name, inputs),
         ("layout", problem.layout, (None, "NORMAL")),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
+        ("split_k", problem.split_k, (False,) if problem.mx else (False, True)),
     )
     found = [
         Violation(name, f"be {_words(allowed)} to be executed or timed", _word(value))
@@ -196,11 +197,6 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
 def _refused_on_3510(problem: Problem) -> list[Violation]:
     """Return what has other instructions on architecture 3510, which this kernel does not issue."""
     plain: tuple[tuple[str, object, object], ...] = (
-        ("trans_a", problem.trans_a, False),  # no load turns A on its way to L0A there
-        ("bias", problem.bias, None),
-        ("format_c", problem.format_c, "ND"),
-        ("epilogue.quant", problem.epilogue.quant, None),
-        ("split_k", problem.split_k, False),
         ("hf32", problem.hf32, False),
         ("launch", problem.launch, "cube"),
     )

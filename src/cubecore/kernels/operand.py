@@ -45,7 +45,8 @@ class OperandPlan:
     `l0_by_column` says that the fractals of a piece of C0 of K follow each other in L0: so they do
     for B, and for A on chips that hold it as NZ. The stored matrix has `rows` rows of `pitch`
     elements; `nz` says that global memory holds it in fractals: pieces of C0 columns, each all rows
-    long. `scales` are those of MxMatmul, which lie in L1 behind what they scale.
+    long. `windowed` says that transposing loads take windows of an NZ matrix, as A's do on chips
+    that hold it as NZ. `scales` are those of MxMatmul, which lie in L1 behind what they scale.
     """
 
     is_a: bool
@@ -60,6 +61,7 @@ class OperandPlan:
     step_k: int
     buffers: int
     l0_by_column: bool = True
+    windowed: bool = False
     scales: ScalePlan | None = None
 
     @property
@@ -84,7 +86,7 @@ class OperandPlan:
         A transposing load of 32-bit elements takes two fractals that follow each other: the left
         and the right half of a square. NZ would put one above the other.
         """
-        return not self.k_inner and self.dtype.c0 < FRACTAL_ROWS
+        return not self.k_inner and self.dtype.c0 < FRACTAL_ROWS and not self.windowed
 
     @property
     def row_alignment(self) -> int:
@@ -94,7 +96,8 @@ class OperandPlan:
     @property
     def column_alignment(self) -> int:
         """Columns of a matrix in L1 are a multiple of this."""
-        return self.square if self.banded else self.dtype.c0
+        turned = self.banded or (self.windowed and not self.k_inner)
+        return self.square if turned else self.dtype.c0
 
     @property
     def base_columns(self) -> int:
@@ -239,6 +242,7 @@ def operand_plan(
     if p.mx:
         size = step_r * base_r, step_k * t.baseK
         scales = ScalePlan(is_a, k_inner, extent, ceil_div(p.k, PAIR), *size)
+    as_nz = p.chip_record.arch in L0A_NZ_ARCHS
     return OperandPlan(
         is_a=is_a,
         dtype=dtype,
@@ -251,6 +255,7 @@ def operand_plan(
         step_r=step_r,
         step_k=step_k,
         buffers=depth // (step_r * step_k),
-        l0_by_column=not is_a or p.chip_record.arch in L0A_NZ_ARCHS,
+        l0_by_column=not is_a or as_nz,
+        windowed=is_a and as_nz,
         scales=scales,
     )

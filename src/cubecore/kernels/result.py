@@ -38,10 +38,17 @@ class ResultPlan:
         return int(self.problem.c_type.bytes_of(self.rows * self.columns))
 
     @property
-    def _column_blocks(self) -> int:
-        """Blocks of 32 B from one column of fractals to the next."""
-        column_bytes = self.problem.c_type.bytes_of(self.rows * self.problem.c_fractal_columns)
-        return int(column_bytes // DATA_BLOCK_BYTES)
+    def _column_stride(self) -> int:
+        """From one column of fractals to the next: elements, or blocks of 32 B."""
+        elements = self.rows * self.problem.c_fractal_columns
+        if self._by_elements:
+            return elements
+        return int(self.problem.c_type.bytes_of(elements) // DATA_BLOCK_BYTES)
+
+    @property
+    def _by_elements(self) -> bool:
+        """Whether the chip's fixpipe counts elements in NZ."""
+        return self.problem.chip_record.arch == "3510"
 
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
@@ -62,7 +69,8 @@ class ResultPlan:
             src_type=p.accumulator_type,
             n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
             m_size=m,
-            dst_stride=self._column_blocks if self.nz else self.columns,
+            dst_stride=self._column_stride if self.nz else self.columns,
+            nz_stride="elements" if self.nz and self._by_elements else "blocks",
             src_stride=align_up(m, FRACTAL_ROWS),
             quant_pre=p.fixpipe.mode,
             relu_pre=p.epilogue.relu,

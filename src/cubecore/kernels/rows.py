@@ -11,7 +11,9 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.cube import CopyCbufToBt
 from cubecore.isa.expr import Expr
 from cubecore.isa.moves import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.moves_3510 import CopyCbufToFbufV2
 from cubecore.isa.scales import FIXPIPE_ALIGN_BYTES, CopyCbufToFbuf
+from cubecore.isa.sync import PipeBarrier
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags
 from cubecore.kernels.stream import Place
@@ -44,7 +46,9 @@ class TableRow(ABC):
     event: ClassVar[int]
     """The flag between MTE2 and MTE1."""
     reader: ClassVar[tuple[str, int]]
-    """The pipe that reads the table, and its flag towards MTE1."""
+    """The pipe that reads the table, and its flag towards the one that fills it."""
+    copier: ClassVar[str] = "MTE1"
+    """The pipe that fills the table; where it is the reader, barriers keep them in order."""
 
     @property
     @abstractmethod
@@ -65,10 +69,11 @@ class TableRow(ABC):
         """Issue the copy of `columns` values from L1 to the table."""
 
     @property
-    def events(self) -> tuple[Event, Event]:
+    def events(self) -> tuple[Event, ...]:
         """Flags that are up while the place in L1, and in the table, is free."""
         pipe, number = self.reader
-        return ("MTE1", "MTE2", self.event), (pipe, "MTE1", number)
+        of_l1 = (self.copier, "MTE2", self.event)
+        return (of_l1,) if pipe == self.copier else (of_l1, (pipe, self.copier, number))
 
     @property
     def row_bytes(self) -> int:
@@ -94,7 +99,7 @@ class TableRow(ABC):
     def finish(self) -> None:
         """Let go of it."""
         if self.stays:
-            self._flags.set("MTE1", "MTE2", self.event)
+            self._flags.set(self.copier, "MTE2", self.event)
 
     def fetch(self, n_block: Expr, n: int) -> None:
         """Bring the values of tile `n_block`, `n` columns, to the table once it is free."""
@@ -102,25 +107,29 @@ class TableRow(ABC):
         if not self.stays:
             self._load(offset, n)
         pipe, number = self.reader
-        self._flags.wait(pipe, "MTE1", number)
+        if pipe == self.copier:
+            self.builder.issue(PipeBarrier(on=pipe))
+        else:
+            self._flags.wait(pipe, self.copier, number)
         self._copy(self.place.l1 + (offset if self.stays else Expr(0)), n)
         if not self.stays:
-            self._flags.set("MTE1", "MTE2", self.event)
+            self._flags.set(self.copier, "MTE2", self.event)
 
     def used(self) -> None:
         """Free the table behind what the reader has done so far."""
         pipe, number = self.reader
-        self._flags.set(pipe, "MTE1", number)
+        if pipe != self.copier:
+            self._flags.set(pipe, self.copier, number)
 
     @property
     def _flags(self) -> Flags:
         return Flags(self.builder)
 
     def _load(self, offset: Expr, columns: int) -> None:
-        self._flags.wait("MTE1", "MTE2", self.event)
+        self._flags.wait(self.copier, "MTE2", self.event)
         self._transfer(self.place.source + offset, columns)
-        self._flags.set("MTE2", "MTE1", self.event)
-        self._flags.wait("MTE2", "MTE1", self.event)
+        self._flags.set("MTE2", self.copier, self.event)
+        self._flags.wait("MTE2", self.copier, self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +192,15 @@ class ScaleRow(TableRow):
         flags, number = self._flags, self.reader[1]
         flags.set("MTE1", "FIX", number)
         flags.wait("MTE1", "FIX", number)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRowOfFixpipe(ScaleRow):
+    """The same on architecture 3510, where fixpipe itself fills its buffer."""
+
+    copier: ClassVar[str] = "FIX"
+
+    def _copy(self, source: Expr, columns: int) -> None:
+        units = ceil_div(columns * SCALE_WORD_BYTES, CopyCbufToFbufV2.size_unit)
+        self.builder.issue(CopyCbufToFbufV2(len_burst=units), 0, source)
+        self.builder.issue(PipeBarrier(on="FIX"))

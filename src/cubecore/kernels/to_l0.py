@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cubecore.isa.expr import Expr
+from cubecore.isa.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.moves import (
     LoadCbufToCa,
     LoadCbufToCaTranspose,
@@ -55,6 +56,8 @@ class Mover:
         start = buffer + column * across + row * DATA_BLOCK_BYTES
         if plan.k_inner:
             self._fractals(start, slot, tile, pitch // FRACTAL_ROWS)
+        elif plan.windowed:
+            self._window(start, slot, tile, pitch // FRACTAL_ROWS)
         else:
             self._squares(start, slot, tile, (pitch // plan.square, 1))
 
@@ -101,6 +104,30 @@ class Mover:
             square_bytes,
             apart=not overlapping,
         )
+
+    def _window(self, start: Expr, slot: Expr, tile: Tile, down: int) -> None:
+        """Transpose a window of NZ whose columns of C0 are `down` fractals long in L1."""
+        plan = self.plan
+        edge, c0 = plan.square, plan.dtype.c0
+        rows = ceil_div(tile.r, FRACTAL_ROWS)
+        pieces, each = ceil_div(tile.k, edge), edge // FRACTAL_ROWS
+        # A part-used last square reaches into the next piece of K: pieces then go one by one, so
+        # that the next one overwrites what the unused part left behind.
+        overlapping = pieces > 1 and rows % each != 0
+        count = 1 if overlapping else pieces
+        template = LoadCbufToCaV2Transpose(
+            dtype=plan.moved,
+            m_step=count * each,
+            k_step=ceil_div(tile.r, edge) * edge // c0,
+            src_stride=down,
+            dst_stride=rows,
+        )
+        to_bytes = edge // c0 * rows * FRACTAL_BYTES
+        with self.builder.loop("piece", pieces // count) as i:
+            at = start + i * (edge * DATA_BLOCK_BYTES)
+            self.builder.issue(template, slot + i * to_bytes, at)
+            if overlapping:
+                self.builder.issue(PipeBarrier(on="MTE1"))
 
     def _nest(
         self,

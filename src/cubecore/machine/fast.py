@@ -15,6 +15,7 @@ from cubecore.chips.model import Chip
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.launch import CoreGroup
+from cubecore.isa.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.moves import (
     CopyGmToCbuf,
     CopyGmToCbufMultiNd2Nz,
@@ -23,13 +24,14 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
+from cubecore.isa.moves_3510 import CopyCbufToFbufV2
 from cubecore.isa.program import Issue
 from cubecore.isa.scales import CopyCbufToFbuf
 from cubecore.isa.spec import Instruction
 from cubecore.machine.accumulators import Accumulators
 from cubecore.machine.leaves import Act, Leaves, nothing, span_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.origins import Origins
+from cubecore.machine.origins import Origins, SquareLoad
 from cubecore.machine.products import Block, IrregularError, Tile
 from cubecore.machine.shadows import elements, require_matrix
 from cubecore.machine.stores import Store, Target, joined, require_order_does_not_matter
@@ -54,8 +56,10 @@ class Prover(Leaves):
             LoadCbufToCb: self._load,
             LoadCbufToCaTranspose: self._turn,
             LoadCbufToCbTranspose: self._turn,
+            LoadCbufToCaV2Transpose: self._turn,
             CopyCbufToBt: self._bias_row,
             CopyCbufToFbuf: self._scale_row,
+            CopyCbufToFbufV2: self._scale_row,
             Mad: self._multiply,
             CopyMatrixCcToGm: self._store,
         }
@@ -98,7 +102,7 @@ class Prover(Leaves):
     def _load(self, template: LoadCbufToCa | LoadCbufToCb, issue: Issue) -> Act:
         return self._origins.load(template)
 
-    def _turn(self, template: LoadCbufToCaTranspose | LoadCbufToCbTranspose, issue: Issue) -> Act:
+    def _turn(self, template: SquareLoad, issue: Issue) -> Act:
         return self._origins.turn(template)
 
     def _bias_row(self, template: CopyCbufToBt, issue: Issue) -> Act:
@@ -113,7 +117,7 @@ class Prover(Leaves):
 
         return bring
 
-    def _scale_row(self, template: CopyCbufToFbuf, issue: Issue) -> Act:
+    def _scale_row(self, template: CopyCbufToFbuf | CopyCbufToFbufV2, issue: Issue) -> Act:
         if template.n_burst != 1:
             raise IrregularError("scales that are not one row")
         count = template.offsets("dst").size
@@ -185,7 +189,7 @@ class Prover(Leaves):
         target = Target(kind, t.dst_stride)
         if not t.nz2nd_en:
             wide = t.fractal_columns
-            target = Target(kind, wide, wide, t.dst_stride * kind.c0)
+            target = Target(kind, wide, wide, t.column_elements)
         plain = _shapeless(template)
         registers = self.registers
 

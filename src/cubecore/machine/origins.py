@@ -16,6 +16,7 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.cube import Mad
+from cubecore.isa.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.moves import (
     CopyGmToCbuf,
     CopyGmToCbufMultiNd2Nz,
@@ -48,7 +49,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, ceil_div
 
 Fill = CopyGmToCbuf | CopyGmToCbufMultiNd2Nz
 FractalLoad = LoadCbufToCa | LoadCbufToCb
-SquareLoad = LoadCbufToCaTranspose | LoadCbufToCbTranspose
+SquareLoad = LoadCbufToCaTranspose | LoadCbufToCbTranspose | LoadCbufToCaV2Transpose
 Follow = Callable[[int, int], None]
 """What follows one move, given its two addresses."""
 
