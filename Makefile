@@ -40,6 +40,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/functional.py
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/timing.py
+	$(BIN)/python benchmarks/regret.py
 	$(BIN)/python benchmarks/checks.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/

@@ -139,3 +139,20 @@ def test_the_figures_of_checks_are_ratios():
     for engine in ("fast", "reference"):
         found = figures[engine]
         assert found["ratio"] == found["on_s"] / found["off_s"] > 0
+
+
+def test_the_regret_of_a_plan_is_against_tilings_that_were_timed():
+    done = subprocess.run(
+        [sys.executable, SPINE.with_name("regret.py"), "1", "20"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    (row,) = answer["problems"]
+    assert 0 < row["timed"] == answer["timed"] <= 20
+    assert row["regret"] >= row["regret_of_best_shown"] >= 0
+    assert answer["regret_most"] == row["regret"] == answer["figures"]["regret_mean"]["value"]
+    assert bool(row["faster"]) == (row["regret"] > 0)
