@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cubecore.tiling.struct import TCubeTiling
 
 
+RECORDED = 200_000
+"""Instructions of each group of cores that --critical-path looks at."""
 _TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
 
 
@@ -202,6 +204,7 @@ def run(
 @click.option("--report", help="HTML file: a page to look at, with the timeline")
 @click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
 @click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto")
+@click.option("--critical-path", is_flag=True, help="what the end waited for, step by step")
 @click.option("--advise", is_flag=True, help="time it again with each change that may help")
 @common_options
 def time(
@@ -213,6 +216,7 @@ def time(
     report: str | None,
     trace: str | None,
     full: bool,
+    critical_path: bool,
     advise: bool,
     **options: Any,
 ) -> int:
@@ -221,11 +225,11 @@ def time(
     SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
     """
     if script is not None:
-        require_alone(script, options, {"tiling": tiling})
+        require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
         return time_of_script(script, arguments, report, trace, options | {"advise": advise})
     from cubecore.reports.files import TimeFiles
     from cubecore.reports.progress import working
-    from cubecore.reports.text import time_text
+    from cubecore.reports.text import time_path_text, time_text
     from cubecore.tiling.export import load_tiling
     from cubecore.workflows.time import time as make_time
 
@@ -234,10 +238,11 @@ def time(
     files.require_writable()
     given = None if tiling is None else load_tiling(tiling)
     with working("timing"):
-        keys |= {"record": files.record, "full": full, "advise": advise}
+        record = max(files.record, RECORDED if critical_path else 0)
+        keys |= {"record": record, "full": full, "advise": advise}
         answer = make_time(tiling=given, step=step, settings=settings, **keys)
         files.write(answer)
-    show(answer, as_json, time_text)
+    show(answer, as_json, time_path_text if critical_path else time_text)
     return DONE
 
 

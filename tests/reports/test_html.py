@@ -285,6 +285,60 @@ def test_what_would_help_is_a_panel_where_it_was_asked_for(open_report):
     assert page.ask("document.getElementById('changes')") is None
 
 
+def test_lanes_of_the_scalar_unit_and_of_waits_are_hidden_until_asked_for(open_report):
+    of = timed(**BIASED)
+    page = open_report(of)
+    groups = page.ask("clock.groups.map((g) => g.aside.map((l) => l.label))")
+    for labels, group in zip(groups, of.timeline.groups, strict=True):
+        waits = {s.pipe for s in group.aside if s.pipe != "S" and s.end > s.start}
+        assert {label.split()[0] for label in labels if label.endswith("waits")} >= waits
+        assert "S work" in labels
+    height = f"{LANES}.map((c) => c.clientHeight)"
+    press = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}').click()"
+    before = page.ask(height)
+    page.ask(press.format("scalar unit and waits"))
+    after = page.ask(height)
+    lane = page.ask("LANE + GAP")
+    assert [b + lane * len(labels) for b, labels in zip(before, groups, strict=True)] == after
+    page.ask(press.format("scalar unit and waits"))
+    assert page.ask(height) == before
+    assert page.console == []
+
+
+def test_the_critical_path_is_marked_where_it_is_asked_for(open_report):
+    of = timed(**SMALL)
+    page = open_report(of)
+    (group,) = of.timeline.groups
+    marks = page.ask("clock.groups[0].lanes.map((l) => [l.pipe, [...l.marks]])")
+    for pipe, numbers in marks:
+        own = [step.number for step in group.path.steps if step.pipe == pipe]
+        assert sorted(numbers) == sorted(own)
+    red = "[...document.querySelectorAll('canvas.lanes')][0].getContext('2d')"
+    colours = f"""(() => {{ const c = {LANES}[0], x = {red}.getImageData(0, 0, c.width, c.height);
+      let found = 0; for (let i = 0; i < x.data.length; i += 4) {{
+        if (x.data[i] > 150 && x.data[i + 1] < 60 && x.data[i + 2] < 60) found++; }}
+      return found; }})()"""
+    assert page.ask(colours) == 0
+    button = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}')"
+    page.ask(button.format("critical path") + ".click()")
+    assert page.ask(colours) > 0
+    assert page.ask(button.format("critical path") + ".getAttribute('aria-pressed')") == "true"
+
+
+def test_links_and_the_path_are_panels(open_report):
+    of = timed(**RAGGED)
+    page = open_report(of)
+    rows = "[...document.querySelectorAll('#{} tbody tr')].map((r) => r.textContent)"
+    links = page.ask(rows.format("links"))
+    assert len(links) == len(of.timeline.links)
+    for row, link in zip(links, of.timeline.links, strict=True):
+        assert row.startswith(link.name)
+    parts = page.ask(rows.format("critical"))
+    assert len(parts) == len(of.timeline.critical.cycles)
+    longest = max(of.timeline.critical.cycles, key=of.timeline.critical.cycles.get)
+    assert parts[0].startswith(longest)
+
+
 def test_printing_is_in_light_colours_and_leaves_the_page_as_it_was(open_report, tmp_path):
     page = open_report(timed(**SMALL))
     page.pdf(tmp_path / "report.pdf")
@@ -314,7 +368,8 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
     assert page.console == []
     assert page.requests == [path.as_uri()]
     sections = "[...document.querySelectorAll('main section')].map((s) => s.id)"
-    assert page.ask(sections) == ["findings", "timeline", "stalls", "facts"]
+    common = ["findings", "timeline", "stalls", "links", "critical", "facts"]
+    assert page.ask(sections) == common
     assert HOSTILE in page.ask("document.getElementById('findings').textContent")
     assert page.ask("document.scripts.length") == 2
     shown = TimedLaunch(replace(run, findings=()), line)

@@ -27,7 +27,7 @@ from cubecore.reports.text import problem_line
 from cubecore.reports.why import models, tiling_rows
 from cubecore.tiling.cores import problem_blocks
 from cubecore.tiling.rule_model import Case
-from cubecore.timing.timeline import Timeline
+from cubecore.timing.timeline import Segment, Timeline
 from cubecore.workflows.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
@@ -166,6 +166,8 @@ def _common(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any
         },
         "timeline": _timeline(line, chip, limit),
         "stalls": [stall.to_json() for stall in line.stalls],
+        "links": [link.to_json() for link in line.links],
+        **({} if line.critical is None else {"critical": line.critical.to_json()}),
         "facts": facts_used(chip),
         "assumptions": _ASSUMPTIONS,
     }
@@ -191,22 +193,20 @@ def _end(line: Timeline) -> int:
 
 def _group(group: Group) -> dict[str, Any]:
     """Return a group with its instructions as differences: starts from start to start."""
-    lanes = []
-    for lane in group.lanes:
-        names = list(dict.fromkeys(segment.name for segment in lane.segments))
-        place = {name: number for number, name in enumerate(names)}
-        starts = [segment.start for segment in lane.segments]
-        lanes.append(
-            {
-                "pipe": lane.pipe,
-                "busy": lane.busy_cycles,
-                "complete": lane.complete,
-                "names": names,
-                "kind": [place[segment.name] for segment in lane.segments],
-                "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
-                "length": [segment.end - segment.start for segment in lane.segments],
-            }
-        )
+    path = group.time.path
+    steps: dict[str, list[int]] = {}
+    for step in () if path is None else path.steps:
+        if step.number is not None:
+            steps.setdefault(step.pipe, []).append(step.number)
+    lanes = [
+        _lane(lane.pipe, lane.pipe, lane.segments)
+        | {
+            "busy": lane.busy_cycles,
+            "complete": lane.complete,
+            "critical": [n for n in steps.get(lane.pipe, ()) if n < len(lane.segments)],
+        }
+        for lane in group.lanes
+    ]
     return {
         "label": group.label,
         "cores": len(group.time.cores),
@@ -216,4 +216,19 @@ def _group(group: Group) -> dict[str, Any]:
         "complete": group.complete,
         "recorded_end": group.recorded_end,
         "lanes": lanes,
+        "aside": [_lane(lane.pipe, lane.label, lane.segments) for lane in group.aside],
+    }
+
+
+def _lane(pipe: str, label: str, segments: Sequence[Segment]) -> dict[str, Any]:
+    names = list(dict.fromkeys(segment.name for segment in segments))
+    place = {name: number for number, name in enumerate(names)}
+    starts = [segment.start for segment in segments]
+    return {
+        "pipe": pipe,
+        "label": label,
+        "names": names,
+        "kind": [place[segment.name] for segment in segments],
+        "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
+        "length": [segment.end - segment.start for segment in segments],
     }

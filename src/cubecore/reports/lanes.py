@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from cubecore.timing.queues import CROSS_CORE
 from cubecore.timing.timeline import CoreTime, Segment, Timeline
 from cubecore.units import plural
 
@@ -23,6 +24,8 @@ _AIV_WORK = {"MTE2": "GM to UB"}
 """What an AIV's pipe of the same name does instead."""
 _NOT_RECORDED = ("S",)
 """The scalar unit issues to the others; its own cycles are counted, not recorded."""
+_SCALAR_WAITS = ("queue of ", "flag ", CROSS_CORE)
+"""How reasons begin for which the scalar unit waits."""
 _SHOWN_RANGES = 6
 
 
@@ -49,12 +52,25 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """What happened beside instructions: a pipe's waits by reason, or the scalar unit's work."""
+
+    pipe: str
+    label: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
-    """Equal cores with their lanes, `shown` instructions in all."""
+    """Equal cores with their lanes, `shown` instructions in all.
+
+    `aside` are lanes for who asks for them: the scalar unit's own work, and each pipe's waits.
+    """
 
     time: CoreTime
     lanes: tuple[Lane, ...]
     shown: int
+    aside: tuple["Aside", ...] = ()
 
     @property
     def label(self) -> str:
@@ -100,7 +116,27 @@ def _group(time: CoreTime, limit: int) -> Group:
         for pipe in order
         if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
     )
-    return Group(time, lanes, sum(len(lane.segments) for lane in lanes))
+    shown = [segment for lane in lanes for segment in lane.segments]
+    until = max((segment.end for segment in shown), default=0)
+    aside = [s for s in time.aside if s.start < until and s.end > s.start]
+    return Group(time, lanes, len(shown), tuple(_aside(aside)))
+
+
+def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:
+    """Yield the lanes beside a group's: the scalar unit's work, then waits in the pipes' order."""
+    by_lane: dict[tuple[str, bool], list[Segment]] = {}
+    for segment in segments:
+        by_lane.setdefault((segment.pipe, is_wait(segment)), []).append(segment)
+    order = (("S", False), *((pipe, True) for pipe in PIPE_ORDER))
+    for pipe, waits in order:
+        own = sorted(by_lane.get((pipe, waits), ()), key=lambda s: (s.start, s.end))
+        if own:
+            yield Aside(pipe, f"{pipe} waits" if waits else "S work", tuple(own))
+
+
+def is_wait(segment: Segment) -> bool:
+    """Whether what happened aside is a wait, not the scalar unit's own work."""
+    return segment.pipe not in _NOT_RECORDED or segment.name.startswith(_SCALAR_WAITS)
 
 
 def ranges(numbers: Sequence[int]) -> str:

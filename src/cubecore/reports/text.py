@@ -6,7 +6,7 @@ from typing import Any
 
 from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.timing.timeline import Timeline
+from cubecore.timing.timeline import CriticalPath, Link, Timeline
 from cubecore.units import plural
 from cubecore.workflows.changes import Changes
 from cubecore.workflows.chips import ChipSheet
@@ -19,7 +19,7 @@ from cubecore.workflows.time import Timed
 _SHOWN_STALLS = 5
 _LEAST_GAIN = 0.0005
 """Share of the time below which a change saves nothing that a tenth of a percent would show."""
-_FIGURE = re.compile(r"[\d,.]+( us|%|\.\.)?")
+_FIGURE = re.compile(r"[\d,.]+( us| MB| GB/s|%|\.\.)?")
 """A cell that stands to the right of its column."""
 _MAP_LIMIT = 16
 
@@ -202,6 +202,13 @@ def time_text(timed: Timed) -> str:
     return "\n".join(lines) + "\n"
 
 
+def time_path_text(timed: Timed) -> str:
+    """Return where the cycles go, and the critical path of the slowest cores."""
+    path = timed.timeline.critical
+    assert path is not None, "the critical path is asked for, and instructions were recorded"
+    return "\n".join([time_text(timed), *_path_lines(path)]) + "\n"
+
+
 def timeline_lines(timeline: Timeline) -> list[str]:
     """Return a timeline's figures."""
     rate = "" if timeline.tflops is None else f", {number(timeline.tflops)} TFLOPS"
@@ -224,6 +231,8 @@ def timeline_lines(timeline: Timeline) -> list[str]:
             for s in timeline.stalls[:_SHOWN_STALLS]
         ]
         lines += ["", "Longest stalls, average cycles", *table(rows)]
+    if timeline.links:
+        lines += ["", "Links, over the run", *table([_link_row(link) for link in timeline.links])]
     served = timeline.hbm_read_bytes / timeline.read_bytes if timeline.read_bytes else 0
     lines += [
         "",
@@ -231,6 +240,21 @@ def timeline_lines(timeline: Timeline) -> list[str]:
         f"wrote {timeline.written_bytes / 1e6:,.1f} MB; {timeline.issued:,} instructions",
     ]
     return lines
+
+
+def _link_row(link: Link) -> tuple[str, ...]:
+    rate = f"{number(link.bytes_per_second / 1e9)} GB/s"
+    share = "" if link.share is None else f"{link.share:.0%}"
+    return (link.name, f"{link.bytes / 1e6:,.1f} MB", rate, share)
+
+
+def _path_lines(path: CriticalPath) -> list[str]:
+    """Return where the cycles of a critical path lie, the longest part first."""
+    whole = sum(path.cycles.values())
+    parts = sorted(path.cycles.items(), key=lambda part: (-part[1], part[0]))
+    rows = [(name, f"{cycles:,}", f"{cycles / whole:.0%}") for name, cycles in parts]
+    part = "" if path.complete else " of the part that was recorded"
+    return [f"Critical path{part}, cycles on", *table(rows)]
 
 
 def changes_lines(changes: Changes) -> list[str]:

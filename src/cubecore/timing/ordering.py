@@ -13,6 +13,7 @@ from cubecore.isa.sync import EVENT_IDS, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.isa.topology import CoreId
 from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.queues import CROSS_CORE, INDEX, NAMES, SCALAR, PipeState, overfull, unmet
+from cubecore.timing.timeline import Segment
 
 
 class Ordering:
@@ -25,6 +26,9 @@ class Ordering:
     pipes: tuple[PipeState, ...]
     stalls: dict[tuple[str, str], int]
     flags: dict[tuple[int, int, int], deque[int]]
+    record: int
+    segments: list[Segment]
+    aside: list[Segment]
     _issue_cycles: int
     _depth: int
     _by_event: dict[tuple[int, int, bool], list[Callable[..., None]]]
@@ -40,7 +44,7 @@ class Ordering:
             raise overfull(pipe, self._depth)
         if len(queue) == self._depth and queue[len(blocked)] > time:
             room_at = queue[len(blocked)]
-            self._stall(NAMES[SCALAR], pipe.when_full, room_at - time)
+            self._stall(NAMES[SCALAR], pipe.when_full, room_at - time, room_at)
             time = room_at
         self.scalar = time
         if blocked or not action(time, *arguments):
@@ -73,13 +77,20 @@ class Ordering:
                 return
             blocked.popleft()
 
-    def _stall(self, pipe: str, reason: str, cycles: int) -> None:
+    def _stall(self, pipe: str, reason: str, cycles: int, until: int) -> None:
         self.stalls[pipe, reason] = self.stalls.get((pipe, reason), 0) + cycles
+        if self.record:
+            self._note(Segment(pipe, reason, until - cycles, until))
+
+    def _note(self, segment: Segment) -> None:
+        """Keep what happened beside instructions, for as long as these are kept."""
+        if len(self.segments) < self.record:
+            self.aside.append(segment)
 
     def _hold_scalar(self, until: int, reason: str) -> None:
         """Let the scalar unit, which issues to all others, wait."""
         if until > self.scalar:
-            self._stall(NAMES[SCALAR], reason, until - self.scalar)
+            self._stall(NAMES[SCALAR], reason, until - self.scalar, until)
             self.scalar = until
 
     def _require_unblocked(self, pipes: Sequence[PipeState]) -> None:

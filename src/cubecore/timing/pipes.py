@@ -31,6 +31,7 @@ from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.ordering import Ordering
 from cubecore.timing.queues import (
+    DEVICE_MEMORY,
     INDEX,
     ISSUE,
     NAMES,
@@ -67,6 +68,7 @@ class CoreClock(Ordering):
     registers: Registers = field(default_factory=Registers)
     stalls: dict[tuple[str, str], int] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
+    aside: list[Segment] = field(default_factory=list)
     flags: dict[tuple[int, int, int], deque[int]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -187,9 +189,9 @@ class CoreClock(Ordering):
             busy += own
             free += own
         if full:
-            self._stall(NAMES[SCALAR], pipe.when_full, full)
+            self._stall(NAMES[SCALAR], pipe.when_full, full, time)
         if idle:
-            self._stall(pipe.name, ISSUE, idle)
+            self._stall(pipe.name, ISSUE, idle, free)
         self.scalar, self.issued = time, self.issued + times
         pipe.free = pipe.done = free
         pipe.busy += busy + heads
@@ -249,9 +251,15 @@ class CoreClock(Ordering):
             return action
 
         def note(time: int, pipe: PipeState, *arguments: Any) -> bool:
+            free = pipe.free
             started = action(time, pipe, *arguments)
             if started and len(self.segments) < self.record:
-                self.segments.append(Segment(pipe.name, name, pipe.queue[-1], pipe.free))
+                start, cause = pipe.queue[-1], ""
+                if start > free:
+                    late = UNIT_FLAG if pipe.name in {"M", "FIX"} else DEVICE_MEMORY
+                    cause = ISSUE if start == time else pipe.reason if start == pipe.gate else late
+                done = pipe.done
+                self.segments.append(Segment(pipe.name, name, start, pipe.free, done, cause))
             return started
 
         return note
@@ -282,7 +290,7 @@ class CoreClock(Ordering):
                 pipe.busy += start - free - waited
             if waited:
                 reason = ISSUE if start == time else pipe.reason if start == gate else UNIT_FLAG
-                self._stall(pipe.name, reason, waited)
+                self._stall(pipe.name, reason, waited, free + waited)
             busy += head
         else:
             start = free
@@ -332,7 +340,8 @@ class CoreClock(Ordering):
         start, data_at = self.memory.load(ready, request)
         idle_from = max(free, done)
         if ready > idle_from:
-            self._stall(pipe.name, pipe.reason if gate > time else ISSUE, ready - idle_from)
+            reason = pipe.reason if gate > time else ISSUE
+            self._stall(pipe.name, reason, ready - idle_from, ready)
         self.memory.waited += max(start - max(ready, done), 0)
         exposed = int(self._exposed * request.latency_cycles)
         asked = start + cost.busy + request.miss_cycles
@@ -368,8 +377,11 @@ class CoreClock(Ordering):
         late, unit, step = len(issue.late), self.pipes[SCALAR], self._issue_cycles
         if not late and type(issue.template).apply is Instruction.apply:
             work = step + cost_of(issue.template, self.chip).busy
+            name = issue.template.name
 
             def pass_time(*_: int) -> None:
+                if self.record:
+                    self._note(Segment(unit.name, name, self.scalar, self.scalar + work))
                 self.issued += 1
                 self.scalar += work
                 unit.busy += work

@@ -8,12 +8,13 @@ from cubecore.errors import RequestError
 from cubecore.isa.check import program_violations
 from cubecore.isa.launch import CoreGroup, Launch
 from cubecore.isa.topology import CoreId
+from cubecore.timing.critical import critical_path
 from cubecore.timing.crossing import Crossing, crosses
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
 from cubecore.timing.reuse import Traffic, marked
-from cubecore.timing.timeline import CoreTime, Stall, Timeline
+from cubecore.timing.timeline import CoreTime, Link, Stall, Timeline
 from cubecore.timing.walk import walk
 from cubecore.units import align_up
 
@@ -85,15 +86,7 @@ def _timeline(
         pipes=_pipes(clocks, counts, kinds),
         stalls=_stalls(clocks, counts, kinds),
         groups=tuple(
-            CoreTime(
-                group.program.name,
-                tuple(core.core for core in group.cores),
-                end,
-                {pipe.name: pipe.busy for pipe in clock.pipes},
-                tuple(clock.segments),
-                part,
-                {pipe.name: pipe.uses for pipe in clock.pipes},
-            )
+            _core_time(group, clock, end, part)
             for group, clock, end, part in zip(groups, clocks, ends, parts, strict=True)
         ),
         issued=issued,
@@ -103,7 +96,51 @@ def _timeline(
         tflops=operations / us / 1e6 if operations else None,
         utilisation=operations / (peak * cycles) if operations and peak else None,
         simulated_fraction=1 - skipped / issued if issued else 1.0,
+        links=_links(groups, clocks, chip),
     )
+
+
+def _core_time(group: CoreGroup, clock: CoreClock, end: int, part: str) -> CoreTime:
+    started = {pipe.name: pipe.uses for pipe in clock.pipes}
+    return CoreTime(
+        group.program.name,
+        tuple(core.core for core in group.cores),
+        end,
+        {pipe.name: pipe.busy for pipe in clock.pipes},
+        tuple(clock.segments),
+        part,
+        started,
+        tuple(clock.aside),
+        critical_path(clock.segments, clock.aside, started),
+    )
+
+
+def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> tuple[Link, ...]:
+    """Return what went over the links between cores, L2 and device memory, by kind of core."""
+    hertz: int = chip.require("frequency_hz", "timing")
+    seconds = max(clock.finish() for clock in clocks) / hertz
+    found = [
+        Link(
+            "device memory to L2",
+            missed := sum(clock.memory.hbm_read_bytes for clock in clocks),
+            missed / seconds,
+            chip.hbm_bytes_per_second,
+        )
+    ]
+    on_vector = [group.cores[0].sub > 0 for group in groups]
+    for vector, into, out, rates in (
+        (False, "L2 to L1", "L0C to L2", ("gm_to_l1", "l0c_to_gm")),
+        (True, "L2 to UB", "UB to L2", ("gm_to_ub", "ub_to_gm")),
+    ):
+        own = [c for c, on in zip(clocks, on_vector, strict=True) if on == vector]
+        cores = sum(len(g.cores) for g, on in zip(groups, on_vector, strict=True) if on == vector)
+        read = sum(clock.memory.read_bytes for clock in own)
+        wrote = sum(clock.memory.written_bytes for clock in own)
+        for name, size, rate in ((into, read, rates[0]), (out, wrote, rates[1])):
+            each = getattr(chip, f"{rate}_bytes_per_cycle")
+            peak = None if each is None else each * cores * hertz
+            found.append(Link(name, size, size / seconds, peak))
+    return tuple(link for link in found if link.bytes)
 
 
 def _bases(launch: Launch) -> Mapping[str, int]:

@@ -20,12 +20,79 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One instruction on one pipe of a group's cores: when it ran, in cycles."""
+    """One instruction on one pipe of a group's cores: when it ran, in cycles.
+
+    What it makes is there at `done`, which for a load is later than its `end`. `cause` is what the
+    pipe waited for before it, empty where it followed another without a gap.
+    """
 
     pipe: str
     name: str
     start: int
     end: int
+    done: int = 0
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a critical path: from when to when the end waited for this instruction.
+
+    `number` is its place among its pipe's recorded instructions, None for the scalar unit's work.
+    """
+
+    pipe: str
+    name: str
+    start: int
+    end: int
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The path of a group from its start to the end of what was recorded, first step first.
+
+    `complete` says whether all that the group ran was recorded. `cycles` are the path's by pipe;
+    they add up to the time that it covers, ``start-up`` being what no instruction takes.
+    """
+
+    steps: tuple[Step, ...]
+    cycles: dict[str, int]
+    complete: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the path's cycles by pipe, and how many steps it has."""
+        return {"cycles": self.cycles, "steps": len(self.steps), "complete": self.complete}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What went over a link of the chip, all cores together, and what it could have carried.
+
+    `bytes_per_second` is over the whole run, the launch left out; `peak_bytes_per_second` is None
+    where no source gives the link's rate.
+    """
+
+    name: str
+    bytes: int
+    bytes_per_second: float
+    peak_bytes_per_second: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Achieved over possible."""
+        peak = self.peak_bytes_per_second
+        return None if peak is None else self.bytes_per_second / peak
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the link as JSON."""
+        return {
+            "link": self.name,
+            "bytes": self.bytes,
+            "bytes_per_second": self.bytes_per_second,
+            "peak_bytes_per_second": self.peak_bytes_per_second,
+            "share": self.share,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +102,9 @@ class CoreTime:
     `part` is what each of them is: a ``core``, an ``AIV`` of a vector kernel, or of a mixed one the
     ``AIC``, ``AIV0`` or ``AIV1``; `cores` has a core's number for each of its AIVs.
     `segments` holds the first instructions of the group, as many as were asked for, of `started`,
-    which counts all by pipe.
+    which counts all by pipe. `aside` holds what happened beside them until then: a wait of a pipe,
+    named by what it was for, and the scalar unit's own work. `path` is the critical path over what
+    was recorded, None where nothing was.
     """
 
     program: str
@@ -45,6 +114,8 @@ class CoreTime:
     segments: tuple[Segment, ...] = ()
     part: str = "core"
     started: Mapping[str, int] = field(default_factory=dict)
+    aside: tuple[Segment, ...] = ()
+    path: CriticalPath | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the group as JSON."""
@@ -80,9 +151,17 @@ class Timeline:
     tflops: float | None = None
     utilisation: float | None = None
     simulated_fraction: float = 1.0
+    links: tuple[Link, ...] = ()
+
+    @property
+    def critical(self) -> CriticalPath | None:
+        """The critical path of the group that ends last; None where nothing was recorded."""
+        slowest = max(self.groups, key=lambda group: group.end_cycles, default=None)
+        return None if slowest is None else slowest.path
 
     def to_json(self) -> dict[str, Any]:
-        """Return the public contract's keys."""
+        """Return the public contract's keys; ``critical_path`` where instructions were recorded."""
+        path = self.critical
         return {
             "us": self.us,
             "cycles": self.cycles,
@@ -101,5 +180,7 @@ class Timeline:
                 "read_from_device_memory": self.hbm_read_bytes,
                 "written": self.written_bytes,
             },
+            "links": [link.to_json() for link in self.links],
             "simulated_fraction": self.simulated_fraction,
+            **({} if path is None else {"critical_path": path.to_json()}),
         }

@@ -35,7 +35,7 @@ function fit() {
 
 function instructionAt(canvas, group, event) {
   const box = canvas.getBoundingClientRect();
-  const lane = group.lanes[Math.floor((event.clientY - box.top) / (LANE + GAP))];
+  const lane = lanesOf(group)[Math.floor((event.clientY - box.top) / (LANE + GAP))];
   if (!lane || event.clientX - box.left < LEFT) return null;
   const time = timeAt(canvas, event, view), slack = 2 * (view.to - view.from) / box.width;
   const place = firstAfter(lane, time - slack);
@@ -49,7 +49,7 @@ function describe(found) {
   const { lane, place } = found;
   const from = lane.from[place], to = lane.to[place];
   return [lane.names[lane.kind[place]],
-    `${lane.pipe}, number ${whole(place + 1)} of ${whole(lane.from.length)} shown`,
+    `${lane.label}, number ${whole(place + 1)} of ${whole(lane.from.length)} shown`,
     `start ${whole(from)}, end ${whole(to)} cycles`,
     `${whole(to - from)} cycles = ${short(micro(to - from))} us`,
     `from ${micro(from).toFixed(3)} us`];
@@ -129,13 +129,23 @@ function drawTimeline() {
     node.addEventListener("click", act);
     return node;
   };
+  const toggle = (text, what) => {
+    const node = button(text, () => {
+      shown[what] = !shown[what];
+      node.setAttribute("aria-pressed", shown[what]);
+      redraw();
+    });
+    node.setAttribute("aria-pressed", shown[what]);
+    return node;
+  };
   home.append(
     el("p", { class: "soft" }, "Time 0 is the cores' start; the launch comes before it. Shares ",
-      "are busy cycles of the group's run. Flags, barriers and the scalar unit's own work are not ",
-      "drawn."),
+      "are busy cycles of the group's run. The scalar unit's own work and each pipe's waits have ",
+      "lanes that are hidden until asked for."),
     el("div", { class: "tools" },
       button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
       button("zoom in", () => zoom(0.5)), button("zoom out", () => zoom(2)),
+      toggle("scalar unit and waits", "aside"), toggle("critical path", "critical"),
       el("span", { class: "soft small hint" },
         "wheel zooms, drag moves, arrow keys and + - work too")),
     legend());
@@ -168,6 +178,7 @@ function printed(on) {
 const panels = [["head", "answer", drawHead], ["launches", "launches", drawLaunches],
   ["findings", "findings", drawFindings], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
+  ["links", "links", drawLinks], ["critical", "critical", drawCritical],
   ["changes", "changes", drawChanges], ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],
   ["map", "map", drawMap], ["rules", "rules", drawRules], ["facts", "facts", drawFacts]];
 for (const [home, key, draw] of panels) {

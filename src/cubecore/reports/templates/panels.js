@@ -102,6 +102,29 @@ function drawStalls() {
     table([["pipe"], ["waited for"], ["cycles", "n"], ["share of the run"], ["", "n"]], rows));
 }
 
+function drawLinks() {
+  const rate = (value) => (value === null ? "unknown" : `${short(value / 1e9)} GB/s`);
+  const rows = data.links.map((l) => [
+    [l.link], [bytes(l.bytes), "n"], [rate(l.bytes_per_second), "n"],
+    [rate(l.peak_bytes_per_second), "n"], [l.share === null ? "" : bar(l.share), "wide"],
+    [l.share === null ? "" : percent(l.share), "n"]]);
+  section("links").append(
+    el("p", { class: "soft" }, "All cores together, over the whole run without the launch."),
+    table([["link"], ["moved", "n"], ["achieved", "n"], ["possible", "n"], [""], ["", "n"]], rows));
+}
+
+function drawCritical() {
+  const c = data.critical, parts = Object.entries(c.cycles).sort((a, b) => b[1] - a[1]);
+  const all = parts.reduce((sum, part) => sum + part[1], 0);
+  section("critical").append(
+    el("p", { class: "soft" }, "What the end of the slowest cores waited for, ",
+      `${whole(c.steps)} steps back to the start`,
+      c.complete ? "." : ", in the part of the run that was recorded.",
+      " The timeline marks them on request."),
+    table([["on"], ["cycles", "n"], [""], ["", "n"]], parts.map(([name, cycles]) => [
+      [name], [whole(cycles), "n"], [bar(cycles / all), "wide"], [percent(cycles / all), "n"]])));
+}
+
 function drawChanges() {
   const most = Math.max(...data.changes.map((c) => c.gain), 0.01);
   const asked = (c) => [

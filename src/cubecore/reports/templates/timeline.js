@@ -5,13 +5,16 @@ const clock = data.timeline;
 const bounds = { from: -clock.launch, to: clock.end };
 const view = { from: bounds.from, to: bounds.to };
 const canvases = [];
+const shown = { aside: false, critical: false };
+const lanesOf = (group) => (shown.aside ? [...group.lanes, ...group.aside] : group.lanes);
 
 function unpack(group) {
-  for (const lane of group.lanes) {
+  for (const lane of [...group.lanes, ...group.aside]) {
     let at = 0;
     lane.from = lane.start.map((step) => (at += step));
     lane.to = lane.from.map((start, place) => start + lane.length[place]);
     lane.last = lane.to.length ? lane.to[lane.to.length - 1] : 0;
+    lane.marks = new Set(lane.critical || []);
   }
 }
 
@@ -45,13 +48,15 @@ function pan(share) {
 const micro = (cycles) => cycles / clock.cycles_per_us;
 
 function palette() {
-  const names = ["ink", "soft", "line", "lane", "hatch", "card", "accent", "on-light", "on-dark",
+  const names = ["ink", "soft", "line", "lane", "hatch", "card", "accent", "bad", "on-light", "on-dark",
     ...clock.pipes];
   return Object.fromEntries(names.map((name) => [name, colour(name)]));
 }
 
-function tint(paint, pipe, kind) {
-  return { colour: paint[pipe] || paint.soft, alpha: [1, 0.62, 0.8][kind % 3] };
+function tint(paint, pipe, kind, busy = 0) {
+  const alpha = [1, 0.62, 0.8][kind % 3];
+  return busy === null || !paint[pipe] ? { colour: paint.soft, alpha: alpha / 2 }
+    : { colour: paint[pipe], alpha };
 }
 
 function hatch(ctx, paint, x, y, width, height) {
@@ -99,26 +104,28 @@ function ticks(from, to, room) {
 }
 
 function drawGroup(canvas, group, paint) {
-  const height = group.lanes.length * (LANE + GAP) + AXIS;
+  const lanes = lanesOf(group);
+  const height = lanes.length * (LANE + GAP) + AXIS;
   const { ctx, width } = ready(canvas, height);
   const x = (time) => LEFT + (width - LEFT) * (time - view.from) / (view.to - view.from);
   const clip = (time) => Math.min(Math.max(x(time), LEFT), width);
   const body = height - AXIS;
   let drawn = 0;
-  for (const [place, lane] of group.lanes.entries()) {
+  for (const [place, lane] of lanes.entries()) {
     const y = place * (LANE + GAP);
     ctx.fillStyle = paint.lane;
     ctx.fillRect(LEFT, y, Math.max(clip(group.end) - LEFT, 0), LANE);
-    if (!lane.complete) {
+    if (lane.complete === false) {
       hatch(ctx, paint, clip(lane.last), y, clip(group.end) - clip(lane.last), LANE);
     }
     drawn += drawLane(ctx, paint, lane, { x, y, clip });
     ctx.fillStyle = paint.ink;
     ctx.textAlign = "left";
-    ctx.fillText(lane.pipe, 0, y + LANE / 2);
+    ctx.fillText(lane.label, 0, y + LANE / 2);
     ctx.fillStyle = paint.soft;
     ctx.textAlign = "right";
-    ctx.fillText(percent(lane.busy / Math.max(group.end, 1)), LEFT - 8, y + LANE / 2);
+    const busy = lane.busy === undefined ? "" : percent(lane.busy / Math.max(group.end, 1));
+    ctx.fillText(busy, LEFT - 8, y + LANE / 2);
   }
   for (const [from, to, text] of still(group)) {
     const left = clip(from), right = clip(to);
@@ -165,7 +172,7 @@ function drawLane(ctx, paint, lane, { x, y, clip }) {
   };
   for (; place < lane.from.length && lane.from[place] <= view.to; place++, drawn++) {
     const from = clip(lane.from[place]), to = clip(lane.to[place]);
-    const { colour: fillStyle, alpha } = tint(paint, lane.pipe, lane.kind[place]);
+    const { colour: fillStyle, alpha } = tint(paint, lane.pipe, lane.kind[place], lane.busy === undefined ? null : 0);
     if (to - from >= 3) {
       flush();
       box(ctx, { from, to: to - (to - from > 5 ? 1 : 0), fillStyle, alpha }, y);
@@ -179,7 +186,19 @@ function drawLane(ctx, paint, lane, { x, y, clip }) {
     }
   }
   flush();
+  if (shown.critical) drawMarks(ctx, paint, lane, { y, clip });
   return drawn;
+}
+
+// A bar under each instruction that the end waited for.
+function drawMarks(ctx, paint, lane, { y, clip }) {
+  ctx.fillStyle = paint.bad;
+  for (let at = firstAfter(lane, view.from); at < lane.from.length; at++) {
+    if (lane.from[at] > view.to) break;
+    if (!lane.marks.has(at)) continue;
+    const from = clip(lane.from[at]);
+    ctx.fillRect(from, y + LANE - 1, Math.max(clip(lane.to[at]) - from, 1), 4);
+  }
 }
 
 function box(ctx, { from, to, fillStyle, alpha }, y) {
