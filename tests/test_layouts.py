@@ -11,6 +11,7 @@ from cubecore.layouts import (
     ZN,
     ZZ,
     Layout,
+    ascending,
     l0a_fractal,
     l0b_fractal,
     offsets,
@@ -110,3 +111,12 @@ def test_no_column_rows_means_whole_fractals():
 def test_offsets_cannot_be_changed(layout):
     with pytest.raises(ValueError, match="read-only"):
         offsets(layout, 4, 4, (2, 2))[0, 0] = 1
+
+
+def test_ascending_is_a_sorted_set():
+    rng = np.random.default_rng(5)
+    for size in range(9):
+        for _ in range(40):
+            values = rng.integers(-4, 5, size)
+            assert ascending(values).tolist() == sorted(set(values.tolist()))
+    assert ascending(np.array([[3, 1], [1, 3]])).tolist() == [1, 3]

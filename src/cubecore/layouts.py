@@ -18,6 +18,20 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 Offsets = NDArray[np.intp]
 
 
+def ascending(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in ascending order, each once, flat; none: none.
+
+    `np.unique` does so, too, but imports masked arrays when it is first called (20 ms).
+    """
+    flat = values.reshape(-1)
+    if (flat[1:] > flat[:-1]).all():
+        return flat
+    flat = np.sort(flat)
+    first = np.ones(flat.size, np.bool_)
+    np.not_equal(flat[1:], flat[:-1], out=first[1:])
+    return flat[first]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """An order of fractals and of the elements inside each."""

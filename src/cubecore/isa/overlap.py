@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.isa.spec import Array, Instruction, Operand
+from cubecore.layouts import ascending
 
 ACCUMULATING_TYPES = ("float16", "int32", "float32")
 """Types of which dst of a repeat may be src1 of the next (seed 003: half, int32_t, float)."""
@@ -52,7 +53,7 @@ def distinct(template: Instruction, operand: str) -> bool:
     """Return whether an operand touches each of its elements once."""
     offsets, active = template.offsets(operand), template.active(operand)
     touched = offsets.reshape(-1) if active is None else offsets[active]
-    return np.unique(touched).size == touched.size
+    return ascending(touched).size == touched.size
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +147,7 @@ def _meeting(
         met = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
         return f"keep apart from {src.name}, got both at {at}" if met else None
     for repeat in range(len(written.rows)):
-        mine, theirs = np.unique(written.rows[repeat]), np.unique(read.rows[repeat])
+        mine, theirs = ascending(written.rows[repeat]), ascending(read.rows[repeat])
         if not np.array_equal(mine, theirs) and np.intersect1d(mine, theirs).size:
             rule = f"coincide with {src.name}, or keep apart from it, within a repeat"
             return f"{rule}, got repeat {repeat}"

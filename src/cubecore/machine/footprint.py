@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.spec import Instruction, Operand
+from cubecore.layouts import ascending
 
 Bytes = NDArray[np.int64]
 
@@ -88,7 +89,7 @@ def _of(template: Instruction, operand: Operand) -> Footprint | None:
     if touched.size == 0:
         return None
     bits = template.element(operand).bits
-    elements = np.unique(touched).astype(np.int64)
+    elements = ascending(touched).astype(np.int64)
     starts, ends = elements * bits // 8, -(-(elements + 1) * bits // 8)
     apart = np.flatnonzero(starts[1:] > ends[:-1])
     return Footprint.of(

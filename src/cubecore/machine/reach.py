@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.layouts import ascending
 from cubecore.machine.footprint import Bytes, Footprint
 from cubecore.machine.memory import POISON_BYTE, GlobalTensor
 from cubecore.machine.products import IrregularError
@@ -39,7 +40,7 @@ class Distances:
     @staticmethod
     def of(values: NDArray[np.int64]) -> "Distances":
         """Prepare the distances of a group, the first one 0."""
-        steps = np.unique(np.diff(values))
+        steps = ascending(np.diff(values))
         step = int(steps[0]) if steps.size else 0
         even = steps.size <= 1 and step >= 0
         unit = int(np.gcd.reduce(values))

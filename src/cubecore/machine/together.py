@@ -25,6 +25,7 @@ from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.trace import Names, Trace
 from cubecore.isa.variables import Variable
+from cubecore.layouts import ascending
 from cubecore.machine import reference
 from cubecore.machine.core import FLUSH_AFTER, Core
 from cubecore.machine.findings import Finding, FindingLog
@@ -63,7 +64,7 @@ class _Segment:
         self._gm = np.flatnonzero(in_gm)
         self._local = np.flatnonzero(np.logical_not(in_gm))
         self.owners = gm.owners(self.addresses[self._gm])
-        self.tensors: list[int] = np.unique(self.owners).tolist()
+        self.tensors: list[int] = ascending(self.owners).tolist()
 
     def distances(self, other: "_Segment") -> dict[int, int] | None:
         """Return how far another core lies from this one in each tensor; None if not alike."""
