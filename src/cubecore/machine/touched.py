@@ -216,8 +216,7 @@ class LocalShadow:
         self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     low: int
     high: int
     core: int
@@ -248,7 +247,7 @@ class GlobalShadow:
             entry = _Entry(low, high, own, pipe, number, touch)
             for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
                 entries = self._pages.setdefault(page, [])
-                near = [e for e in entries if e.low < high and low < e.high]
+                near = [e for e in entries if e[0] < high and low < e[1]]  # low, high
                 if not near:
                     entries.append(entry)
                     continue
