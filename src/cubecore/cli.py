@@ -9,10 +9,12 @@ import click
 from cubecore import __version__
 from cubecore.cli_scripts import (
     debug_options,
+    file_options,
     require_alone,
     require_script,
     run_of_script,
     script_arguments,
+    time_files,
     time_of_script,
 )
 from cubecore.cli_sweeps import Sweep, sweep_timings
@@ -201,9 +203,8 @@ def run(
     type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
     help="whose scalar cost a step has: the template's, with constant tiling, or hand-written",
 )
-@click.option("--report", help="HTML file: a page to look at, with the timeline")
+@file_options
 @click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
-@click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto")
 @click.option("--critical-path", is_flag=True, help="what the end waited for, step by step")
 @click.option("--advise", is_flag=True, help="time it again with each change that may help")
 @common_options
@@ -213,8 +214,6 @@ def time(
     arguments: tuple[str, ...],
     tiling: str | None,
     step: str | None,
-    report: str | None,
-    trace: str | None,
     full: bool,
     critical_path: bool,
     advise: bool,
@@ -224,18 +223,16 @@ def time(
 
     SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
     """
+    files = time_files(options, tiling or "")
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
-        return time_of_script(script, arguments, report, trace, options | {"advise": advise})
-    from cubecore.reports.files import TimeFiles
+        return time_of_script(script, arguments, files, options | {"advise": advise})
     from cubecore.reports.progress import working
     from cubecore.reports.text import time_path_text, time_text
     from cubecore.tiling.export import load_tiling
     from cubecore.workflows.time import time as make_time
 
     keys, settings, as_json = split_options(options)
-    files = TimeFiles(report, trace, tiling or "")
-    files.require_writable()
     given = None if tiling is None else load_tiling(tiling)
     with working("timing"):
         record = max(files.record, RECORDED if critical_path else 0)
@@ -250,14 +247,24 @@ def time(
 @click.argument("first")
 @click.argument("second")
 @problem_options
+@file_options
 @common_options
 def compare(first: str, second: str, **options: Any) -> int:
-    """Set the tilings in two files side by side."""
-    from cubecore.reports.text import compare_text
+    """Set the tilings in two files side by side; --report and --trace draw both on one timeline."""
+    from cubecore.errors import refuse
+    from cubecore.reports.text import compare_text, problem_line
     from cubecore.workflows.compare import compare as make_compare
 
+    files = time_files(options)
+    if files.metrics is not None:
+        raise refuse("--metrics", "be left out of a comparison", files.metrics, "--json has both")
     keys, settings, as_json = split_options(options)
+    keys["record"] = files.record
     answer = make_compare(_named(first), _named(second), settings=settings, **keys)
+    one, other = answer.first.timed, answer.second.timed
+    if one is not None and other is not None:
+        title = f"1 is {first}, 2 is {second}: {problem_line(answer.request)}"
+        files.write_pair(one, other, title)
     show(answer, as_json, compare_text)
     return DONE if answer.legal else FOUND
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cubecore.console import DONE, FOUND, Command, show, split_options
+from cubecore.console import DONE, FOUND, Command, Integer, show, split_options
 
 if TYPE_CHECKING:
+    from cubecore.reports.files import TimeFiles
     from cubecore.workflows.debug import Dialogue
 
 
@@ -46,6 +47,38 @@ def debug_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def file_options(command: Command) -> Command:
+    """Add the files that a timing can leave."""
+    for option in (
+        click.option("--trace-waits", is_flag=True, help="lanes of waits, and of the scalar unit"),
+        click.option("--trace-window", metavar="FROM..TO", help="only that, in microseconds"),
+        click.option("--trace-cores", metavar="LIST", help="only these cores, as 0,4..7"),
+        click.option("--trace-instructions", type=Integer(), help="of each group of equal cores"),
+        click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto"),
+        click.option("--metrics", help="JSON file of all figures, with roofline and links"),
+        click.option("--report", help="HTML file: a page to look at, with the timeline"),
+    ):
+        command = option(command)
+    return command
+
+
+def time_files(options: dict[str, Any], tiling_from: str = "") -> "TimeFiles":
+    """Return the files that `file_options` ask for, out of a command's options.
+
+    Raises:
+        RequestError: a file that cannot be written, or a view of a trace that is none.
+    """
+    from cubecore.reports.files import TimeFiles
+    from cubecore.reports.trace import View
+
+    words = ("instructions", "cores", "window", "waits")
+    view = View.of_options(*(options.pop(f"trace_{word}") for word in words))
+    report, trace, metrics = (options.pop(name) for name in ("report", "trace", "metrics"))
+    files = TimeFiles(report, trace, tiling_from, metrics, view)
+    files.require_writable()
+    return files
 
 
 def _dialogue(asked: Mapping[str, Any]) -> "Dialogue | None":
@@ -141,18 +174,14 @@ def run_of_script(
 def time_of_script(
     script: str,
     arguments: tuple[str, ...],
-    report: str | None,
-    trace: str | None,
+    files: "TimeFiles",
     options: dict[str, Any],
 ) -> int:
     """Run a script and show where the cycles of its launches go."""
-    from cubecore.reports.files import TimeFiles
     from cubecore.reports.script import script_time_text
     from cubecore.workflows.script import time_script
 
     keys, settings, as_json = split_options(options)
-    files = TimeFiles(report, trace)
-    files.require_writable()
     answer = time_script(
         script,
         arguments=arguments,

@@ -6,9 +6,15 @@ from collections import defaultdict
 
 import pytest
 
+from cubecore.errors import RequestError
 from cubecore.reports.lanes import PIPE_ORDER, groups, ranges
-from cubecore.reports.trace import MAX_EVENTS, TRACED_INSTRUCTIONS, trace_bytes, trace_json
+from cubecore.reports.pair import pair_data, pair_report
+from cubecore.reports.trace import MAX_EVENTS, TRACED_INSTRUCTIONS, View, trace_bytes, trace_json
+from cubecore.tiling.export import load_tiling
+from cubecore.workflows.time import time
+from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
+from workflows.command import BAD_REQUEST, assert_refused, cli, names_in
 
 PROBLEMS = (SMALL, RAGGED, BIASED)
 
@@ -55,7 +61,7 @@ def test_every_segment_is_an_event_with_its_times(problem):
 
 @pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
 def test_events_of_a_thread_follow_each_other_even_in_truncated_nanoseconds(problem):
-    for events in by_thread(trace_json(timed(**problem), 5000)).values():
+    for events in by_thread(trace_json(timed(**problem), View(5000))).values():
         end = 0
         for event in events:
             start = nanoseconds(event["ts"])
@@ -77,7 +83,7 @@ def test_processes_are_groups_and_threads_are_pipes_in_a_fixed_order():
 
 
 def test_what_is_cut_is_said():
-    cut = trace_json(timed(**LARGE), 1000)
+    cut = trace_json(timed(**LARGE), View(1000))
     for group in cut["otherData"]["groups"]:
         assert group["instructions"] == 1000
         assert not group["complete"]
@@ -96,6 +102,192 @@ def test_names_stay_names():
     trace = json.loads(trace_bytes(hostile(timed(**SMALL))))
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert {event["name"] for event in events} == {HOSTILE}
+
+
+# --- what of a launch
+
+
+def shown(trace):
+    return [e for e in trace["traceEvents"] if e["ph"] == "X"]
+
+
+def test_more_instructions_can_be_asked_for():
+    of = timed(record=60_000, **LARGE)
+    held = trace_json(of, View(50_000))["otherData"]["groups"]
+    assert [group["instructions"] for group in held] == [50_000] * len(of.timeline.groups)
+
+
+def test_only_some_cores():
+    of = timed(**RAGGED)
+    last = max(core for group in of.timeline.groups for core in group.cores)
+    trace = trace_json(of, View(cores=frozenset({last})))
+    (group,) = [g for g in groups(of.timeline, 1) if last in g.time.cores]
+    assert [g["name"] for g in trace["otherData"]["groups"]] == [group.label]
+    with pytest.raises(RequestError) as caught:
+        trace_json(timed(**SMALL), View(cores=frozenset({7, 9})))
+    assert str(caught.value) == "--trace-cores must name some of the cores 0, got 7, 9"
+
+
+def test_only_a_window():
+    of = timed(**RAGGED)
+    whole = shown(trace_json(of))
+    begin, end = 8.0, 12.5
+    cut = shown(trace_json(of, View(window=(begin, end))))
+    inside = [e for e in whole if e["ts"] + e["dur"] > begin + 0.001 and e["ts"] < end - 0.001]
+    assert 0 < len(inside) < len(whole)
+    assert [e for e in inside if e not in cut] == []
+    assert all(e["ts"] + e["dur"] > begin - 0.001 and e["ts"] < end + 0.001 for e in cut)
+
+
+def test_waits_have_lanes_of_their_own_where_they_are_asked_for():
+    of = timed(**BIASED)
+    plain, asked = shown(trace_json(of)), shown(trace_json(of, View(waits=True)))
+    assert [e for e in asked if e["cat"] != "aside"] == plain
+    for number, group in enumerate(of.timeline.groups):
+        found = {
+            (e["name"], e["args"]["start_cycle"], e["args"]["end_cycle"])
+            for e in asked
+            if e["cat"] == "aside" and e["pid"] == number
+        }
+        last = max(s.end for s in group.segments)
+        lasting = [s for s in group.aside if s.start < last and s.start < s.end]
+        assert found == {(s.name, s.start, s.end) for s in lasting}
+    names = {
+        e["args"]["name"]
+        for e in trace_json(of, View(waits=True))["traceEvents"]
+        if e["name"] == "thread_name"
+    }
+    assert {"S work", "S waits", "M waits"} <= names
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
+    of = timed(**problem)
+    size = len(trace_bytes(of))
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size // 2)
+    with pytest.raises(RequestError) as caught:
+        trace_bytes(of)
+    told = re.fullmatch(
+        r"--trace must take at most \d+ MB to be opened, got \d+ MB \(([\d,]+) events\); "
+        r"(?:--trace-cores (\d+), or )?--trace-window (\d+\.\.\d+), keeps less",
+        str(caught.value),
+    )
+    assert told is not None, str(caught.value)
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 2 * size)
+    assert len(trace_bytes(of)) == size
+    assert int(told[1].replace(",", "")) == len(shown(trace_json(of)))
+
+
+def test_a_trace_that_is_too_large_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 1000)
+    path = tmp_path / "t.json"
+    answer = cli("time", "--m", 64, "--n", 64, "--k", 64, "--trace", path)
+    assert answer.code == BAD_REQUEST
+    assert answer.err.startswith("--trace must take at most 0 MB to be opened, got 0 MB (")
+    assert names_in(tmp_path) == []
+
+
+def test_the_commands_view(tmp_path):
+    path = tmp_path / "t.json"
+    words = ("time", "--m", 64, "--n", 64, "--k", 64, "--trace", path)
+    view = ("--trace-cores", "0", "--trace-window", "0..5", "--trace-instructions", 4)
+    assert cli(*words, *view, "--trace-waits").code == 0
+    asked = View(4, frozenset({0}), (0.0, 5.0), waits=True)
+    assert path.read_bytes() == trace_bytes(timed(record=4, m=64, n=64, k=64), asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--trace-cores", "a"), "--trace-cores must be numbers of cores as 0,4..7, got 'a'"),
+        (("--trace-window", "5"), "--trace-window must be microseconds as 0..250, got '5'"),
+        (("--trace-window", "9..5"), "--trace-window must be microseconds as 0..250, got '9..5'"),
+        (("--trace-window", "0..inf"),
+         "--trace-window must be microseconds as 0..250, got '0..inf'"),
+        (("--trace-instructions", 0), "--trace-instructions must be at least 1, got 0"),
+    ],
+)  # fmt: skip
+def test_views_that_are_none(tmp_path, options, line):
+    words = ("time", "--m", 64, "--n", 64, "--k", 64)
+    assert_refused(cli(*words, "--trace", tmp_path / "t.json", *options), line)
+    alone = cli(*words, "--trace-waits")
+    assert_refused(alone, "--trace-... must come with --trace, got none")
+
+
+# --- two runs, and figures
+
+
+def pair(tmp_path):
+    """Two tilings of one product, in files."""
+    problem = {"m": 256, "n": 320, "k": 512}
+    words = [x for name, value in problem.items() for x in (f"--{name}", value)]
+    for name, fix in (("a", []), ("b", ["--fix", "baseM=48", "--fix", "baseK=64"])):
+        assert cli("plan", *words, *fix, "--out", tmp_path / f"{name}.json").code == 0
+    return problem, words, tmp_path / "a.json", tmp_path / "b.json"
+
+
+def test_two_runs_lie_on_one_axis(tmp_path):
+    problem, words, a, b = pair(tmp_path)
+    trace, report = tmp_path / "t.json", tmp_path / "r.html"
+    answer = cli("compare", a, b, *words, "--trace", trace, "--report", report)
+    assert answer.code == 0
+    assert answer.out == cli("compare", a, b, *words).out
+    runs = [time(tiling=load_tiling(str(f)), record=20_000, **problem) for f in (a, b)]
+    made = json.loads(trace.read_text("utf-8"))
+    names = [g["name"] for g in made["otherData"]["groups"]]
+    expected = [
+        f"{side}: {group.label}"
+        for side, run in zip(("first", "second"), runs, strict=True)
+        for group in groups(run.timeline, 1)
+    ]
+    assert names == expected
+    segments = [len(g.segments) for run in runs for g in run.timeline.groups]
+    assert [g["instructions"] for g in made["otherData"]["groups"]] == segments
+    data = pair_data(*runs, "two", 5000)
+    (group,) = data["timeline"]["groups"]
+    labels = [lane["label"] for lane in group["lanes"]]
+    assert labels == [f"{p} {i}" for p in ("MTE2", "MTE1", "M", "FIX") for i in (1, 2)]
+    assert group["end"] == max(g.end_cycles for run in runs for g in run.timeline.groups)
+    for lane in group["lanes"]:
+        run = runs[int(lane["label"][-1]) - 1]
+        slowest = max(run.timeline.groups, key=lambda g: g.end_cycles)
+        own = [s for s in slowest.segments if s.pipe == lane["pipe"]]
+        assert lane["length"] == [s.end - s.start for s in own]
+    told = {name: values for name, *values in data["pair"]["rows"]}
+    assert told["baseM"] == [str(run.tiling.baseM) for run in runs]
+    assert "Two runs" in report.read_text("utf-8")
+    line = f"--metrics must be left out of a comparison, got {tmp_path}/m; --json has both"
+    assert_refused(cli("compare", a, b, *words, "--metrics", tmp_path / "m"), line)
+
+
+def test_the_page_of_two_runs_opens(tmp_path):
+    program = chromium()
+    if program is None:
+        pytest.skip("no browser")
+    one, two = timed(**BIASED), timed(**RAGGED)
+    path = tmp_path / "pair.html"
+    path.write_text(pair_report(one, two, HOSTILE), "utf-8")
+    with browser(program, tmp_path / "profile") as page:
+        page.open(path)
+        assert page.console == []
+        sections = "[...document.querySelectorAll('main section')].map((s) => s.id)"
+        assert page.ask(sections) == ["pair", "timeline"]
+        assert HOSTILE in page.ask("document.getElementById('pair').textContent")
+        drawn = "Number(document.querySelector('canvas.lanes').dataset.drawn)"
+        assert page.ask(drawn) > 0
+
+
+def test_figures_stand_in_a_file_of_their_own(tmp_path):
+    path = tmp_path / "m.json"
+    words = ("time", "--m", 256, "--n", 320, "--k", 512)
+    answer = cli(*words, "--metrics", path, "--json")
+    made = json.loads(path.read_text("utf-8"))
+    assert {k: v for k, v in made.items() if k in answer.json} == answer.json
+    assert set(made) - set(answer.json) == {"cubecore", "chip", "roofline"}
+    assert {"links", "critical_path", "pipes", "stalls"} <= set(made)
+    assert made["roofline"]["tflops"] == made["tflops"]
+    same = f"--metrics must name another file than --trace, got {path}"
+    assert_refused(cli(*words, "--metrics", path, "--trace", path), same)
 
 
 @pytest.mark.parametrize(

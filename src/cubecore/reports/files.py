@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cubecore.errors import refuse
 from cubecore.machine.findings import Finding
+from cubecore.reports.trace import WHOLE, View
 from cubecore.workflows.files import require_writable, write_whole
 from cubecore.workflows.script import ScriptTime
 from cubecore.workflows.time import Timed
@@ -39,14 +40,17 @@ class RunFiles:
 
 @dataclass(frozen=True, slots=True)
 class TimeFiles:
-    """Paths of the HTML report and the Chrome trace, None for neither.
+    """Paths of the HTML report, the Chrome trace and the figures as JSON, None for no file.
 
-    `tiling_from` is the file that the tiling came from; the report names it.
+    `tiling_from` is the file that the tiling came from; the report names it. `view` is what of the
+    launch the trace holds.
     """
 
     report: str | None
     trace: str | None
     tiling_from: str = ""
+    metrics: str | None = None
+    view: View = WHOLE
 
     def require_writable(self) -> None:
         """Refuse paths that cannot be written, before any work is done.
@@ -54,12 +58,20 @@ class TimeFiles:
         Raises:
             RequestError: one sentence on the path.
         """
-        if self.report is not None:
-            require_writable(self.report, "--report")
-        if self.trace is not None:
-            require_writable(self.trace, "--trace")
-            if self.trace == self.report:
-                raise refuse("--trace", "name another file than --report", self.trace)
+        if self.trace is None and self.view != WHOLE:
+            raise refuse("--trace-...", "come with --trace", "none")
+        named: dict[str, str] = {}
+        for option, path in self._paths:
+            require_writable(path, option)
+            if path in named:
+                raise refuse(option, f"name another file than {named[path]}", path)
+            named[path] = option
+
+    @property
+    def _paths(self) -> list[tuple[str, str]]:
+        """The files that are asked for, by option."""
+        files = (("--report", self.report), ("--trace", self.trace), ("--metrics", self.metrics))
+        return [(option, path) for option, path in files if path is not None]
 
     @property
     def record(self) -> int:
@@ -69,10 +81,8 @@ class TimeFiles:
             from cubecore.reports.html import SHOWN_INSTRUCTIONS
 
             wanted.append(SHOWN_INSTRUCTIONS)
-        if self.trace is not None:
-            from cubecore.reports.trace import TRACED_INSTRUCTIONS
-
-            wanted.append(TRACED_INSTRUCTIONS)
+        if self.trace is not None or self.metrics is not None:
+            wanted.append(self.view.record)
         return max(wanted)
 
     def write(self, timed: Timed) -> None:
@@ -89,7 +99,26 @@ class TimeFiles:
         if self.trace is not None:
             from cubecore.reports.trace import trace_bytes
 
-            write_whole(self.trace, trace_bytes(timed), "--trace")
+            write_whole(self.trace, trace_bytes(timed, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.metrics import metrics_bytes
+
+            write_whole(self.metrics, metrics_bytes(timed), "--metrics")
+
+    def write_pair(self, first: Timed, second: Timed, title: str) -> None:
+        """Write each file about two runs, on one time axis.
+
+        Raises:
+            RequestError: a path that can no longer be written, or a trace that nothing opens.
+        """
+        if self.report is not None:
+            from cubecore.reports.pair import pair_report
+
+            write_whole(self.report, pair_report(first, second, title).encode(), "--report")
+        if self.trace is not None:
+            from cubecore.reports.trace import pair_trace_bytes
+
+            write_whole(self.trace, pair_trace_bytes(first, second, self.view), "--trace")
 
     def write_launches(self, timed: ScriptTime) -> None:
         """Write each file about the longest launch of a user's script, in one step.
@@ -105,4 +134,8 @@ class TimeFiles:
         if self.trace is not None:
             from cubecore.reports.trace import launch_trace_bytes
 
-            write_whole(self.trace, launch_trace_bytes(timed.longest), "--trace")
+            write_whole(self.trace, launch_trace_bytes(timed.longest, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.metrics import launch_metrics_bytes
+
+            write_whole(self.metrics, launch_metrics_bytes(timed), "--metrics")

@@ -51,7 +51,7 @@ def html_report(timed: Timed, *, tiling_from: str = "", limit: int = SHOWN_INSTR
 
     `tiling_from` names the file of the tiling; empty for the plan's own.
     """
-    return _page(problem_line(timed.request), page_data(timed, tiling_from, limit))
+    return page(problem_line(timed.request), page_data(timed, tiling_from, limit))
 
 
 def launch_report(
@@ -62,14 +62,14 @@ def launch_report(
     Where it is one `among` several of its script, they are listed.
     """
     chip, line = launch.run.chip, launch.timeline
-    data = _common(launch.title, chip, line, limit)
+    data = common_data(launch.title, chip, line, limit)
     found = [finding.to_json() for finding in launch.run.findings]
     data |= {"findings": found}
     if launch.changes is not None:
         data |= launch.changes.to_json()
     if len(among) > 1:
         data["launches"] = [_launch_row(other, shown=other is launch) for other in among]
-    return _page(launch.title, data)
+    return page(launch.title, data)
 
 
 def _launch_row(launch: TimedLaunch, *, shown: bool) -> dict[str, Any]:
@@ -84,11 +84,12 @@ def _launch_row(launch: TimedLaunch, *, shown: bool) -> dict[str, Any]:
     }
 
 
-def _page(title: str, data: dict[str, Any]) -> str:
+def page(title: str, data: dict[str, Any]) -> str:
+    """Return the page that shows `data`; panels whose data is missing are left out."""
     style = _read("report.css")
     script = "\n".join(_read(name) for name in _SCRIPTS)
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
-    return page.render(
+    made = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
+    return made.render(
         title=title,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own files
@@ -118,7 +119,7 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     case = Case(timed.tiling, problem, chip)
     changes = {} if timed.changes is None else timed.changes.to_json()
-    return _common(problem_line(timed.request), chip, line, limit) | {
+    return common_data(problem_line(timed.request), chip, line, limit) | {
         **changes,
         "tiling": {
             "from": tiling_from,
@@ -138,7 +139,7 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     }
 
 
-def _common(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any]:
+def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any]:
     """Return what the page shows of any kernel; a panel whose data is missing is left out."""
     return {
         "version": __version__,
@@ -164,7 +165,7 @@ def _common(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any
             "tbps": None if chip.hbm_bytes_per_second is None else chip.hbm_bytes_per_second / 1e12,
             "what_if": [n for n, f in chip.sources.items() if f.reliability == "WHAT-IF"],
         },
-        "timeline": _timeline(line, chip, limit),
+        "timeline": timeline_data(line, chip, limit),
         "stalls": [stall.to_json() for stall in line.stalls],
         "links": [link.to_json() for link in line.links],
         **({} if line.critical is None else {"critical": line.critical.to_json()}),
@@ -173,7 +174,8 @@ def _common(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any
     }
 
 
-def _timeline(line: Timeline, chip: Chip, limit: int) -> dict[str, Any]:
+def timeline_data(line: Timeline, chip: Chip, limit: int) -> dict[str, Any]:
+    """Return what the page's timeline draws."""
     found = groups(line, limit)
     return {
         "cycles_per_us": line.cycles / line.us,

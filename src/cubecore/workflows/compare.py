@@ -70,9 +70,10 @@ def compare(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
     settings: Mapping[str, str] | None = None,
+    record: int = 0,
     **keys: Any,
 ) -> Comparison:
-    """Return both tilings checked and, where legal, timed.
+    """Return both tilings checked and, where legal, timed, `record` instructions kept.
 
     Raises:
         RequestError: a request that cannot be timed, or extents that do not agree.
@@ -83,6 +84,8 @@ def compare(
     for tiling in (as_tiling(first), as_tiling(second)):
         tiling.require_match(request.problem)
         findings = check_tiling(tiling, request.problem, request.chip)
-        timed = time(request.problem, tiling=tiling, settings=settings) if findings.legal else None
+        timed = None
+        if findings.legal:
+            timed = time(request.problem, tiling=tiling, settings=settings, record=record)
         sides.append(Side(tiling, findings, timed))
     return Comparison(request, *sides)

@@ -175,7 +175,7 @@ function printed(on) {
   redraw();
 }
 
-const panels = [["head", "answer", drawHead], ["launches", "launches", drawLaunches],
+const panels = [["head", "answer", drawHead], ["pair", "pair", drawPair], ["launches", "launches", drawLaunches],
   ["findings", "findings", drawFindings], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
   ["links", "links", drawLinks], ["critical", "critical", drawCritical],

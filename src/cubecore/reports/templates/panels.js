@@ -24,6 +24,13 @@ function drawHead() {
       a.simulated < 1 ? `; ${percent(a.simulated)} of the run simulated, the rest recurs` : ""));
 }
 
+function drawPair() {
+  section("pair").append(
+    el("p", {}, data.pair.title),
+    table([[""], ["first", "n"], ["second", "n"]],
+      data.pair.rows.map(([name, ...values]) => [[name], ...values.map((v) => [v, "n"])])));
+}
+
 function drawLaunches() {
   const all = data.launches, longest = Math.max(...all.map((l) => l.cycles));
   section("launches").append(

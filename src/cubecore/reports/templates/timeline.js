@@ -55,8 +55,8 @@ function palette() {
 
 function tint(paint, pipe, kind, busy = 0) {
   const alpha = [1, 0.62, 0.8][kind % 3];
-  return busy === null || !paint[pipe] ? { colour: paint.soft, alpha: alpha / 2 }
-    : { colour: paint[pipe], alpha };
+  if (busy === null) return { colour: paint.soft, alpha: alpha / 2 };
+  return { colour: paint[pipe] || paint.soft, alpha };
 }
 
 function hatch(ctx, paint, x, y, width, height) {
@@ -124,7 +124,7 @@ function drawGroup(canvas, group, paint) {
     ctx.fillText(lane.label, 0, y + LANE / 2);
     ctx.fillStyle = paint.soft;
     ctx.textAlign = "right";
-    const busy = lane.busy === undefined ? "" : percent(lane.busy / Math.max(group.end, 1));
+    const busy = lane.busy === undefined ? "" : percent(lane.busy / Math.max(lane.of || group.end, 1));
     ctx.fillText(busy, LEFT - 8, y + LANE / 2);
   }
   for (const [from, to, text] of still(group)) {
