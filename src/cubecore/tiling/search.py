@@ -21,6 +21,8 @@ from cubecore.tiling.struct import INT32_MAX, INT32_MIN
 
 ROWS_AT_ONCE = 1 << 16
 """Combinations that are judged in one call."""
+FIRST_ROWS = 1 << 10
+"""Combinations of likely values that are judged first: most often one of them is legal."""
 ROWS_KEPT = 1 << 18
 """Combinations that are kept; beyond, an even sample."""
 MANY_ROWS = 1 << 13
@@ -31,10 +33,10 @@ THIN_VALUES = 14
 class How(Enum):
     """Which values and rules an exploration looks at.
 
-    ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the first
-    few that may do. INSIDE: only rules that read nothing else, or grow with what else they read,
-    which the starting point must have at its smallest (`Space.lowered`), up to the first legal
-    combination: what they exclude, no other change can help.
+    ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the few
+    that may do, up to the first legal combination. INSIDE: up to there too, and only rules that
+    read nothing else, or grow with what else they read, which the starting point must have at its
+    smallest (`Space.lowered`): what they exclude, no other change can help.
     """
 
     ALL = "all"
@@ -75,7 +77,7 @@ class Explorer:
 
     def __init__(self, space: Space, free: Fields, budget: Budget, how: How = How.ALL) -> None:
         self.space, self.free, self.budget, self.how = space, free, budget, how
-        self.inside = how is How.INSIDE
+        self.inside, self.to_first = how is How.INSIDE, how in {How.INSIDE, How.LIKELY}
         self.relevant = confined(space, free) if self.inside else _about(space, free)
         self.charged: dict[str, Reader] = {}
         self.applied: set[str] = set()
@@ -144,7 +146,7 @@ class Explorer:
             self.charged.setdefault(wanted.id, wanted)
             ready += [r for r in self.relevant if r.reads & self.free == {name}]
         made = self._extend(tables, name, values[name], wanted, ready)
-        if self.inside:
+        if self.to_first:
             self._each(values, made, pending)
         elif not pending:
             self.legal += made
@@ -159,7 +161,7 @@ class Explorer:
         applied = frozenset(self.applied)
         for table in made:
             if not pending:
-                self.legal.append(table)
+                self.legal.append({name: x[:1] for name, x in table.items()})
             else:
                 self.applied = set(applied)
                 self._join(values, [table], pending)
@@ -197,7 +199,7 @@ class Explorer:
 
         A length must: it has no values of its own that could stand for all.
         """
-        may = self.how in {How.INSIDE, How.LIKELY} or name in LENGTHS
+        may = self.to_first or name in LENGTHS
         return may and any(
             wanted_values(reader, name, self.space.base, self.space.case) is not None
             for reader in self.relevant
@@ -246,12 +248,14 @@ class Explorer:
         if len(values) == 1:
             yield {**table, name: np.full(rows, values[0])}
             return
-        at_once = max(1, ROWS_AT_ONCE // len(values))
-        for start in range(0, rows, at_once):
+        start, most = 0, FIRST_ROWS if self.how is How.LIKELY else ROWS_AT_ONCE
+        while start < rows:
+            at_once = max(1, most // len(values))
             part = {n: x[start : start + at_once] for n, x in table.items()}
             grown = {n: np.repeat(x, len(values)) for n, x in part.items()}
             grown[name] = np.tile(values, min(at_once, rows - start))
             yield grown
+            start, most = start + at_once, ROWS_AT_ONCE
 
     def _sieve(self, table: Table, about: list[Reader]) -> NDArray[np.bool_]:
         """Return which rows keep every rule in `about`; charge rules that explain the others."""
