@@ -1,13 +1,16 @@
 """The planner's closed form against the event timing of the same tilings."""
 
+import itertools
 import random
 import statistics
+from dataclasses import replace
 
 import pytest
 
 from cubecore.tiling.cost import predict
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
+from cubecore.tiling.wanted import Wanted
 from cubecore.workflows.time import time
 
 
@@ -67,6 +70,25 @@ def test_many_plans_take_what_the_closed_form_says():
     assert found["median"] < 0.03
     assert found["p90"] < 0.15
     assert found["regret"] < 1.03
+
+
+@pytest.mark.parametrize("steps", [(4, 4), (8, 4), (2, 2)])
+def test_where_b_has_one_buffer_a_second_one_of_a_is_idle(steps):
+    """MTE2 takes its loads in order: A's next chunk is behind B's, which waits for its buffer."""
+    p = Problem(m=256, n=256, k=4096, trans_b=True)
+    base = solve(p, p.chip_record, wanted=Wanted.from_json({"usedCoreNum": 1})).best.tiling
+    shape = {"baseM": 128, "baseN": 256, "baseK": 64, "stepM": 1, "stepN": 1, "dbL0C": 1}
+    shape |= dict(zip(("stepKa", "stepKb"), steps, strict=True))
+    timed, closed = {}, {}
+    for buffers in itertools.product((1, 2), (1, 2)):
+        depths = {f"depth{x}1": n * step for x, n, step in zip("AB", buffers, steps, strict=True)}
+        tiling = replace(base, **shape, **depths)
+        timed[buffers] = time(p, tiling=tiling).timeline.cycles
+        closed[buffers] = predict(tiling, p, p.chip_record).cycles
+        assert closed[buffers] == pytest.approx(timed[buffers], rel=0.12)
+    for found in (timed, closed):
+        assert found[2, 1] == pytest.approx(found[1, 1], rel=0.01)
+        assert found[2, 2] < found[1, 2] < found[2, 1]
 
 
 def test_any_legal_tiling_is_timed_by_both():

@@ -159,8 +159,9 @@ def _last_load(work: Work) -> Any:
 def _waits(work: Work, spare: Any) -> Any:
     """Return for how long MTE1 waits for chunks that come late by more than `spare` cycles.
 
-    All of them do where there is one buffer; where only B has one, A's next chunk is asked for
-    behind each of B's and comes as late. Of two buffers one is loaded ahead: a chunk of the
+    All of them do where there is one buffer. MTE2 asks for B's next chunk first: where B has one
+    buffer, A's next chunk is behind it in MTE2's queue and comes as late, in one buffer or in two;
+    two that come together wait for one latency. Of two buffers one is loaded ahead: a chunk of the
     seldom loaded operand delays the next one of the other, and what is in L1 lasts for a chunk's
     share of the time only; where both are loaded along K, A's chunk is asked for before B's, and
     two of A's are there. Beyond its own load and latency nothing waits for the seldom loaded one.
@@ -184,7 +185,11 @@ def _waits(work: Work, spare: Any) -> Any:
     wait = np.where(np.where(a_often, alone_a, alone_b), slow, wait)
     wait = np.clip(wait, 0, slow + np.where(a_often, b.hidden_cycles, a.hidden_cycles))
     apart = (often == rarely) | np.where(a_often, alone_b, alone_a)
-    return single + np.where(apart, 0, (rarely - 1) * np.maximum(wait - spare, 0))
+    waits = single + np.where(apart, 0, (rarely - 1) * np.maximum(wait - spare, 0))
+    both = (rarely - 1) * np.maximum(a.mean_cycles + b.arrival_cycles - spare, 0)
+    both = both + (a.count - rarely) * np.maximum(a.arrival_cycles - spare, 0)
+    both = both + (b.count - rarely) * np.maximum(b.arrival_cycles - spare, 0)
+    return np.where(alone_a & alone_b, both, np.minimum(waits, both))
 
 
 def _idle(work: Work) -> Any:

@@ -104,6 +104,7 @@ def stay_bounds(
         rest = bounds.chain / np.maximum(a_count, b_count)
         waits = np.where(a.alone, (1 - 1 / a_count) * (a_cycles + a_count * hidden), 0)
         waits = waits + np.where(b.alone, (1 - 1 / b_count) * (b_cycles + b_count * hidden), 0)
+        waits = waits - np.where(a.alone & b.alone, np.minimum(a_count, b_count) - 1, 0) * hidden
         loaded = a_cycles + b_cycles + bounds.other + hidden + rest
         busy = np.maximum(np.maximum(beside, fill + bounds.chain + waits), loaded)
         totals.append(launch_bound(case, columns, busy, a_memory + b_memory, rest))
