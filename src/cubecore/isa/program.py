@@ -7,6 +7,7 @@ tree differ only in the values of its slots. A program is a value: building one 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any, Protocol
 
 from cubecore.dtypes import ElementType
@@ -218,10 +219,29 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     names = ",".join(var.source() for var in program.slots)
     if names:
         lines.append(f"  {names}, = slots")
-    lines.extend(f"  h{number}=handlers[{number}]" for number in range(len(program.issues)))
-    _emit(program.body, "  ", lines, constants, numbers)
-    lines.append("  return None")
-    return lines, constants
+    body: list[str] = []
+    for known, nodes in groupby(program.body, key=_is_known):
+        if known:
+            body.append(f"  for n,a in K[{len(constants)}]: handlers[n](*a)")
+            constants.append([(numbers[id(node)], _arguments(node)) for node in nodes])
+        else:
+            _emit(tuple(nodes), "  ", body, constants, numbers)
+    listed = {n for run in constants if isinstance(run, list) for n, _ in run}
+    lines.extend(f"  h{n}=handlers[{n}]" for n in range(len(program.issues)) if n not in listed)
+    return [*lines, *body, "  return None"], constants
+
+
+def _is_known(node: Node) -> bool:
+    """Whether a node is an instruction whose arguments are constants.
+
+    Of a program's outermost body those are listed: to compile a line takes a hundred calls' time.
+    """
+    return isinstance(node, Issue) and None not in _arguments(node)
+
+
+def _arguments(issue: Issue) -> tuple[int | None, ...]:
+    """Return a leaf's late values and addresses, None where they are not constant."""
+    return tuple(e.constant for e in (*(value for _, value in issue.late), *issue.addresses))
 
 
 def _emit(

@@ -8,6 +8,7 @@ joins all pipes. Tensors meet as wholes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cubecore.isa.spec import Instruction, Pipe
 from cubecore.isa.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag
@@ -67,7 +68,7 @@ class Synchroniser:
     def _order(self, source: str, pipe: str) -> None:
         state = self.state
         if source == pipe:
-            self._insert(PipeBarrier(on=pipe))
+            self._insert(_barrier(pipe))
             state.known[source, pipe] = state.count
             return
         event = state.events.get((source, pipe), 0)
@@ -75,8 +76,8 @@ class Synchroniser:
             self.barrier()
             return
         state.events[source, pipe] = event + 1
-        self._insert(SetFlag(src=source, dst=pipe, event_id=event))
-        self._insert(WaitFlag(src=source, dst=pipe, event_id=event))
+        for flag in _flags(source, pipe, event):
+            self._insert(flag)
         state.known[source, pipe] = state.count
 
     def forget(self) -> None:
@@ -86,8 +87,20 @@ class Synchroniser:
     def barrier(self) -> None:
         """Join all pipes, if anything is under way."""
         if self.enabled and (self.state.touches or self.state.events):
-            self._insert(PipeBarrier(on=Pipe.ALL.value))
+            self._insert(_barrier(Pipe.ALL.value))
         self.state = State()
+
+
+@lru_cache(maxsize=64)
+def _barrier(pipe: str) -> Instruction:
+    return PipeBarrier(on=pipe)
+
+
+@lru_cache(maxsize=1024)
+def _flags(source: str, pipe: str, event: int) -> tuple[Instruction, Instruction]:
+    """Return what raises a flag and what awaits it."""
+    ends = {"src": source, "dst": pipe, "event_id": event}
+    return SetFlag(**ends), WaitFlag(**ends)
 
 
 def _meet(one: Resource, other: Resource) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from cubecore.chips.model import Chip
@@ -15,7 +16,7 @@ from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.check import template_violations
 from cubecore.isa.expr import Condition, Expr, Var
 from cubecore.isa.overlap import reach
-from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
+from cubecore.isa.program import Assign, Branch, Issue, Location, Loop, Node
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand, Pipe
 from cubecore.isa.sync import JOINED_PAIRS, PipeBarrier, pairs
@@ -37,6 +38,7 @@ class Trace:
         self._open = [Body()]
         self._ended: Var | None = None
         self._mask: tuple[Expr, Expr] | None = None
+        self._place: Location | None = None
         self._branches: list[tuple[Body, int, list[tuple[Expr, tuple[Node, ...]]]]] = []
 
     def variable(self, name: str) -> Var:
@@ -62,7 +64,7 @@ class Trace:
         self._open[-1].nodes.append(node)
 
     def _insert(self, template: Instruction) -> None:
-        self.append(Issue(template, (), user_location()))
+        self.append(Issue(template, (), self._place or user_location()))
 
     def _pairs(self) -> frozenset[tuple[str, str]]:
         if self.chip.joins_vector:
@@ -213,17 +215,20 @@ class Trace:
         met = list(touches)
         for tensor, operand in zip(operands, template.operands(), strict=False):
             met.append(_touch(tensor, operand.access.writes))
+        masked = None if late else self._masked(template)
         for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
             self.memories.add(operand.mem)
             if not late:
                 _require_aligned(template, tensor, operand, place, call)
-                if (masked := self._masked(template)) is not None:
-                    _require_inside(masked, tensor, operand, place, call)
+            if masked is not None:
+                _require_inside(masked, tensor, operand, place, call)
         if template.register:
             leaves = type(template).leaves is not Instruction.leaves
             met.append(((template.register, 0, 1), leaves))
+        self._place = user_location()
         self.sync.before(template.pipe.value, met)
-        self.append(Issue(template, places, user_location(), tuple(late.items())))
+        self.append(Issue(template, places, self._place, tuple(late.items())))
+        self._place = None
 
     def _masked(self, template: Instruction) -> Instruction | None:
         """Return a template under the mask, None if only the run knows it."""
@@ -232,7 +237,7 @@ class Trace:
         if self._mask is None:
             return None
         high, low = (word.constant or 0 for word in self._mask)
-        return template.resolved(Registers(mask_high=high, mask_low=low))
+        return _under(template, high, low)
 
     def join(self) -> None:
         """Join all pipes, whatever is known to be under way."""
@@ -268,6 +273,12 @@ def _template(
         if f.name in late and f.default is MISSING:
             known[f.name] = f.metadata.get("low", 0)
     return kind(**known), late
+
+
+@lru_cache(maxsize=4096)
+def _under(template: Instruction, high: int, low: int) -> Instruction:
+    """Return a template as it is under a mask."""
+    return template.resolved(Registers(mask_high=high, mask_low=low))
 
 
 def _is_late(violation: Any, late: Mapping[str, Expr]) -> bool:
