@@ -123,7 +123,7 @@ def test_selections_with_bits_for_every_repeat(dtype):
 # ruff: noqa: E501 - whole lines
 REFUSED = [
     (lambda t, x: t.vreduce(128, x, x, 8, 1, 1, 8, 0), "vreduce.src1_pattern must be in [1, 7], got 8"),
-    (lambda t, x: t.vreduce(128, x, x, 1, 1, 1, 8, 0, 1), "vreduce must have stride_unit 0 and no rsvd_scalar, as far as it goes, got another"),
+    (lambda t, x: t.vreduce(128, x, x, 1, 1, 1, 8, 0, 1), "vreduce must have stride_unit 0 and mask_mode normal or counter, got 1 and 'normal'"),
     (lambda t, x: t.vmrgsort(x, [x], 1), "vmrgsort.src_list must have two to four queues, got 1"),
     (lambda t, x: t.vec_sel(128, 3, x, x, x, x, 1), "vec_sel.mode must be 0, 1 or 2, got 3"),
 ]  # fmt: skip

@@ -286,8 +286,8 @@ BROKEN = [
         "vec_exp.dst must not be float32 on Ascend310, got float32",
     ),
     (
-        lambda t, x: t.vrpac(x, x, 1),
-        "tik.vrpac must be a call that cubecore runs, got one that it does not yet",
+        lambda t, x: t.vmrgch(x, x, 1),
+        "tik.vmrgch must be a call that cubecore runs, got one that it does not yet",
     ),
     (lambda t, x: x[0][1], "an element of x must not be indexed again, got a second index"),
     (lambda t, x: x[0:8:2], "a slice of x must have step 1, got 2"),

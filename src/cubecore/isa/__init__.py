@@ -2,6 +2,7 @@
 
 from cubecore.isa import (
     caches,
+    columns,
     cube,
     fill,
     fixpipe,
@@ -24,6 +25,7 @@ from cubecore.isa.spec import instruction_named, instructions
 
 __all__ = [
     "caches",
+    "columns",
     "cube",
     "fill",
     "fixpipe",

@@ -24,6 +24,8 @@ _CONTROL = (
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    "store_kept",
+    "store_merged",
     # how cores meet: the kits of these chips count in global memory, with the same effect
     "ffts_cross_core_sync",
     "wait_flag_dev",

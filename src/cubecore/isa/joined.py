@@ -1,11 +1,13 @@
 """What the earlier AI Cores do between the Cube's accumulators, the scalar unit and UB."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from cubecore.chips.model import JOINED_ARCHS, Chip
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.moves import Bursts
 from cubecore.isa.registers import Registers
@@ -123,6 +125,52 @@ class CopyUbufToCbuf(Bursts):
     src = read(Mem.UB, "run block", "block")
 
 
+@instruction(
+    "broadcast_ub_to_cc",
+    Pipe.V,
+    names={"tik": "broadcast_ub_to_l0c"},
+    source="spec/tik.md 4.1, broadcast_ub_to_l0c, as public TIK programs use it",
+    archs=JOINED_ARCHS,
+    uncertain=(
+        "the queue is V's, as for the way back",
+        "the source's gap comes first: public programs step over dst's columns with the last one",
+    ),
+)
+class BroadcastUbToCc(Instruction):
+    """Copy pieces of 16 elements from UB to L0C, each to all 16 rows of a fractal.
+
+    Gaps lie from one run's tail to the next one's head: 16 elements in UB, fractals in L0C.
+    """
+
+    propagates = True
+    dst = write(Mem.L0C, "run fractal row element")
+    src = read(Mem.UB, "run fractal row element")
+    dtype: ElementType = types("element type", "float32", "int32", "float16")
+    n_burst: int = param(1, 255, "runs")
+    len_burst: int = param(1, 255, "fractals of a run")
+    src_gap: int = param(0, 255, "gap between runs in UB, pieces of 16 elements", default=0)
+    dst_gap: int = param(0, 255, "gap between runs in L0C, fractals", default=0)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [n_burst, len_burst, 16, 16]."""
+        inner = np.arange(_FRACTAL_ELEMENTS, dtype=np.intp).reshape(FRACTAL_ROWS, FRACTAL_ROWS)
+        return self._pieces(self.dst_gap) * _FRACTAL_ELEMENTS + inner
+
+    def offsets_src(self) -> Offsets:
+        """Shape as dst's; the rows of a fractal are one piece."""
+        inner = np.arange(FRACTAL_ROWS, dtype=np.intp) + np.zeros((FRACTAL_ROWS, 1), np.intp)
+        return self._pieces(self.src_gap) * FRACTAL_ROWS + inner
+
+    def _pieces(self, gap: int) -> Offsets:
+        starts = np.arange(self.n_burst, dtype=np.intp) * (self.len_burst + gap)
+        pieces = np.arange(self.len_burst, dtype=np.intp)
+        return (starts[:, None] + pieces)[:, :, None, None]
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Pass the elements on."""
+        return {"dst": inputs["src"]}
+
+
 _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
 
 
@@ -146,3 +194,48 @@ class StoreScalar(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Take the low bits."""
         return {"dst": value_of(self.value, self.dtype).reshape(1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StoreRegister(Instruction):
+    reads_left = True
+    dst = write(Mem.UB, "number", "number")
+    number: ElementType = types("type of the numbers", "int64", default=element_type("int64"))
+    count: ClassVar[int] = 1
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [count]."""
+        return np.arange(self.count, dtype=np.intp)
+
+
+@instruction(
+    "store_kept",
+    Pipe.S,
+    source="spec/tik.md 4.4, rsvd_scalar of vreduce",
+    uncertain=("the scalar unit takes the register by way of UB here",),
+)
+class StoreKept(_StoreRegister):
+    """Write to UB how many elements the last vreduce kept."""
+
+    register = "kept"
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """One number."""
+        return {"dst": np.array([registers.kept], np.int64)}
+
+
+@instruction(
+    "store_merged",
+    Pipe.S,
+    source="spec/tik.md 4.6, counts of vmrgsort4 and mov_vmrgsort4_sr_to_scalar",
+    uncertain=("the scalar unit takes the register by way of UB here",),
+)
+class StoreMerged(_StoreRegister):
+    """Write to UB how many proposals or records the last merge took of each of four queues."""
+
+    register = "merged"
+    count = 4
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Four numbers."""
+        return {"dst": np.array(registers.merged, np.int64)}

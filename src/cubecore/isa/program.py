@@ -220,7 +220,7 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     if names:
         lines.append(f"  {names}, = slots")
     body: list[str] = []
-    for known, nodes in groupby(program.body, key=_is_known):
+    for known, nodes in groupby(program.body, key=lambda node: _arguments(node) is not None):
         if known:
             body.append(f"  for n,a in K[{len(constants)}]: handlers[n](*a)")
             constants.append([(numbers[id(node)], _arguments(node)) for node in nodes])
@@ -231,17 +231,16 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     return [*lines, *body, "  return None"], constants
 
 
-def _is_known(node: Node) -> bool:
-    """Whether a node is an instruction whose arguments are constants.
+def _arguments(node: Node) -> tuple[int, ...] | None:
+    """Return an instruction's late values and addresses where all are constants, else None.
 
-    Of a program's outermost body those are listed: to compile a line takes a hundred calls' time.
+    In a program's outermost body those are listed: to compile a line takes a hundred calls' time.
     """
-    return isinstance(node, Issue) and None not in _arguments(node)
-
-
-def _arguments(issue: Issue) -> tuple[int | None, ...]:
-    """Return a leaf's late values and addresses, None where they are not constant."""
-    return tuple(e.constant for e in (*(value for _, value in issue.late), *issue.addresses))
+    if not isinstance(node, Issue):
+        return None
+    values = [e.constant for e in (*(value for _, value in node.late), *node.addresses)]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else None
 
 
 def _emit(

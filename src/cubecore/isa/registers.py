@@ -17,7 +17,7 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
-LEFT = ("cmp_mask", "kept", "extreme", "merged")
+LEFT = ("cmp_mask", "kept", "extreme", "merged", "suppressed")
 """Registers that vector instructions leave for others: values decide what they hold."""
 ATOMICS = ("add", "max", "min")
 """What a store to global memory may do with what is there instead of replacing it."""
@@ -65,9 +65,11 @@ class Registers:
     The defaults are the state after the vendor's initialisation: normal mode, all lanes active.
     `cmp_mask` is CMPMASK's 128 bits, `deq_scale` DEQSCALE's 64; `block_addresses` are VA0 to VA7,
     eight addresses each; `kept` is RSVD_CNT; `extreme` is MAX_MIN_CNT (the value's bits, its
-    index); `merged` is VMS4_SR, what each queue gave; `pad_value` is the bits that a padding copy
-    fills with, None before they are set; `atomic` is what stores to global memory do ("" for a
-    plain store) and `atomic_type` in which element type; `nd_num` and the strides repeat NZ2ND;
+    index); `merged` is VMS4_SR, what each queue gave; `suppressed` is the suppression register of
+    region proposals and `rpn_offset` what is added to their edges, a float32's bits; `pad_value` is
+    the bits that a padding copy fills with, None before they are set; `atomic` is what stores to
+    global memory do ("" for a plain store) and `atomic_type` in which element type; `nd_num` and
+    the strides repeat NZ2ND;
     `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
     they are set; `relu_at` and `resets_units` are kept with it for who asks; `lrelu_alpha` is the
     factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
@@ -85,6 +87,8 @@ class Registers:
     kept: int = 0
     extreme: tuple[int, int] = (0, 0)
     merged: tuple[int, int, int, int] = (0, 0, 0, 0)
+    suppressed: int = 0
+    rpn_offset: int = 0x3F800000
     pad_value: int | None = None
     atomic: str = ""
     atomic_type: str = ""

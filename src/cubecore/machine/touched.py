@@ -30,6 +30,7 @@ _RUNS = {
     for number, name in enumerate(LEFT)
 }
 _LABELS = {"cmp_mask": "CMPMASK", "kept": "RSVD_CNT", "extreme": "MAX_MIN_CNT", "merged": "VMS4_SR"}
+_LABELS |= {"suppressed": "the suppression register"}
 
 
 class Touch(NamedTuple):

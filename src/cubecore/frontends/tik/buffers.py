@@ -30,7 +30,9 @@ _SHOWN = 3
 class Buffer:
     """The bytes of one tensor: a memory, where it starts, how long it is, whether it is alive.
 
-    `size_bytes` is of one instance; in a loop of several threads there are `instances`.
+    `size_bytes` is of one instance; in a loop of several threads there are `instances`. Where the
+    run alone knows how long it, or one before it, is, `start` is the least that its start can be
+    and its bytes reach the end of the memory, as far as is known here.
     """
 
     name: str
@@ -41,6 +43,12 @@ class Buffer:
     instances: int = 1
     alive: bool = True
     owner: "Buffers | None" = None
+    until: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The byte behind those that it may touch."""
+        return self.start + self.size_bytes * self.instances if self.until is None else self.until
 
     @property
     def unreached(self) -> bool:
@@ -51,6 +59,7 @@ class Buffer:
 @dataclass(eq=False, slots=True)
 class _Scope:
     marks: dict[Mem, int]
+    late: dict[Mem, Expr]
     threads: int
     turn: Expr
     made: list[Buffer] = field(default_factory=list)
@@ -68,7 +77,8 @@ class Buffers:
             Mem.L0C: chip.l0c_bytes,
         }
         self._top = dict.fromkeys(self.capacity, 0)
-        self._scopes = [_Scope(dict(self._top), 1, Expr(0))]
+        self._late = dict.fromkeys(self.capacity, Expr(0))
+        self._scopes = [_Scope(dict(self._top), dict(self._late), 1, Expr(0))]
         self.peak = dict(self._top)
         self.unreached = 0
 
@@ -79,6 +89,7 @@ class Buffers:
         self._scopes.append(
             _Scope(
                 dict(self._top),
+                dict(self._late),
                 outer.threads if inherited else threads,
                 outer.turn if inherited or turn is None else turn,
             )
@@ -87,7 +98,7 @@ class Buffers:
     def close(self) -> None:
         """Leave the scope: what was made in it is gone."""
         scope = self._scopes.pop()
-        self._top = scope.marks
+        self._top, self._late = scope.marks, scope.late
         for buffer in scope.made:
             buffer.alive = False
 
@@ -107,13 +118,32 @@ class Buffers:
         start = align_up(self._top[mem], _ALIGN[mem])
         end = start + size * scope.threads
         base = Expr(start) + scope.turn * size if scope.threads > 1 else Expr(start)
-        made = Buffer(name, mem, base, start, size, scope.threads, owner=self)
+        late = self._late[mem]
+        until = None if late.constant == 0 else self.capacity[mem]
+        made = Buffer(name, mem, base + late, start, size, scope.threads, owner=self, until=until)
         scope.made.append(made)
         if end > self.capacity[mem]:
             raise self._full(mem, end)
         self._top[mem] = end
         self.peak[mem] = max(self.peak[mem], end)
         return made
+
+    def allocate_late(self, name: str, mem: Mem, size_bytes: Expr) -> tuple[Buffer, Expr]:
+        """Return a new buffer of a size that only the run knows, and how far it moves later ones.
+
+        The run checks that it fits. In a loop of several threads there is one of it.
+        """
+        unit, start = _ALIGN[mem], align_up(self._top[mem], _ALIGN[mem])
+        room = self.capacity[mem] - start
+        base = Expr(start) + self._late[mem]
+        made = Buffer(name, mem, base, start, room, owner=self, until=self.capacity[mem])
+        self._scopes[-1].made.append(made)
+        self._top[mem] = start
+        return made, self._late[mem] + (size_bytes + unit - 1) // unit * unit
+
+    def placed_late(self, mem: Mem, moved: Expr) -> None:
+        """Let later buffers of a memory start `moved` bytes further on."""
+        self._late[mem] = moved
 
     def living(self) -> list[Buffer]:
         """Return the buffers of every open scope."""

@@ -38,7 +38,7 @@ class Cube(Language):
         All pipes are joined before and after. Padding of k does not count; rows beyond m and
         columns beyond n are left unspecified.
         """
-        self._require_operands(dst, a, b)
+        self.require_operands("matmul", dst, a, b)
         rows = require_immediate(m, "matmul.m", 1, _MOST_M)
         depth = require_immediate(k, "matmul.k", 1, _MOST_K[a.dtype])
         columns = require_immediate(n, "matmul.n", 1, _MOST_N)
@@ -50,32 +50,34 @@ class Cube(Language):
             ceil_div(depth, c0),
             ceil_div(columns, FRACTAL_ROWS),
         )
-        _require_room(dst, a, b, extents)
-        tiles = _Tiles(self, dst, a, b, (rows, depth, columns), extents)
+        require_room("matmul", dst, a, b, extents)
+        self.multiply_tiles(Tiles(self, dst, a, b, (rows, depth, columns), extents), init_l1out)
+
+    def multiply_tiles(self, tiles: "Tiles", init_l1out: bool) -> None:
+        """Issue a product tile by tile, between barriers."""
         self.trace.join()  # no Vector instruction runs beside it (seed 004)
-        for m0, mt in _steps(extents[0], tiles.tall):
-            for n0, nt in _steps(extents[2], tiles.wide):
-                for k0, kt in _steps(extents[1], tiles.deep):
+        for m0, mt in steps(tiles.m1, tiles.tall):
+            for n0, nt in steps(tiles.n1, tiles.wide):
+                for k0, kt in steps(tiles.k1, tiles.deep):
                     starts = bool(init_l1out) and k0 == 0
                     tiles.multiply((m0, mt), (k0, kt), (n0, nt), starts=starts)
         self.trace.join()
 
-    def _require_operands(self, dst: Tensor, a: Tensor, b: Tensor) -> None:
+    def require_operands(self, call: str, dst: Tensor, a: Tensor, b: Tensor) -> None:
+        """Require a product's operands where they lie, of types that multiply, and aligned."""
         for name, tensor, mem, label in (
             ("dst", dst, Mem.L0C, "L1OUT"),
             ("a", a, Mem.L1, "L1"),
             ("b", b, Mem.L1, "L1"),
         ):
             if not isinstance(tensor, Tensor):
-                raise refuse(f"matmul.{name}", "be a tensor", type(tensor).__name__)
+                raise refuse(f"{call}.{name}", "be a tensor", type(tensor).__name__)
             if tensor.mem is not mem:
-                raise refuse(f"matmul.{name}", f"lie in {label}", tensor.mem.label)
+                raise refuse(f"{call}.{name}", f"lie in {label}", tensor.mem.label)
         wanted = _RESULTS.get((a.dtype, b.dtype))
         if wanted != dst.dtype:
             rows = ", ".join(f"{x} x {y} -> {z}" for (x, y), z in _RESULTS.items())
-            raise refuse(
-                "matmul", f"multiply one of {rows}", f"{a.dtype} x {b.dtype} -> {dst.dtype}"
-            )
+            raise refuse(call, f"multiply one of {rows}", f"{a.dtype} x {b.dtype} -> {dst.dtype}")
         # Table text: the inference product's a and b at 512 B; a fractal starts there anyhow.
         for name, tensor, align in (
             ("a", a, _SOURCE_ALIGN),
@@ -86,7 +88,7 @@ class Cube(Language):
             if at is not None and at % align:
                 offset = at - tensor.buffer.start
                 need = f"start at a multiple of {align} B"
-                raise refuse(f"matmul.{name}", need, f"{offset} B into {tensor.name}")
+                raise refuse(f"{call}.{name}", need, f"{offset} B into {tensor.name}")
 
     def fixpipe(
         self,
@@ -142,7 +144,7 @@ class Cube(Language):
     ) -> None:
         planes, rows, pitch, gap = shape
         plane = rows * FRACTAL_ROWS * dst.record.size_bytes + gap * DATA_BLOCK_BYTES
-        for first, count in _steps(planes, _MOST_COLUMNS):
+        for first, count in steps(planes, _MOST_COLUMNS):
             parameters = {
                 "src_type": src.record,
                 "n_size": count * FRACTAL_ROWS,
@@ -175,7 +177,7 @@ class Cube(Language):
         staged = self.Tensor(
             dst.dtype, (at_once * per_plane // size,), "local.UB", f"fixpipe_{id(shape)}"
         )
-        for first, count in _steps(planes, at_once):
+        for first, count in steps(planes, at_once):
             parameters = {
                 "src_type": src.record,
                 "dst_type": dst.record,
@@ -200,7 +202,7 @@ class Cube(Language):
         buffers.close()
 
 
-class _Tiles:
+class Tiles:
     """The tiles of one matmul: how large they are, and how one is multiplied."""
 
     def __init__(
@@ -233,13 +235,7 @@ class _Tiles:
         trace = self.kernel.trace
         (m0, mt), (k0, kt), (n0, nt) = m, k, n
         l0a, l0b = (_whole(self.kernel, mem) for mem in (Mem.L0A, Mem.L0B))
-        for row in range(mt):
-            at = (
-                l0a.address + row * kt * FRACTAL_BYTES,
-                self._fractal(self.a, k0 * self.m1 + m0 + row),
-            )
-            load: dict[str, Any] = {"repeat": kt, "src_stride": self.m1}
-            trace.issue(LoadCbufToCa, load, (l0a, self.a), "matmul", at)
+        self.load_a(l0a, m, k)
         for step in range(kt):
             at = (
                 l0b.address + step * nt * FRACTAL_BYTES,
@@ -260,6 +256,16 @@ class _Tiles:
         places = (self.dst.address + tile, l0a.address, l0b.address)
         trace.issue(Mad, parameters, (self.dst, l0a, l0b), "matmul", places)
 
+    def load_a(self, l0a: Tensor, m: tuple[int, int], k: tuple[int, int]) -> None:
+        """Load rows m of fractals of a, at depths k, into L0A."""
+        for row in range(m[1]):
+            at = (
+                l0a.address + row * k[1] * FRACTAL_BYTES,
+                self._fractal(self.a, k[0] * self.m1 + m[0] + row),
+            )
+            load: dict[str, Any] = {"repeat": k[1], "src_stride": self.m1}
+            self.kernel.trace.issue(LoadCbufToCa, load, (l0a, self.a), "matmul", at)
+
     def _fractal(self, tensor: Tensor, number: int) -> Expr:
         return tensor.address + number * FRACTAL_BYTES
 
@@ -273,10 +279,19 @@ def _whole(kernel: Cube, mem: Mem) -> Tensor:
     return Tensor(buffer, INT8, (size,), mem.label, lambda _tensor, _value: None)
 
 
-def _require_room(dst: Tensor, a: Tensor, b: Tensor, fractals: tuple[int, int, int]) -> None:
+def require_room(
+    call: str,
+    dst: Tensor,
+    a: Tensor,
+    b: Tensor,
+    fractals: tuple[int, int, int],
+    *,
+    a_bytes: int | None = None,
+) -> None:
     """Refuse tensors that are shorter than what m, k and n round up to."""
     m1, k1, n1 = fractals
-    sizes = {"dst": (dst, m1 * n1 * 256 * dst.record.size_bytes), "a": (a, m1 * k1 * FRACTAL_BYTES)}
+    sizes = {"dst": (dst, m1 * n1 * 256 * dst.record.size_bytes)}
+    sizes["a"] = (a, m1 * k1 * FRACTAL_BYTES if a_bytes is None else a_bytes)
     sizes["b"] = (b, n1 * k1 * FRACTAL_BYTES)
     for name, (tensor, need) in sizes.items():
         start = tensor.address.constant
@@ -284,9 +299,10 @@ def _require_room(dst: Tensor, a: Tensor, b: Tensor, fractals: tuple[int, int, i
             continue
         room = tensor.buffer.size_bytes - (start - tensor.buffer.start)
         if room < need:
-            raise refuse(f"matmul.{name}", f"hold {need} B, m, k and n rounded up", f"{room} B")
+            raise refuse(f"{call}.{name}", f"hold {need} B, m, k and n rounded up", f"{room} B")
 
 
-def _steps(total: int, step: int) -> Iterator[tuple[int, int]]:
+def steps(total: int, step: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part of a total starts, and its length."""
     for first in range(0, total, step):
         yield first, min(step, total - first)

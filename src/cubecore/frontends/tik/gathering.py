@@ -35,9 +35,9 @@ class Gathering(Vector):
     ) -> None:
         """Keep the elements that a pattern names, one behind another."""
         call = "vreduce"
-        if rsvd_scalar is not None or stride_unit or mask_mode not in {"normal", "counter"}:
-            got = "another" if rsvd_scalar is None else "a Scalar for the count"
-            raise refuse(call, "have stride_unit 0 and no rsvd_scalar, as far as it goes", got)
+        if stride_unit or mask_mode not in {"normal", "counter"}:
+            got = f"{stride_unit} and {mask_mode!r}"
+            raise refuse(call, "have stride_unit 0 and mask_mode normal or counter", got)
         parameters: dict[str, Any] = {
             "dtype": _BITS[src0.record.bits],
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
@@ -59,6 +59,8 @@ class Gathering(Vector):
         self.trace.issue(instruction_named("vreducev2"), parameters, operands, call)
         if counted:
             self.trace.count(None)
+        if rsvd_scalar is not None:
+            self.registered("store_kept", [rsvd_scalar])
 
     vreducev2 = vreduce
 
@@ -105,12 +107,13 @@ class Gathering(Vector):
         repeat_times: Any = 1,
         *counts: Any,
     ) -> None:
-        """Merge two to four queues of records, each sorted from the largest score down."""
+        """Merge two to four queues of records, each sorted from the largest score down.
+
+        An array behind the others takes how many records each queue gave.
+        """
         call, queues = "vmrgsort", len(src_list)
         if queues not in _QUEUES:
             raise refuse(f"{call}.src_list", "have two to four queues", queues)
-        if counts:
-            raise refuse(call, "give no counts of the queues, as far as it goes", "an array")
         each = element_lengths
         lengths = each if isinstance(each, (list, tuple)) else [each] * queues
         parameters: dict[str, Any] = {
@@ -123,3 +126,5 @@ class Gathering(Vector):
             parameters[f"element_length_{queue}"] = integer(length, f"{call}.element_lengths")
         kind = instruction_named("vmrgsort4")
         self.trace.issue(kind, parameters, (dst, *src_list), call)
+        if counts:
+            self.registered("store_merged", [counts[0][i] for i in range(queues)])

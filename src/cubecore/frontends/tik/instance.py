@@ -5,27 +5,26 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
-from cubecore.frontends.tik.conversions import Conversions
-from cubecore.frontends.tik.cube import Cube
+from cubecore.frontends.tik.columns import Columns
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.explicit import Explicit
 from cubecore.frontends.tik.gathering import Gathering
 from cubecore.frontends.tik.kernel import Kernel, TikRun, sub_core
-from cubecore.frontends.tik.lanes import CompareMask, Lanes
+from cubecore.frontends.tik.lanes import CompareMask
 from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.moves import Moves
 from cubecore.frontends.tik.proposals import Proposals
 from cubecore.frontends.tik.scalars import Scalars
 from cubecore.frontends.tik.session import active
-from cubecore.frontends.tik.shapes import Shapes
 from cubecore.frontends.tik.tensor import Tensor
+from cubecore.frontends.tik.values import InputScalar
 from cubecore.frontends.tik.whole import Whole
 from cubecore.isa.spec import Mem
 
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Whole, Conversions, Lanes, Shapes, Gathering, Proposals, Scalars, Explicit, Cube):
+class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Columns):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -111,7 +110,8 @@ for _class in reversed(Tik.__mro__[1 : Tik.__mro__.index(Language)]):
 
 def _listed(tensors: Any) -> list[Tensor]:
     """Return the tensors of a list, or the one that is given without."""
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    given = [tensors] if isinstance(tensors, (Tensor, InputScalar)) else list(tensors)
+    return [t.tensor if isinstance(t, InputScalar) else t for t in given]
 
 
 class Debugger:

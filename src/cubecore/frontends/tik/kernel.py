@@ -139,6 +139,8 @@ class Kernel:
             if values.dtype != tensor.record.numpy:
                 raise refuse(f"feed {tensor.name!r}", f"be of {tensor.dtype}", values.dtype)
             declared = tensor.shape
+            if not values.shape and declared == (1,):
+                values = values.reshape(1)  # the value of an InputScalar
             static = all(isinstance(d, int) and d < 2**31 - 1 for d in declared)
             if static and values.shape != declared:
                 raise refuse(f"feed {tensor.name!r}", f"have shape {declared}", values.shape)

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from cubecore.dtypes import FLOAT32
+from cubecore.frontends.tik.arguments import bound
 from cubecore.frontends.tik.buffers import SCOPE_UB
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.tensor import Tensor
@@ -89,55 +90,7 @@ class Lanes(Vector):
 
     # --- selections
 
-    def vec_sel(
-        self,
-        mask: Any,
-        mode: int,
-        dst: Tensor,
-        sel: Any,
-        src0: Tensor,
-        src1: Any,
-        repeat_times: Any,
-        dst_rep_stride: Any = 0,
-        src0_rep_stride: Any = 0,
-        src1_rep_stride: Any = 0,
-    ) -> None:
-        """Take src0 where the bit is 1, else src1."""
-        numbers = {
-            "dst_repeat_stride": dst_rep_stride,
-            "src0_repeat_stride": src0_rep_stride,
-            "src1_repeat_stride": src1_rep_stride,
-        }
-        self._select("vec_sel", mode, mask, (dst, sel, src0, src1), repeat_times, numbers)
-
-    def vsel(
-        self,
-        mask: Any,
-        mode: int,
-        dst: Tensor,
-        sel: Any,
-        src0: Tensor,
-        src1: Any,
-        repeat_times: Any,
-        dst_blk_stride: Any = 1,
-        src0_blk_stride: Any = 1,
-        src1_blk_stride: Any = 1,
-        dst_rep_stride: Any = 0,
-        src0_rep_stride: Any = 0,
-        src1_rep_stride: Any = 0,
-    ) -> None:
-        """Take src0 where the bit is 1, else src1."""
-        numbers = {
-            "dst_block_stride": dst_blk_stride,
-            "src0_block_stride": src0_blk_stride,
-            "src1_block_stride": src1_blk_stride,
-            "dst_repeat_stride": dst_rep_stride,
-            "src0_repeat_stride": src0_rep_stride,
-            "src1_repeat_stride": src1_rep_stride,
-        }
-        self._select("vsel", mode, mask, (dst, sel, src0, src1), repeat_times, numbers)
-
-    def _select(
+    def select(
         self,
         call: str,
         mode: int,
@@ -146,6 +99,7 @@ class Lanes(Vector):
         repeat: Any,
         numbers: Mapping[str, Any],
     ) -> None:
+        """Take src0 where the bit is 1, else src1."""
         dst, sel, src0, src1 = operands
         if mode not in {0, 1, 2}:
             raise refuse(f"{call}.mode", "be 0, 1 or 2", mode)
@@ -274,6 +228,29 @@ def _register(relation: str) -> Callable[..., CompareMask]:
     return method
 
 
+def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
+    """Return vsel (with block strides) or vec_sel; strides that are not given are 1 and 0."""
+    operands = ("dst", "src0", "src1")
+    strides = {f"{o}_blk_stride": 1 for o in operands} if blocks else {}
+    strides |= {f"{o}_rep_stride": 0 for o in operands}
+    names = ("mask", "mode", "dst", "sel", "src0", "src1", "repeat_times")
+
+    def method(self: Lanes, *args: Any, **named: Any) -> None:
+        given = bound(call, names, args, named, strides)
+        numbers = {
+            n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in strides
+        }
+        tensors = (given["dst"], given["sel"], given["src0"], given["src1"])
+        repeat = given["repeat_times"]
+        self.select(call, given["mode"], given["mask"], tensors, repeat, numbers)
+
+    method.__name__ = call
+    method.__doc__ = "Take src0 where the bit is 1, else src1."
+    return method
+
+
+Lanes.vec_sel = _selection("vec_sel", blocks=False)  # type: ignore[attr-defined]
+Lanes.vsel = _selection("vsel", blocks=True)  # type: ignore[attr-defined]
 for _relation in RELATIONS:
     setattr(Lanes, f"vcmpv_{_relation}", _bits(_relation, blocks=True))
     setattr(Lanes, f"vec_cmpv_{_relation}", _bits(_relation, blocks=False))

@@ -26,6 +26,10 @@ _SCALAR_FROM_GM = ("2002", "2201")
 """Architectures whose Scalars read elements of global memory (spec/tik.md 6)."""
 
 
+_VERSIONS = {"m100": "mini", "1001": "cloud", "2002": "aic"}
+"""The version's name by architecture (spec/tik.md 2.1)."""
+
+
 class Dprofile:
     """A target named by architecture and version."""
 
@@ -51,7 +55,7 @@ class Dprofile:
 
     def get_product_name(self) -> str:
         """Return the version's name."""
-        return self.version or self.soc
+        return self.version or _VERSIONS.get(target(self.soc).arch, self.soc)
 
 
 class Language:
@@ -96,6 +100,17 @@ class Language:
         if init_value is not None:
             made.set_as(init_value)
         return made
+
+    def InputScalar(  # noqa: N802 - TIK's name
+        self, dtype: str = "int64", name: str = "input_scalar"
+    ) -> scalars.InputScalar:
+        """Return a Scalar whose value the launch gives; it is named among BuildCCE's inputs."""
+        made = self.Scalar(dtype, name)
+        holder = self._global(name, made.dtype_record, [1], SCOPE_GM)
+        place = LoadScalar(made.var, Mem.GM, made.dtype_record, holder.address, user_location())
+        self.trace.memories.add(Mem.GM)
+        self.trace.append(place)
+        return scalars.InputScalar(made.var, made.dtype_record, name, self._assign, holder)
 
     def ScalarArray(  # noqa: N802 - TIK's name
         self,
@@ -143,15 +158,17 @@ class Language:
             if init_value is not None:
                 self.constants[name] = (init_value, record)
             return made
-        size = max_mem_size
-        if size is None:
-            count = prod(extents, start=1)
-            if not isinstance(count, int):
-                # of a size that only the run knows: half of what is free (docs/decisions.md)
-                _, room = self.trace.buffers.free(MEMORIES[scope])
-                count = room // 2 // record.size_bytes
-            size = record.bytes_of(count)
-        buffer = self.trace.buffers.allocate(name, MEMORIES[scope], size)
+        size, count = max_mem_size, prod(extents, start=1)
+        buffers, mem = self.trace.buffers, MEMORIES[scope]
+        if size is None and isinstance(count, Value) and count.expr.constant is None:
+            kept = self.trace.variable(f"{name}_end")
+            buffer, end = buffers.allocate_late(name, mem, count.expr * record.size_bytes)
+            self.trace.assign(kept, end)
+            buffers.placed_late(mem, Expr.of(kept))
+        else:
+            buffer = buffers.allocate(
+                name, mem, record.bytes_of(int(count)) if size is None else size
+            )
         return views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
 
     def _global(self, name: str, record: Any, extents: Sequence[Any], scope: str) -> views.Tensor:

@@ -4,17 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cubecore.dtypes import element_type
+from cubecore.frontends.tik.arguments import bound
 from cubecore.frontends.tik.buffers import SCOPE_UB
 from cubecore.frontends.tik.errors import refuse, require_immediate
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.frontends.tik.trace import touch_of
-from cubecore.frontends.tik.values import integer
+from cubecore.frontends.tik.values import Value, integer
 from cubecore.frontends.tik.vector import Vector
+from cubecore.isa.expr import Expr
 from cubecore.isa.spec import instruction_named
-from cubecore.units import ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
 _BLOCKS_OF_LIST = 16
-_MOST_REPEATS = 255
+_MOST_REPEATS, _MOST_IN_ALL = 255, 4095
+"""Repeats of an instruction, and of vec_reduce_*, which issues several (its page)."""
+_SHORT_BITS = 16
 _EACH = ("vcadd", "vcgadd", "vcgmax", "vcgmin", "vcpadd", "vcmax", "vcmin")
 _MATRIX = element_type("uint16")
 
@@ -43,74 +47,7 @@ class Shapes(Vector):
         parameters["repeat"] = self.vectors(call, kind, mask, width, numbers["repeat"])
         self.trace.issue(kind, parameters, tensors, call)
 
-    def vec_cpadd(
-        self,
-        mask: Any,
-        dst: Tensor,
-        src: Tensor,
-        repeat_times: Any,
-        dst_rep_stride: Any,
-        src_rep_stride: Any,
-    ) -> None:
-        """Add neighbours."""
-        numbers = {
-            "repeat": repeat_times,
-            "dst_repeat_stride": dst_rep_stride,
-            "src_repeat_stride": src_rep_stride,
-        }
-        self.reduce("vec_cpadd", "vcpadd", mask, (dst, src), numbers)
-
-    def vec_reduce_add(
-        self,
-        mask: Any,
-        dst: Tensor,
-        src: Tensor,
-        work_tensor: Tensor,
-        repeat_times: Any,
-        src_rep_stride: Any,
-    ) -> None:
-        """Add every lane of every repeat: in each repeat pair by pair, then so its results."""
-        self._reduce_all(
-            "vec_reduce_add", "vcadd", mask, (dst, src, work_tensor), repeat_times, src_rep_stride
-        )
-
-    def vec_reduce_max(
-        self,
-        mask: Any,
-        dst: Tensor,
-        src: Tensor,
-        work_tensor: Tensor,
-        repeat_times: Any,
-        src_rep_stride: Any,
-        cal_index: bool = False,
-    ) -> None:
-        """Find the largest lane of all repeats."""
-        self._require_no_index("vec_reduce_max", cal_index)
-        self._reduce_all(
-            "vec_reduce_max", "vcmax", mask, (dst, src, work_tensor), repeat_times, src_rep_stride
-        )
-
-    def vec_reduce_min(
-        self,
-        mask: Any,
-        dst: Tensor,
-        src: Tensor,
-        work_tensor: Tensor,
-        repeat_times: Any,
-        src_rep_stride: Any,
-        cal_index: bool = False,
-    ) -> None:
-        """Find the smallest lane of all repeats."""
-        self._require_no_index("vec_reduce_min", cal_index)
-        self._reduce_all(
-            "vec_reduce_min", "vcmin", mask, (dst, src, work_tensor), repeat_times, src_rep_stride
-        )
-
-    def _require_no_index(self, call: str, cal_index: bool) -> None:
-        if cal_index:
-            raise refuse(f"{call}.cal_index", "be False, as far as cubecore goes", "True")
-
-    def _reduce_all(
+    def reduce_all(
         self,
         call: str,
         name: str,
@@ -119,24 +56,97 @@ class Shapes(Vector):
         repeat_times: Any,
         src_rep_stride: Any,
     ) -> None:
+        """Reduce every lane of every repeat: in each repeat, then so its results, and on.
+
+        The work tensor holds the repeats' results.
+
+        Raises:
+            RequestError: immediate repeats outside of [1, 4095].
+        """
         dst, src, work = tensors
-        repeats = require_immediate(repeat_times, f"{call}.repeat_times", 1, _MOST_REPEATS)
+        times = integer(repeat_times, f"{call}.repeat_times")
+        if times.constant is None:
+            self._reduce_counted(call, name, mask, tensors, (_value(times), src_rep_stride))
+            return
+        require_immediate(times.constant, f"{call}.repeat_times", 1, _MOST_IN_ALL)
         width = 2048 // src.record.bits
-        fixed = {} if name == "vcadd" else {"order": "only_value"}
-        self._level(name, call, mask, (work, src), repeats, src_rep_stride, fixed)
-        count = repeats
+        per_repeat = _blocks_of(src_rep_stride, src)
+        for first in range(0, times.constant, _MOST_REPEATS):
+            here = (work[first:], src[first * per_repeat :])
+            repeats = min(_MOST_REPEATS, times.constant - first)
+            self._level(name, call, mask, here, repeats, src_rep_stride)
+        count = times.constant
         self.trace.buffers.open()
         while count > width:
             whole, rest = divmod(count, width)
             name_of = f"{call}_{count}"
             spare = self.Tensor(src.dtype, (ceil_div(count, width),), SCOPE_UB, name_of)
-            self._level(name, call, width, (spare, work), whole, 8, fixed)
+            self._level(name, call, width, (spare, work), whole, 8)
             if rest:
                 tail = (spare[whole:], work[whole * width :])
-                self._level(name, call, rest, tail, 1, 8, fixed)
+                self._level(name, call, rest, tail, 1, 8)
             work, count = spare, ceil_div(count, width)
-        self._level(name, call, count, (dst, work), 1, 8, fixed)
+        self._level(name, call, count, (dst, work), 1, 8)
         self.trace.buffers.close()
+
+    def _reduce_counted(
+        self,
+        call: str,
+        name: str,
+        mask: Any,
+        tensors: tuple[Tensor, Tensor, Tensor],
+        numbers: tuple[Value, Any],
+    ) -> None:
+        """Reduce repeats whose number only the run knows: at most 255, so that there are 3 levels.
+
+        None of them: nothing is done.
+        """
+        dst, src, work = tensors
+        times, stride = numbers
+        width = 2048 // src.record.bits
+        with self.if_scope(times > 0):
+            self._level(name, call, mask, (work, src), times, stride)
+            spare = self.Tensor(
+                src.dtype, (ceil_div(_MOST_REPEATS, width),), SCOPE_UB, f"{call}_counted"
+            )
+            whole, rest = times // width, times % width
+            with self.if_scope(whole > 0):
+                self._level(name, call, width, (spare, work), whole, 8)
+            with self.if_scope(rest > 0):
+                self._level(name, call, rest, (spare[whole:], work[whole * width :]), 1, 8)
+            self._level(name, call, (times + width - 1) // width, (dst, spare), 1, 8)
+
+    def find(
+        self,
+        call: str,
+        name: str,
+        mask: Any,
+        tensors: tuple[Tensor, Tensor, Tensor],
+        numbers: tuple[Any, Any],
+    ) -> None:
+        """Find the extreme lane of all repeats, and its index: the first of equal ones.
+
+        The work tensor holds value and index of each repeat; the scalar unit goes through them. The
+        index counts the lanes of all repeats.
+        """
+        dst, src, work = tensors
+        times, stride = numbers
+        width = 2048 // src.record.bits
+        repeats = integer(times, f"{call}.repeat_times")
+        self._level(name, call, mask, (work, src), _value(repeats), stride, order="value_index")
+        index_type = "uint16" if src.record.bits == _SHORT_BITS else "uint32"
+        indices, found = work.reinterpret_cast_to(index_type), dst.reinterpret_cast_to(index_type)
+        best = self.Scalar(src.dtype, f"{call}_best", work[0])
+        lane = self.Scalar("int64", f"{call}_lane", indices[1])
+        value = self.Scalar(src.dtype, f"{call}_value")
+        with self.for_range(1, _value(repeats), name="repeat") as turn:
+            value.set_as(work[2 * turn])
+            with self.if_scope(value > best if name == "vcmax" else value < best):
+                best.set_as(value)
+                lane.set_as(indices[2 * turn + 1])
+                lane.set_as(lane + turn * width)
+        dst[0].set_as(best)
+        found[1].set_as(lane)
 
     def _level(
         self,
@@ -144,19 +154,19 @@ class Shapes(Vector):
         call: str,
         mask: Any,
         tensors: tuple[Tensor, Tensor],
-        repeats: int,
+        repeats: Any,
         stride: Any,
-        fixed: dict[str, Any],
+        order: str = "only_value",
     ) -> None:
         dst, src = tensors
         kind = instruction_named(name)
-        self.vectors(call, kind, mask, 2048 // src.record.bits, repeats)
         parameters = {
             "dtype": src.record,
-            "repeat": repeats,
+            "repeat": self.vectors(call, kind, mask, 2048 // src.record.bits, repeats),
             "src_repeat_stride": integer(stride, f"{call}.src_rep_stride"),
-            **fixed,
         }
+        if name != "vcadd":
+            parameters["order"] = order
         self.trace.issue(kind, parameters, (dst, src), call)
 
     # --- transposes
@@ -223,37 +233,63 @@ class Shapes(Vector):
         self.trace.issue(instruction_named("vtranspose"), {"dtype": _MATRIX}, (dst, src), call)
 
 
-def _value(expression: Any) -> Any:
-    from cubecore.frontends.tik.values import Value
-
+def _value(expression: Expr) -> Any:
     return Value(expression) if expression.constant is None else expression.constant
 
 
-def _low(name: str) -> Callable[..., None]:
+def _blocks_of(stride: Any, tensor: Tensor) -> Any:
+    """Return the elements of a stride of blocks."""
+    return stride * (DATA_BLOCK_BYTES // tensor.record.size_bytes)
+
+
+def _each(name: str, call: str) -> Callable[..., None]:
+    """Return a call that reduces each repeat: with block strides, or as vec_cpadd without."""
+    blocks = ("src_blk_stride",) if name == call else ()
+    names = ("mask", "dst", "src", "repeat_times", "dst_rep_stride", *blocks, "src_rep_stride")
+
+    def method(self: Shapes, *args: Any, **named: Any) -> None:
+        given = bound(call, names, args, named, {"stride_unit": 0})
+        if given["stride_unit"]:
+            raise refuse(f"{call}.stride_unit", "be 0", given["stride_unit"])
+        numbers = {
+            n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in names[4:]
+        }
+        numbers["repeat"] = given["repeat_times"]
+        self.reduce(call, name, given["mask"], (given["dst"], given["src"]), numbers)
+
+    method.__name__ = call
+    method.__doc__ = f"{name} of each repeat."
+    return method
+
+
+def _all(call: str, name: str) -> Callable[..., None]:
+    """Return a call that reduces all repeats to one value."""
+
     def method(
         self: Shapes,
         mask: Any,
         dst: Tensor,
         src: Tensor,
+        work_tensor: Tensor,
         repeat_times: Any,
-        dst_rep_stride: Any,
-        src_blk_stride: Any,
         src_rep_stride: Any,
-        *order: Any,
+        cal_index: bool = False,
     ) -> None:
-        if any(order):
-            raise refuse(name, "have its default order", order[0])
-        numbers = {
-            "repeat": repeat_times,
-            "dst_repeat_stride": dst_rep_stride,
-            "src_block_stride": src_blk_stride,
-            "src_repeat_stride": src_rep_stride,
-        }
-        self.reduce(name, name, mask, (dst, src), numbers)
+        tensors = (dst, src, work_tensor)
+        if cal_index and name == "vcadd":
+            raise refuse(f"{call}.cal_index", "be absent: a sum has no place", "True")
+        if cal_index:
+            self.find(call, name, mask, tensors, (repeat_times, src_rep_stride))
+        else:
+            self.reduce_all(call, name, mask, tensors, repeat_times, src_rep_stride)
 
-    method.__name__ = name
+    method.__name__ = call
+    method.__doc__ = f"{name} of all repeats."
     return method
 
 
 for _name in _EACH:
-    setattr(Shapes, _name, _low(_name))
+    setattr(Shapes, _name, _each(_name, _name))
+Shapes.vec_cpadd = _each("vcpadd", "vec_cpadd")  # type: ignore[attr-defined]
+for _kind, _name in (("add", "vcadd"), ("max", "vcmax"), ("min", "vcmin")):
+    setattr(Shapes, f"vec_reduce_{_kind}", _all(f"vec_reduce_{_kind}", _name))

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,11 @@ def _passes(*_kinds: Any, **_options: Any) -> Callable[[Callable[..., Any]], Cal
     return decorate
 
 
+def _elements(shape: Sequence[int], *_args: Any, **_kwargs: Any) -> int:
+    """Return how many elements a shape has: what the kit's checks of a size give back."""
+    return prod(shape)
+
+
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
     return None
 
@@ -69,9 +75,10 @@ _CHECK_CONSTANTS = (
     *(f"{need}_ATTR_{kind}" for need in ("REQUIRED", "OPTION") for kind in _KINDS),
 )
 _CHECK_FUNCTIONS = (
-    *("check_dtype", "check_shape", "check_shape_rule", "check_dtype_rule", "check_shape_size"),
-    *("check_kernel_name", "check_tensor_shape_size", "check_format"),
+    *("check_dtype", "check_shape", "check_shape_rule", "check_dtype_rule", "check_kernel_name"),
+    "check_format",
 )
+_SIZE_CHECKS = ("check_shape_size", "check_tensor_shape_size")
 
 
 class _Checks(ModuleType):
@@ -82,6 +89,8 @@ class _Checks(ModuleType):
             raise AttributeError(name)
         if name.isupper():
             return name.lower()
+        if name in _SIZE_CHECKS:
+            return _elements
         return _passes if name in {"check_op_params", "check_input_type"} else _nothing
 
 
@@ -173,9 +182,12 @@ _CHECKS = (
     "topi.cce.util",
 )
 _ERRORS = (
-    "te.utils.error_manager.error_manager_vector",
     "tbe.common.utils.errormgr",
-    "tbe.common.utils.errormgr.error_manager_vector",
+    *(
+        f"{package}.error_manager_{kind}"
+        for package in ("te.utils.error_manager", "tbe.common.utils.errormgr")
+        for kind in ("vector", "cube", "util", "conv2d")
+    ),
 )
 _DSL = ("te.lang.cce", "te.tvm", "tbe.dsl", "tbe.tvm", "te.platform.fusion_manager")
 _PACKAGES = (
@@ -214,6 +226,7 @@ def modules() -> dict[str, ModuleType]:
         # by name too: programs import all of the module
         vars(made[name]).update({key: key.lower() for key in _CHECK_CONSTANTS})
         vars(made[name]).update(dict.fromkeys(_CHECK_FUNCTIONS, _nothing))
+        vars(made[name]).update(dict.fromkeys(_SIZE_CHECKS, _elements))
         vars(made[name]).update(check_op_params=_passes, check_input_type=_passes)
     for name in ("te.tvm", "tbe.tvm"):
         made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
@@ -244,7 +257,8 @@ def modules() -> dict[str, ModuleType]:
 
 def _tik_module(name: str) -> ModuleType:
     made = _module(ModuleType, name, **_tik_names())
-    scalar = _module(ModuleType, f"{name}.api.tik_scalar", Scalar=values.Scalar)
+    kinds: dict[str, Any] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
+    scalar = _module(ModuleType, f"{name}.api.tik_scalar", **kinds)
     tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)
     made.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]
     expr = _module(ModuleType, f"{name}.tik_lib.tik_expr", Expr=values.Value)

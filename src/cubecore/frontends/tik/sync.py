@@ -99,8 +99,8 @@ def _barrier(pipe: str) -> Instruction:
 @lru_cache(maxsize=1024)
 def _flags(source: str, pipe: str, event: int) -> tuple[Instruction, Instruction]:
     """Return what raises a flag and what awaits it."""
-    ends = {"src": source, "dst": pipe, "event_id": event}
-    return SetFlag(**ends), WaitFlag(**ends)
+    raised = SetFlag(src=source, dst=pipe, event_id=event)
+    return raised, WaitFlag(src=source, dst=pipe, event_id=event)
 
 
 def _meet(one: Resource, other: Resource) -> bool:

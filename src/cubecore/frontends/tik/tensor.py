@@ -18,7 +18,9 @@ class Tensor:
     """A view: a buffer, an element type, a start in elements and a shape.
 
     One index, or one slice, counts elements of the flattened tensor and never rows; one index or
-    slice for each dimension keeps the rank. As an operand a view is a start address.
+    slice for each dimension keeps the rank. One index into a view of several dimensions counts from
+    the start of the tensor that it is a view of: public programs add the view's `offset`
+    themselves. As an operand a view is a start address.
     """
 
     def __init__(
@@ -33,12 +35,14 @@ class Tensor:
         strides: Sequence[Extent] | None = None,
         element: bool = False,
         load: Callable[["Tensor"], Value] | None = None,
+        root: tuple[Expr, Extent] | None = None,
     ) -> None:
         self.buffer, self.record, self.scope = buffer, dtype, scope
         self.shape: tuple[Extent, ...] = tuple(shape)
         self.start = Expr(0) if start is None else start
         self._store, self._element, self._load = store, element, load
         self._strides = tuple(_strides(self.shape) if strides is None else strides)
+        self._root = (self.start, self.size) if root is None else root
 
     @property
     def dtype(self) -> str:
@@ -120,12 +124,15 @@ class Tensor:
     def __getitem__(self, key: Any) -> "Tensor":
         if self._element and isinstance(key, int) and key:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
+        key = tuple(key) if isinstance(key, list) else key
         if isinstance(key, tuple) and len(key) == 1:
             key = key[0]
         if not isinstance(key, tuple):
-            first, length = self._cut(key, self.size)
+            flat = len(self.shape) < 2
+            begin, extent = (self.start, self.size) if flat else self._root
+            first, length = self._cut(key, extent)
             whole = isinstance(key, slice)
-            return self._view(first, (length,), (1,), element=not whole)
+            return self._view(begin + first, (length,), (1,), element=not whole)
         if len(key) != len(self.shape):
             need = f"have one index or one for each of the {len(self.shape)} dimensions"
             raise refuse(f"the index of {self.name}", need, len(key))
@@ -134,15 +141,16 @@ class Tensor:
             first, length = self._cut(part, extent)
             start = start + first * integer(stride, "a stride")
             shape.append(length)
-        return self._view(start, shape, self._strides)
+        return self._view(self.start + start, shape, self._strides, root=self._root)
 
     def _view(
         self,
-        first: Expr,
+        start: Expr,
         shape: Sequence[Extent],
         strides: Sequence[Extent],
         *,
         element: bool = False,
+        root: tuple[Expr, Extent] | None = None,
     ) -> "Tensor":
         return Tensor(
             self.buffer,
@@ -150,10 +158,11 @@ class Tensor:
             shape,
             self.scope,
             self._store,
-            start=self.start + first,
+            start=start,
             strides=strides,
             element=element,
             load=self._load,
+            root=root,
         )
 
     def _cut(self, part: Any, extent: Extent) -> tuple[Expr, Extent]:
@@ -167,7 +176,7 @@ class Tensor:
             known = isinstance(first, int) and isinstance(stop, int)
             if known and stop <= first:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
-            return integer(first, subject), stop - first
+            return integer(first, subject), _known(stop - first)
         place = _from_end(part, extent)
         if self._element and isinstance(place, Value):
             return place.expr, 1  # counted from the element on: public programs do so
@@ -182,7 +191,7 @@ class Tensor:
         old_count, count = self.size, prod(new, start=1)
         if isinstance(old_count, int) and isinstance(count, int) and old_count != count:
             raise refuse(f"{self.name}.reshape", f"keep {old_count} elements", count)
-        return self._view(Expr(0), new, _strides(new))
+        return self._view(self.start, new, _strides(new))
 
     def flatten(self) -> "Tensor":
         """Return the same elements in one dimension."""
@@ -208,6 +217,13 @@ class Tensor:
 
 def _strides(shape: Sequence[Extent]) -> tuple[Extent, ...]:
     return tuple(prod(shape[i + 1 :], start=1) for i in range(len(shape)))
+
+
+def _known(extent: Extent) -> Extent:
+    """Return an expression that is a constant as the number it is."""
+    if isinstance(extent, Value) and not extent.is_float and extent.expr.constant is not None:
+        return extent.expr.constant
+    return extent
 
 
 def _from_end(place: Any, extent: Extent) -> Any:

@@ -294,8 +294,7 @@ def _touch(tensor: Tensor, writes: bool) -> Touch:
     buffer = tensor.buffer
     if buffer.mem is Mem.GM:
         return (f"GM {buffer.name}", 0, 1), writes
-    end = buffer.start + buffer.size_bytes * buffer.instances
-    return (buffer.mem.label, buffer.start, end), writes
+    return (buffer.mem.label, buffer.start, buffer.end), writes
 
 
 def touch_of(tensor: Tensor, *, writes: bool) -> Touch:

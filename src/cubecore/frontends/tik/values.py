@@ -144,6 +144,23 @@ class Scalar(Value):
         self._assign(self, value)
 
 
+class InputScalar(Scalar):
+    """A Scalar that the launch gives: the kernel reads it where it is declared."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(
+        self,
+        var: Var,
+        dtype: ElementType,
+        name: str,
+        assign: Callable[[Scalar, Any], None],
+        tensor: Any,
+    ) -> None:
+        super().__init__(var, dtype, name, assign)
+        self.tensor = tensor
+
+
 @runtime_checkable
 class Readable(Protocol):
     """An element of a tensor, which stands for its value in an expression."""

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.dtypes import ElementType
+from cubecore.frontends.tik.arguments import bound
+from cubecore.frontends.tik.buffers import SCOPE_UB
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.tensor import Tensor
-from cubecore.frontends.tik.values import Value, converted, integer
+from cubecore.frontends.tik.values import Scalar, Value, converted, integer
 from cubecore.isa.expr import Expr
 from cubecore.isa.spec import Instruction, instruction_named
 
@@ -61,6 +63,8 @@ CALLS: dict[str, Call] = {
 CALLS["vector_dup"] = Call("vector_dup", (), "value", blocks=True)
 CALLS["vec_dup"] = Call("vector_dup", (), "value")
 """Every call of the plain template (spec/tik.md 3)."""
+_NEVER_COUNTS = ("m100", "1001")
+"""Architectures that ignore mask_mode (spec/tik.md 3)."""
 _COMMUTE = ("vadd", "vmul", "vmax", "vmin")
 _MIXED = ("vaxpy", "vmla")
 
@@ -108,6 +112,15 @@ class Vector(Language):
         self.trace.mask(*mask_words(mask, width, call))
         return times
 
+    def registered(self, name: str, targets: Sequence[Scalar]) -> None:
+        """Give Scalars the numbers of a register, by way of 32 free bytes of UB."""
+        self.trace.buffers.open()
+        staged = self.Tensor("int64", (4,), SCOPE_UB, name)
+        self.trace.issue(instruction_named(name), {}, (staged,), name)
+        for place, target in enumerate(targets):
+            target.set_as(staged[place])
+        self.trace.buffers.close()
+
     def plain(self, name: str, given: dict[str, Any]) -> None:
         """Issue a call of the table."""
         call = CALLS[name]
@@ -122,7 +135,13 @@ class Vector(Language):
         parameters = self._types(name, call, operands)
         widest = max(tensor.record.bits for tensor in operands)
         width = _REPEAT_BYTES * 8 // widest
-        parameters["repeat"] = self.vectors(name, kind, given["mask"], width, given["repeat_times"])
+        counted = self._counted(name, given)
+        if counted:
+            parameters["repeat"] = 1
+            self.trace.count(integer(given["mask"], f"{name}.mask"))
+        else:
+            times = given["repeat_times"]
+            parameters["repeat"] = self.vectors(name, kind, given["mask"], width, times)
         if call.scalar:
             parameters[call.scalar] = _scalar(name, call, given["scalar"], operands[-1].record)
         for operand in ("dst", *call.sources):
@@ -138,6 +157,19 @@ class Vector(Language):
                 if one in parameters:
                     parameters[one], parameters[other] = parameters[other], parameters[one]
         self.trace.issue(kind, parameters, operands, name)
+        if counted:
+            self.trace.count(None)
+
+    def _counted(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether the mask counts elements: where the chip has that mode, else it is ignored."""
+        mode = given.get("mask_mode", "normal")
+        if mode not in {"normal", "counter"}:
+            raise refuse(f"{name}.mask_mode", "be normal or counter", repr(mode))
+        if given.get("stride_unit"):
+            raise refuse(f"{name}.stride_unit", "be 0", given["stride_unit"])
+        if given.get("round_en"):
+            raise refuse(f"{name}.round_en", "be False", given["round_en"])
+        return mode == "counter" and self.trace.chip.arch not in _NEVER_COUNTS
 
     def _types(self, name: str, call: Call, operands: Sequence[Tensor]) -> dict[str, Any]:
         dst, *sources = operands
@@ -172,15 +204,11 @@ def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
 
 def _method(name: str) -> Callable[..., None]:
     call = CALLS[name]
+    optional: dict[str, Any] = {"round_en": False} if call.scalar == "distance" else {}
+    optional |= {"stride_unit": 0, "mask_mode": "normal"}
 
     def method(self: Vector, *args: Any, **kwargs: Any) -> None:
-        extra = args[len(call.parameters) :]
-        given = dict(zip(call.parameters, args, strict=False)) | kwargs
-        missing = [p for p in call.parameters if p not in given]
-        if missing:
-            raise refuse(name, f"be given {', '.join(call.parameters)}", f"no {missing[0]}")
-        if any(extra) or given.get("mask_mode", "normal") != "normal":
-            raise refuse(name, "have stride_unit 0 and the normal mask mode", "another")
+        given = bound(name, call.parameters, args, kwargs, optional)
         self.plain(name, given)
 
     method.__name__ = name

@@ -16,6 +16,7 @@ from cubecore.isa.vector import (
     reduce,
     select,
     sort,
+    suppression,
     transpose,
     unary,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "reduce",
     "select",
     "sort",
+    "suppression",
     "transpose",
     "unary",
 ]

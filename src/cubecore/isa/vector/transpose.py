@@ -234,3 +234,42 @@ class ScatterVnchwconvB8(To5hd):
         """Shape as dst's."""
         lanes = np.arange(_EDGE, dtype=np.intp) + (_EDGE if self.src_high_half else 0)
         return self._blocks("src")[:, None, :] + lanes[:, None]
+
+
+@instruction(
+    "v4dtrans",
+    Pipe.V,
+    names={"tik": "v4dtrans"},
+    source="spec/tik.md 4.5, from how public TIK programs use the call",
+    archs=("2002",),
+    copies=True,
+    uncertain=("matrices lie without gaps: no known program has any",),
+)
+class V4dtrans(Instruction):
+    """Transpose a matrix in UB: [C, HW] to [HW, C] with chw2hwc, else [HW, C] to [C, HW]."""
+
+    overlap = "none"
+    dst = write(Mem.UB, "row column")
+    src = read(Mem.UB, "row column")
+    dtype: ElementType = types(
+        "element type", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"
+    )
+    chw2hwc: bool = param(0, 1, "from channels outside to channels inside", default=False)
+    hw_size: int = param(1, 4095, "points")
+    c_size: int = param(1, 4095, "channels")
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [C, HW], or [HW, C] with chw2hwc turned off; as src is walked."""
+        rows, columns = self._shape
+        return np.arange(rows * columns, dtype=np.intp).reshape(columns, rows).T
+
+    def offsets_src(self) -> Offsets:
+        """Shape as dst's, in the order of memory."""
+        rows, columns = self._shape
+        return np.arange(rows * columns, dtype=np.intp).reshape(rows, columns)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Rows and columns of the source."""
+        shape = (self.c_size, self.hw_size)
+        return shape if self.chw2hwc else shape[::-1]
