@@ -52,7 +52,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
 }
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32", "float16"),
     ("copy_matrix_cc_to_ubuf", "dst_type"): ("float32", "int32", "float16"),
     ("copy_cbuf_to_ubuf", "block"): ("datablock",),
     ("copy_ubuf_to_cbuf", "block"): ("datablock",),

@@ -21,6 +21,7 @@ _FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
 _CONVERSIONS = {
     ("float32", "float32"),
     ("int32", "int32"),
+    ("float16", "float16"),
     ("float32", "float16"),
     ("int32", "float16"),
 }
@@ -46,7 +47,7 @@ class CopyMatrixCcToUbuf(Instruction):
     propagates = True
     dst = write(Mem.UB, "run element", "dst_type")
     src = read(Mem.L0C, "run element", "src_type")
-    src_type: ElementType = types("type in L0C", "float32", "int32")
+    src_type: ElementType = types("type in L0C", "float32", "int32", "float16")
     dst_type: ElementType = types("type in UB", "float32", "int32", "float16")
     n_burst: int = param(1, 4095, "runs")
     len_burst: int = param(1, 65535, "length of a run, fractals")

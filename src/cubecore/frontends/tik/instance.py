@@ -81,11 +81,19 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Columns):
         active().built.append(self)
         return self
 
-    def launch(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> TikRun:
-        """Run the built kernel; `outputs` are arrays for shapes that the program leaves open."""
+    def launch(
+        self,
+        feeds: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        inplace: Mapping[str, str] | None = None,
+    ) -> TikRun:
+        """Run the built kernel; `outputs` are arrays for shapes that the program leaves open.
+
+        `inplace` names, by output, the input whose memory the output shares.
+        """
         if self.kernel is None:
             raise refuse("launch", "follow BuildCCE", "an unfinished kernel")
-        done = self.kernel.launch(feeds, outputs)
+        done = self.kernel.launch(feeds, outputs, inplace)
         active().runs.append(done)
         return done
 

@@ -1,8 +1,9 @@
 """A built kernel: its launch, its execution and its time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from cubecore.isa.program import Assign, Program
 from cubecore.isa.spec import Array, Mem
 from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.units import align_up
 
 _SLACK = 32
 """Moves are of whole blocks: the last one may end this much past a tensor's last byte."""
+_ALONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +79,33 @@ class Kernel:
     constants: Mapping[str, Any]
 
     def launch(
-        self, feeds: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
+        self,
+        feeds: Mapping[str, Any],
+        outputs: Mapping[str, Array] | None = None,
+        inplace: Mapping[str, str] | None = None,
     ) -> TikRun:
         """Run the kernel on arrays by tensor name; `outputs` give shapes that the program does not.
 
+        `inplace` names outputs that lie where an input does, as frameworks launch operators that
+        update a variable: its bytes are the output's first ones.
+
         Raises:
-            RequestError: a feed that is missing, unknown, or of another shape or type.
+            RequestError: a feed that is missing, unknown, or of another shape or type; an in-place
+                output or input that is none.
         """
         gm = GlobalMemory()
         given = self._placed(feeds, outputs or {})
+        shared = self._shared(inplace or {})
         sizes: dict[str, tuple[tuple[int, ...], int]] = {}
-        bases, held = {}, {}
+        bases: dict[str, int] = {}
+        held: dict[str, Buffer] = {}
         for tensor in (*self.inputs, *self.outputs, *self.others):
             if tensor.name in bases:
+                continue
+            if tensor.name in shared:
+                name = shared[tensor.name]
+                bases[tensor.name], held[tensor.name] = bases[name], held[name]
+                sizes[tensor.name] = sizes[name]
                 continue
             values = given.get(tensor.name)
             shape = _shape(tensor) if values is None else values.shape
@@ -103,7 +119,7 @@ class Kernel:
                 placed = gm.place(tensor.name, raw)
             bases[tensor.name], held[tensor.name] = placed.address, placed.buffer
             sizes[tensor.name] = tuple(shape), size
-        launch = self._launch({n: b for n, (_, b) in sizes.items()})
+        launch = self._launch({n: b for n, (_, b) in sizes.items()}, shared)
         options = active().options
         begin = perf_counter()
         outcome, _ = run_launch(launch, self.chip, gm, bases, options.engine, options.wanted_checks)
@@ -149,21 +165,33 @@ class Kernel:
             given[name] = np.asarray(values, record.numpy)
         return given | {name: np.asarray(values) for name, values in outputs.items()}
 
-    def _launch(self, sizes: Mapping[str, int]) -> Launch:
-        names = list(sizes)
-        specs = tuple(TensorSpec(name, size, name in self._written) for name, size in sizes.items())
+    def _shared(self, inplace: Mapping[str, str]) -> Mapping[str, str]:
+        for kind, names, tensors in (
+            ("output", inplace, self.outputs),
+            ("input", inplace.values(), self.inputs),
+        ):
+            known = [tensor.name for tensor in tensors]
+            for name in names:
+                if name not in known:
+                    need = f"name an {kind} ({', '.join(known)})"
+                    raise refuse(f"inplace {name!r}", need, "another name")
+        return inplace
+
+    def _launch(self, sizes: Mapping[str, int], shared: Mapping[str, str] = _ALONE) -> Launch:
+        written = {shared.get(tensor.name, tensor.name) for tensor in self.outputs}
+        specs = tuple(
+            TensorSpec(name, size, name in written)
+            for name, size in sizes.items()
+            if name not in shared
+        )
+        slots = {
+            var: (shared.get(name, name), 0) for name, var in self.slots.items() if name in sizes
+        }
         cores = [
-            CoreProgram(number, self._program(number), self._slots(names), self.sub)
+            CoreProgram(number, self._program(number), slots, self.sub)
             for number in range(self.blocks)
         ]
         return Launch(specs, tuple(cores))
-
-    @property
-    def _written(self) -> set[str]:
-        return {tensor.name for tensor in self.outputs}
-
-    def _slots(self, names: Sequence[str]) -> dict[Var, tuple[str, int]]:
-        return {var: (name, 0) for name, var in self.slots.items() if name in names}
 
     def _program(self, number: int) -> Program:
         first = (Assign(self.core, Expr(number)), Assign(self.cores, Expr(self.blocks)))

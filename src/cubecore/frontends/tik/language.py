@@ -53,6 +53,21 @@ class Dprofile:
         """Return the bytes of L1."""
         return target(self.soc).l1_bytes
 
+    def getParams(self, name: str) -> int:  # noqa: N802 - the kit's name
+        """Return a number of the target by the kit's name for it; 0 for a stream's number."""
+        chip = target(self.soc)
+        known = {
+            "Unified_Buffer": chip.ub_user_bytes,
+            "L1_Buffer": chip.l1_bytes,
+            "L0A_Buffer": chip.l0a_bytes,
+            "L0B_Buffer": chip.l0b_bytes,
+            "L0C_Buffer": chip.l0c_bytes,
+            "Device_core_num": chip.aic_count,
+        }
+        if name not in known and not name.startswith("Sid_"):
+            raise refuse("getParams", f"ask for one of {', '.join(known)}, Sid_...", repr(name))
+        return known.get(name, 0)
+
     def get_product_name(self) -> str:
         """Return the version's name."""
         return self.version or _VERSIONS.get(target(self.soc).arch, self.soc)

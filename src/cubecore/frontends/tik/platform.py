@@ -67,6 +67,25 @@ def api_check_support(name: str, dtype: str = "") -> bool:
     )
 
 
+_INTRINSICS = {
+    "data_move_l12ub": "copy_cbuf_to_ubuf",
+    "data_move_ub2l1": "copy_ubuf_to_cbuf",
+    "fix_pipe_l0c2out": "copy_matrix_cc_to_gm",
+    "fix_pipe_l0c2ub": "",
+}
+"""Moves by the names that programs ask for, and the instruction that each is."""
+_ROUNDING_LETTERS = "acfroz"
+
+
+def intrinsic_check_support(name: str, dtype: str = "") -> bool:
+    """Return whether an instruction exists, by the compiler's name for it: "Intrinsic_vconv".
+
+    A pair of types may end in a letter for the rounding, "f322s32c".
+    """
+    call = name.removeprefix("Intrinsic_")
+    return api_check_support(_INTRINSICS.get(call, call), dtype.rstrip(_ROUNDING_LETTERS))
+
+
 def get_bit_len(dtype: str) -> int:
     """Return the bits of an element."""
     return element_type(dtype).bits
@@ -84,6 +103,7 @@ def platform_names() -> dict[str, Any]:
         "set_current_compile_soc_info": set_current_compile_soc_info,
         "get_soc_spec": get_soc_spec,
         "api_check_support": api_check_support,
+        "intrinsic_check_support": intrinsic_check_support,
         "get_bit_len": get_bit_len,
         "te_set_version": set_current_compile_soc_info,
         "te_set_l2_mode": lambda *_: None,

@@ -123,6 +123,13 @@ class _Refused:
         return _passes if name.startswith("register") else _Refused(f"{self._name}.{name}")
 
 
+class _Placeholder:
+    """A described tensor: programs make some beside their TIK kernel, and hand them to nobody."""
+
+    def __init__(self, shape: Any, dtype: str = "float32", name: str = "", **_: Any) -> None:
+        self.shape, self.dtype, self.name = tuple(shape), dtype, name
+
+
 class _Absent(ModuleType):
     """A module of the vendor's tensor-expression language: importing is fine, using is not."""
 
@@ -230,6 +237,7 @@ def modules() -> dict[str, ModuleType]:
         vars(made[name]).update(check_op_params=_passes, check_input_type=_passes)
     for name in ("te.tvm", "tbe.tvm"):
         made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
+        made[name].placeholder = _Placeholder  # type: ignore[attr-defined]
         # operators of tensor expressions that stand beside TIK's make these as they are imported
         for made_early in ("thread_axis", "var"):
             setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))

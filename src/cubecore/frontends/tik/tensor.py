@@ -174,7 +174,7 @@ class Tensor:
             first = _from_end(0 if part.start is None else part.start, extent)
             stop = _from_end(extent if part.stop is None else part.stop, extent)
             known = isinstance(first, int) and isinstance(stop, int)
-            if known and stop <= first:
+            if known and stop <= first and not self.buffer.unreached:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
             return integer(first, subject), _known(stop - first)
         place = _from_end(part, extent)

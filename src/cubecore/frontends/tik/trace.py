@@ -233,7 +233,7 @@ class Trace:
     def _masked(self, template: Instruction) -> Instruction | None:
         """Return a template under the mask, None if only the run knows it."""
         if not isinstance(template, Repeated):
-            return template
+            return None if template.takes_registers else template
         if self._mask is None:
             return None
         high, low = (word.constant or 0 for word in self._mask)

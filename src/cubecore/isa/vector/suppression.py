@@ -120,7 +120,8 @@ class Viou(_Pairs):
         other = inputs["src1"].astype(np.float32)
         low = np.maximum(one[..., :2], other[..., :2])
         high = np.minimum(one[..., 2:], other[..., 2:])
-        return self._stored(_area(low, high, self._offset(registers)), registers)
+        found = _area(low, high, self._offset(registers)).reshape(-1, _GROUP)
+        return self._stored(found, registers)
 
 
 @instruction(
@@ -147,7 +148,7 @@ class Vaadd(_Pairs):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """The sums."""
         one, other = (inputs[name].astype(np.float32) for name in ("src0", "src1"))
-        return self._stored(one[:, None] + other, registers)
+        return self._stored((one[:, None] + other).reshape(-1, _GROUP), registers)
 
 
 # --- suppression
