@@ -84,3 +84,70 @@ def test_refusals(broken, message):
     with pytest.raises(RequestError) as caught:
         broken(t, x)
     assert str(caught.value).partition(": ")[2] == message
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("float16", 1e-3)])
+@pytest.mark.parametrize(("call", "rule"), [("h_sin", np.sin), ("h_cos", np.cos)])
+def test_sines(call, rule, dtype, tolerance):
+    given = np.linspace(-12, 12, 1536).astype(dtype).reshape(12, 128)
+    got = done(lambda t, out, a: getattr(t, call)(out, a), dtype, given)
+    wanted = rule(given.astype(np.float64))
+    assert np.abs(got - wanted).max() <= tolerance
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    ("mode", "rule"), [("GT", np.greater), ("le", np.less_equal), ("EQ", np.equal)]
+)
+def test_comparisons_and_selections(dtype, mode, rule):
+    one, two = numbers((5, 48), dtype), numbers((5, 48), dtype)
+
+    def body(t, out, a, b):
+        bits = t.Tensor("bool", (8, 64), UB, "bits")
+        t.h_cmpv(mask_tensor=bits, src0=a, src1=b, cmp_mode=mode)
+        t.h_sel(out, a, b, bits)
+
+    assert np.array_equal(done(body, dtype, one, two), np.where(rule(one, two), one, two))
+
+
+@pytest.mark.parametrize("length", [16, 128, 384])
+def test_reductions_of_rows(length):
+    t = Tik(Dprofile("v200", "aic"))
+    given = numbers((6, length), "float32")
+    x, y = t.Tensor("float32", (6, length), GM, "x"), t.Tensor("float32", (16,), GM, "y")
+    held, out = t.Tensor("float32", (6, length), UB, "held"), t.Tensor("float32", (16,), UB, "out")
+    t.h_data_move(held, x)
+    t.h_duplicate(out, 0.0)
+    t.h_reduce_sum(out[:6], held, 1)
+    t.h_reduce_max(out[8:14], held, -1)
+    t.h_data_move(y, out)
+    t.BuildCCE("k", [x], [y])
+    got = t.launch({"x": given}).outputs["y"]
+    assert np.array_equal(got[:6], given.sum(1))
+    assert np.array_equal(got[8:14], given.max(1))
+
+
+WHOLE_REFUSED = [
+    (
+        lambda t, a: t.h_reduce_sum(a, a, 0),
+        "h_reduce_sum.axis must be the last one, as far as cubecore goes, got 0",
+    ),
+    (
+        lambda t, a: t.h_cmpv(a, a, a, "GREATER"),
+        "h_cmpv.cmp_mode must be one of EQ, NE, LT, LE, GT, GE, got 'GREATER'",
+    ),
+    (
+        lambda t, a: t.h_reduce_max(a, t.Tensor("float16", (4, 136), UB, "x"), 1),
+        "h_reduce_max.src must have rows of whole blocks of 32 B, and above 128 elements of whole "
+        "repeats, got 136",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), WHOLE_REFUSED)
+def test_refusals_of_whole_tensors(body, message):
+    t = Tik(Dprofile("v200", "aic"))
+    tensor = t.Tensor("float16", (4, 64), UB, "tensor")
+    with pytest.raises(RequestError) as caught:
+        body(t, tensor)
+    assert str(caught.value).partition(": ")[2] == message

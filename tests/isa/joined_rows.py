@@ -13,10 +13,26 @@ HOME = dict.fromkeys(
     (
         *("copy_matrix_cc_to_ubuf", "copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"),
         *("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals"),
+        *("vrpac", "vaadd", "viou", "rpn_cor", "rpn_cor_diag", "set_rpn_cor_ir", "set_rpn_offset"),
+        *("img2col_cbuf_to_ca", "img2col_cbuf_to_cb", "img2col_cbuf_to_ub", "col2img"),
+        "broadcast_ub_to_cc",
     ),
     "Ascend910A",
-)
+) | {"v4dtrans": "Ascend310P3"}
 """The chip that an instruction is tried on where 2201 has not got it."""
+
+LATE = ("v4dtrans",)
+"""Instructions of the last one of the earlier architectures alone."""
+
+_PLACES = {"height": (1, 32767), "width": (1, 32767), "repeat": (0, 255)}
+_PLACES |= {f"pad_{side}": (0, 255) for side in ("left", "right", "top", "bottom")}
+_PLACES |= {f"fetch_filter_{axis}": (0, 255) for axis in "wh"}
+_PLACES |= {f"left_top_{axis}": (-255, 32767) for axis in "wh"}
+_PLACES |= {f"stride_{axis}": (1, 63) for axis in "wh"}
+_PLACES |= {f"{word}filter_{axis}": (1, 255) for axis in "wh" for word in ("", "dilation_")}
+_COLUMNS = _PLACES | {"c1_index": (0, 4095), "jump_offset": (0, 127), "repeat_mode": BIT}
+_COLUMNS |= {"pad_value": (0, 65535)}
+HALF = element_type("float16")
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_ubuf": {"src_type": WORD, "dst_type": WORD, "n_burst": 1, "len_burst": 1},
@@ -28,6 +44,21 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "vmrgsort4_proposals": {"dtype": WORD, "element_length_0": 4, "element_length_1": 4}
     | {"element_length_2": 4, "element_length_3": 4},
     "store_scalar": {"dtype": WORD, "value": 0x3F800000},
+    "store_kept": {},
+    "store_merged": {},
+    "vrpac": {"dtype": WORD, "repeat": 2},
+    "vaadd": {"dtype": WORD, "repeat": 2},
+    "viou": {"dtype": WORD, "repeat": 2},
+    "rpn_cor": {"repeat": 2},
+    "rpn_cor_diag": {},
+    "set_rpn_cor_ir": {"value": 3},
+    "set_rpn_offset": {"value": 0},
+    **{
+        key: {"dtype": HALF, "height": 4, "width": 4}
+        for key in ("img2col_cbuf_to_ca", "img2col_cbuf_to_cb", "img2col_cbuf_to_ub", "col2img")
+    },
+    "broadcast_ub_to_cc": {"dtype": WORD, "n_burst": 1, "len_burst": 1},
+    "v4dtrans": {"dtype": HALF, "hw_size": 16, "c_size": 16},
 }
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L0C, 64)},
@@ -38,6 +69,21 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "vrpsort16": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
     "vmrgsort4_proposals": {"dst": (Mem.UB, 32), **{f"src{i}": (Mem.UB, 16) for i in range(4)}},
     "store_scalar": {"dst": (Mem.UB, 1)},
+    "store_kept": {"dst": (Mem.UB, 32)},
+    "store_merged": {"dst": (Mem.UB, 32)},
+    "vrpac": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
+    **{
+        key: {"dst": (Mem.UB, 32), "src0": (Mem.UB, 32), "src1": (Mem.UB, 32)}
+        for key in ("vaadd", "viou")
+    },
+    "rpn_cor": {"matrix": (Mem.UB, 32), "vector": (Mem.UB, 32)},
+    "rpn_cor_diag": {"matrix": (Mem.UB, 32), "dst": (Mem.UB, 32)},
+    "img2col_cbuf_to_ca": {"dst": (Mem.L0A, 512), "src": (Mem.L1, 32)},
+    "img2col_cbuf_to_cb": {"dst": (Mem.L0B, 512), "src": (Mem.L1, 32)},
+    "img2col_cbuf_to_ub": {"dst": (Mem.UB, 32), "src": (Mem.L1, 32)},
+    "col2img": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
+    "broadcast_ub_to_cc": {"dst": (Mem.L0C, 64), "src": (Mem.UB, 32)},
+    "v4dtrans": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_ubuf": {"n_burst": (1, 4095), "len_burst": (1, 65535), "relu": BIT}
@@ -50,6 +96,15 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "vmrgsort4_proposals": {f"element_length_{i}": (0, 4095) for i in range(4)}
     | {"if_exhausted_suspension": BIT, "valid_bit": (3, 15)},
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
+    **{key: {"repeat": (0, 255)} for key in ("vrpac", "vaadd", "viou")},
+    "rpn_cor": {"repeat": (0, 255), "matrix_stride": (0, 255), "vector_stride": (0, 255)},
+    "set_rpn_cor_ir": {"value": (0, 65535)},
+    "set_rpn_offset": {"value": (0, 2**32 - 1)},
+    **dict.fromkeys(("img2col_cbuf_to_ca", "img2col_cbuf_to_cb", "img2col_cbuf_to_ub"), _COLUMNS),
+    "col2img": _PLACES,
+    "broadcast_ub_to_cc": dict.fromkeys(("n_burst", "len_burst"), (1, 255))
+    | dict.fromkeys(("src_gap", "dst_gap"), (0, 255)),
+    "v4dtrans": {"chw2hwc": BIT, "hw_size": (1, 4095), "c_size": (1, 4095)},
 }
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32", "float16"),
@@ -58,8 +113,19 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_ubuf_to_cbuf", "block"): ("datablock",),
     **{
         (name, "dtype"): ("float16", "float32")
-        for name in ("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals")
+        for name in (
+            *("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals"),
+            *("vrpac", "vaadd", "viou", "col2img"),
+        )
     },
+    **{(name, "number"): ("int64",) for name in ("store_kept", "store_merged")},
+    **{(name, "word"): ("uint16",) for name in ("rpn_cor", "rpn_cor_diag")},
+    **{(f"img2col_cbuf_to_{to}", "dtype"): ("int8", "uint8", "float16") for to in ("ca", "ub")},
+    ("img2col_cbuf_to_cb", "dtype"): ("float16",),
+    ("broadcast_ub_to_cc", "dtype"): ("float32", "int32", "float16"),
+    ("v4dtrans", "dtype"): (
+        *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
+    ),
     ("store_scalar", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
         *("int64", "uint64"),
@@ -74,6 +140,23 @@ ORACLES = {
     "vrpsort16": "isa/test_proposals.py::test_groups_are_sorted",
     "vmrgsort4_proposals": "isa/test_proposals.py::test_queues_are_merged",
     "store_scalar": "isa/test_joined.py::test_a_scalar_in_memory",
+    "store_kept": "isa/test_joined.py::test_registers_in_memory",
+    "store_merged": "isa/test_joined.py::test_registers_in_memory",
+    "vrpac": "isa/test_suppression.py::test_areas",
+    "viou": "isa/test_suppression.py::test_areas_in_common",
+    "vaadd": "isa/test_suppression.py::test_sums_of_areas",
+    **dict.fromkeys(
+        ("rpn_cor", "rpn_cor_diag", "set_rpn_cor_ir"),
+        "isa/test_suppression.py::test_proposals_are_suppressed_group_by_group",
+    ),
+    "set_rpn_offset": "isa/test_suppression.py::test_areas",
+    **dict.fromkeys(
+        ("img2col_cbuf_to_ca", "img2col_cbuf_to_cb", "img2col_cbuf_to_ub"),
+        "isa/test_columns.py::test_columns_of_a_map",
+    ),
+    "col2img": "isa/test_columns.py::test_columns_add_up_to_a_map",
+    "broadcast_ub_to_cc": "isa/test_joined.py::test_pieces_to_every_row_of_a_fractal",
+    "v4dtrans": "isa/test_columns.py::test_matrices_are_transposed",
 }
 
 _RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -93,6 +176,8 @@ _310 = [
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    "store_kept",
+    "store_merged",
     "ffts_cross_core_sync",
     "wait_flag_dev",
     "vadd",

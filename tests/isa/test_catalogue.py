@@ -217,6 +217,8 @@ def archs_of(name: str) -> tuple[str, ...]:
     """The architectures by the documents: where it is from, and the earlier ones."""
     if name in cube_rows.HOME:
         return ("3510",)
+    if name in joined_rows.LATE:
+        return ("2002",)
     if name in joined_rows.HOME:
         return ("m100", "1001", "2002")
     return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()))
@@ -431,7 +433,7 @@ SHARED |= {"asc_copy_gm2ub", "asc_copy_ub2gm", "asc_copy_l12fb"}
 """Names of the C API that are several instructions: operands, or the chip, tell them apart."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),
-    *("Compares", "Select", "TransDataTo5HD", "vec_trans_scatter", "DataCopyPad"),
+    *("Compares", "Select", "TransDataTo5HD", "load3dv1", "vec_trans_scatter", "DataCopyPad"),
 }
 """Names of other dialects that are several."""
 

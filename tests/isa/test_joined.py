@@ -1,10 +1,13 @@
 """What the earlier AI Cores do between L0C, the scalar unit and UB, against plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
+from cubecore.isa import instruction_named
 from cubecore.isa.joined import CopyCbufToUbuf, CopyMatrixCcToUbuf, CopyUbufToCbuf, StoreScalar
 from cubecore.isa.spec import Mem
 from isa.bench import Bench
@@ -20,6 +23,7 @@ OLD = chip("Ascend910A")
         ("float32", "float16", True),
         ("int32", "int32", True),
         ("int32", "float16", False),
+        ("float16", "float16", False),
     ],
 )
 @pytest.mark.parametrize(
@@ -83,8 +87,9 @@ def test_a_conversion_that_there_is_not():
     kinds = {"src_type": element_type("float32"), "dst_type": element_type("int32")}
     bench.do(CopyMatrixCcToUbuf(n_burst=1, len_burst=1, **kinds), 0, 0)
     assert bench.messages == [
-        "parameter: copy_matrix_cc_to_ubuf.dst_type must be one of float32 to float16, float32 to "
-        "float32, int32 to float16, int32 to int32, got float32 to int32"
+        "parameter: copy_matrix_cc_to_ubuf.dst_type must be one of float16 to float16, "
+        "float32 to float16, float32 to float32, int32 to float16, int32 to int32, "
+        "got float32 to int32"
     ]
 
 
@@ -105,3 +110,32 @@ def test_a_scalar_in_memory(dtype, value, raw):
     buffer = bench.buffer(Mem.UB)
     assert bytes(buffer.data[40 : 40 + len(raw)]) == raw
     assert buffer.valid.sum() == buffer.valid[40 : 40 + len(raw)].sum() == len(raw)
+
+
+@pytest.mark.parametrize(("src_gap", "dst_gap"), [(0, 0), (1, 0), (2, 3)])
+def test_pieces_to_every_row_of_a_fractal(src_gap, dst_gap):
+    bench = Bench(on=OLD)
+    held = np.random.default_rng(8).integers(-99, 99, 16 * 32).astype(np.float32)
+    bench.poke(Mem.UB, 64, held.tobytes())
+    kind = instruction_named("broadcast_ub_to_cc")
+    gaps = {"src_gap": src_gap, "dst_gap": dst_gap}
+    bench.do(kind(dtype=element_type("float32"), n_burst=3, len_burst=2, **gaps), 1024, 64)
+    assert bench.messages == []
+    got = bench.buffer(Mem.L0C).data[1024:].view(np.float32)
+    for run in range(3):
+        for piece in range(2):
+            for row in range(16):
+                at = (run * (2 + dst_gap) + piece) * 256 + row * 16
+                start = (run * (2 + src_gap) + piece) * 16
+                assert got[at : at + 16].tolist() == held[start : start + 16].tolist()
+
+
+def test_registers_in_memory():
+    bench = Bench(sub=1, on=OLD)
+    bench.core.registers = replace(bench.core.registers, kept=77, merged=(1, 2, 3, 4))
+    bench.do(instruction_named("store_kept")(), 32)
+    bench.do(instruction_named("store_merged")(), 64)
+    assert bench.messages == []
+    numbers = bench.buffer(Mem.UB).data.view(np.int64)
+    assert numbers[4] == 77
+    assert numbers[8:12].tolist() == [1, 2, 3, 4]

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -241,6 +241,8 @@ def modules() -> dict[str, ModuleType]:
         # operators of tensor expressions that stand beside TIK's make these as they are imported
         for made_early in ("thread_axis", "var"):
             setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))
+    build: dict[str, Any] = {"build_config": {}, "build_config_update": lambda *_: nullcontext()}
+    vars(made["te.platform.cce_build"]).update(build)
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
         made[name] = _module(_Absent, name, **shape_util.NAMES)

@@ -99,6 +99,24 @@ class Tensor:
         assert self._load is not None, "our own tensors are not read"
         return self._load(self)
 
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        """Compare an element's value with a number; two tensors are equal where they are one."""
+        if self._compares(other):
+            return self.loaded() == other
+        return self is other
+
+    def __ne__(self, other: object) -> Any:
+        if self._compares(other):
+            return self.loaded() != other
+        return self is not other
+
+    def _compares(self, other: object) -> bool:
+        if isinstance(other, Tensor):
+            return self._element and other._element  # noqa: SLF001 - of this class
+        return isinstance(other, (int, float, Value))
+
     def __gt__(self, other: Any) -> Value:
         return self.loaded().__gt__(other)
 
