@@ -148,8 +148,15 @@ READS_NO_FIELD = {
 """Rules about what the problem says alone: no tiling can mend them."""
 
 
+BEYOND_A_MMAD = 4096
+SECOND_FACTORS = tuple(1 << shift for shift in (0, 8, 16, 24))
+"""What makes each factor of mxTypePara one more."""
+
+
 def near(value):
-    return sorted({value + d for d in (-16, -1, 1, 16)} | {2 * value, 3 * value, 0}, key=abs)
+    """Return values a little off, and what only few rules refuse."""
+    moved = {value + d for d in (-16, -1, 1, 16, *SECOND_FACTORS)}
+    return sorted(moved | {2 * value, 3 * value, 0, BEYOND_A_MMAD}, key=abs)
 
 
 MX = {"a": "float8_e4m3fn", "scale_a": "float8_e8m0fnu"}
@@ -213,7 +220,9 @@ def test_every_rule_that_reads_a_field_has_a_situation():
 
 @pytest.mark.parametrize("rule_id", [rule.id for rule in rules()])
 def test_a_rule_broken_near_its_boundary_is_named_and_mended(rule_id):
-    for case in itertools.islice(broken_by_one_field(rule_id), FEW_CASES):
+    cases = list(itertools.islice(broken_by_one_field(rule_id), FEW_CASES))
+    assert bool(cases) == (rule_id not in READS_NO_FIELD)
+    for case in cases:
         named = {
             finding.rule: finding
             for finding in check_tiling(case.tiling, case.problem, case.chip).findings
@@ -229,6 +238,53 @@ def test_a_rule_broken_near_its_boundary_is_named_and_mended(rule_id):
         assert found.fewest
         # One field was moved, so that moving it back is a repair.
         assert len(found.changes) == 1
+
+
+WIDE = {
+    **dict.fromkeys(("singleCoreM", "singleCoreN", "singleCoreK"), range(2100)),
+    **dict.fromkeys(("baseM", "baseN", "baseK"), range(0, 4200, 8)),
+    **dict.fromkeys(("stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"), range(600)),
+    **dict.fromkeys(("isBias", "iterateOrder", "dbL0A", "dbL0B", "dbL0C"), range(4)),
+    "usedCoreNum": range(70),
+    "transLength": range(0, 2**18 + 1, 512),
+    "mxTypePara": [
+        sum(f << 8 * i for i, f in enumerate(x)) for x in itertools.product((1, 2), repeat=4)
+    ],
+}
+"""Every value that could make one of the planned tilings legal by itself."""
+
+
+def broken_by_two_fields(rule_id):
+    """Yield cases in which a legal tiling breaks `rule_id` and another rule after two moves."""
+    for case, reader in legal_cases(rule_id):
+        moved = next((c for c in broken_by_one_field(rule_id) if c.problem == case.problem), None)
+        others = [r for r in readers(case) if r.reads and not r.reads & reader.reads]
+        random.Random(rule_id).shuffle(others)
+        for other in others if moved is not None else ():
+            second = next(
+                (c for c in broken_by_one_field(other.id) if c.problem == case.problem), None
+            )
+            if second is not None:
+                (name,) = (n for n in FIELDS if differ(second, case, n))
+                yield moved.with_tiling({name: getattr(second.tiling, name)})
+                break
+
+
+def differ(one, other, name):
+    return getattr(one.tiling, name) != getattr(other.tiling, name)
+
+
+@pytest.mark.parametrize("rule_id", [r.id for r in rules() if r.id not in READS_NO_FIELD])
+def test_where_two_rules_are_broken_no_single_change_is_enough_unless_it_is_the_repair(rule_id):
+    case = next(broken_by_two_fields(rule_id))
+    broken = check_tiling(case.tiling, case.problem, case.chip).findings
+    assert rule_id in {finding.rule for finding in broken}
+    assert len(broken) > 1
+    found = repair(case)
+    assert check_tiling(found.tiling, case.problem, case.chip).legal
+    assert found.fewest
+    single = list(changes_of_size(case, 1, WIDE))
+    assert len(found.changes) == (1 if single else 2)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.how}")
