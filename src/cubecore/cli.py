@@ -319,10 +319,11 @@ def explain(name: str, chip: str | None, **options: Any) -> int:
 
 
 @main.command()
-@click.option("--points", help="JSONL file of measurements; the published ones unless given")
+@click.option("--points", help="JSONL file of measurements, or op_summary_*.csv; else published")
+@click.option("--chip", help="full SoC name that a profiler's table is of")
 @click.option("--report", help="HTML file: a scatter plot, and every case")
 @common_options
-def validate(points: str | None, report: str | None, **options: Any) -> int:
+def validate(points: str | None, chip: str | None, report: str | None, **options: Any) -> int:
     """Hold the timing model against measurements, case by case.
 
     The exit code is 1 if a line of the file is no point.
@@ -337,7 +338,7 @@ def validate(points: str | None, report: str | None, **options: Any) -> int:
     if report is not None:
         require_writable(report, "--report")
     with working("timing the points"):
-        answer = make_validation(points, settings=settings)
+        answer = make_validation(points, settings=settings, chip=chip)
         if report is not None:
             write_whole(report, scatter_page(answer).encode(), "--report")
     show(answer, as_json, validation_text)

@@ -133,6 +133,7 @@ def _problem(point: Point, chip: Chip, types: Types, notes: Notes, **keys: Any) 
         m=point.m or 0,
         n=point.n or 0,
         k=(point.k or 0) // types.packed,
+        trans_a=layout.startswith("A:T"),
         trans_b=stored_nk is not None,
         format_b="NZ" if "zN" in point.formats else "ND",
         batch=point.tiling.get("batch", 1),

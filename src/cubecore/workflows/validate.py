@@ -5,13 +5,15 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.chips import Chip
-from cubecore.errors import CubecoreError, DeadlockError
+from cubecore.chips import chip as named_chip
+from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.kernels.streaming import KIND
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
 from cubecore.workflows.cases import Case, Unmapped, because
 from cubecore.workflows.matmul_points import matmul_case
 from cubecore.workflows.points import PUBLISHED, Point, read_points
+from cubecore.workflows.profile import read_profile
 from cubecore.workflows.validation import Pair, Validated, Validation
 from cubecore.workflows.vector_points import bench_case, dma_case, launch_case, vector_case
 
@@ -36,17 +38,30 @@ _TICK_US = 0.02
 
 
 def validate(
-    points: str | Path | None = None, *, settings: Mapping[str, str] | None = None
+    points: str | Path | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    chip: str | None = None,
 ) -> Validation:
     """Return predictions beside published measurements; those that come with cubecore by default.
 
-    `points` is a file of one JSON object a line. `settings` replace fields of every chip. A line
-    that is no point is listed with its reason, a point that cannot be timed says why.
+    `points` is a file of one JSON object a line, or a profiler's table of operators (``.csv``),
+    which does not say what `chip` it ran on. `settings` replace fields of every chip. A line that
+    is no point is listed with its reason, a point that cannot be timed says why.
 
     Raises:
-        RequestError: a file that cannot be read, or settings that no chip takes.
+        RequestError: a file that cannot be read, settings that no chip takes, or a table without
+            its chip.
     """
-    read, unreadable = read_points(Path(points) if points is not None else PUBLISHED)
+    path = PUBLISHED if points is None else Path(points)
+    if path.suffix == ".csv":
+        if chip is None:
+            raise refuse("--chip", "be given with a profiler's table", "nothing")
+        read, unreadable = read_profile(path, named_chip(chip).name)
+    elif chip is not None:
+        raise refuse("--chip", "come with a profiler's table; other points state theirs", chip)
+    else:
+        read, unreadable = read_points(path)
     cases = [_validated(point, settings or {}) for point in read]
     return Validation(tuple(cases), tuple(unreadable))
 

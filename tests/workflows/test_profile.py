@@ -1,0 +1,166 @@
+"""A profiler's table laid beside the prediction: rows as points, and what is no row of one."""
+
+import csv
+
+import pytest
+
+import cubecore
+from cubecore.chips import chip
+from cubecore.workflows.validate import validate
+from workflows.command import DONE, FOUND, assert_refused, cli
+
+CHIP = "Ascend910B3"
+PIPES = {
+    "aic_mac_time(us)": "M",
+    "aic_scalar_time(us)": "S",
+    "aic_mte1_time(us)": "MTE1",
+    "aic_mte2_time(us)": "MTE2",
+    "aic_fixpipe_time(us)": "FIX",
+}
+ROW = {
+    "Device_id": "0",
+    "Op Name": "model/dense/MatMul",
+    "OP Type": "MatMulV3",
+    "Task Type": "AI_CORE",
+    "Task Duration(us)": "123.4",
+    "Block Dim": "20",
+    "Input Shapes": '"2048,1024;1024,2560"',
+    "Input Data Types": "FLOAT16;FLOAT16",
+    "Input Formats": "ND;ND",
+    "Output Shapes": '"2048,2560"',
+    "Output Data Types": "FLOAT16",
+    "Output Formats": "ND",
+    "aicore_time(us)": "120.0",
+    "aic_mac_time(us)": "N/A",
+}
+
+
+def written(tmp_path, *rows, columns=None, bom=False):
+    path = tmp_path / "op_summary_1.csv"
+    names = columns or list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("bom", [False, True])
+def test_a_row_lies_beside_what_time_says_of_its_product(tmp_path, bom):
+    """Durations and pipes made of the prediction have no error."""
+    problem = {"chip": CHIP, "m": 2048, "n": 2560, "k": 1024, "c": "float16", "cores": 20}
+    line = cubecore.time(problem, step="CONSTANT").timeline
+    hertz = chip(CHIP).frequency_hz
+    own = {column: str(line.pipes[pipe] / hertz * 1e6) for column, pipe in PIPES.items()}
+    row = ROW | own | {"Task Duration(us)": str(line.us)}
+    answer = validate(written(tmp_path, row, bom=bom), chip=CHIP)
+    (case,) = answer.cases
+    assert case.skipped is None
+    assert case.point.id == "row1_model/dense/MatMul"
+    assert case.wall.error == pytest.approx(0, abs=1e-9)
+    assert set(case.pipes) == set(PIPES.values())
+    for pair in case.pipes.values():
+        assert pair.error == pytest.approx(0, abs=1e-9)
+    assert "our planner's tiling" in case.assumed
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({}, (2048, 2560, 1024, "A:N B:N", "Row/Row")),
+        ({"Input Shapes": "2048,1024;2560,1024"}, (2048, 2560, 1024, "A:N B:T", "Row/Row")),
+        ({"Input Shapes": "1024,2048;1024,2560"}, (2048, 2560, 1024, "A:T B:N", "Row/Row")),
+        ({"Input Shapes": "1024,2048;2560,1024"}, (2048, 2560, 1024, "A:T B:T", "Row/Row")),
+        ({"Input Shapes": "64,64;64,64", "Output Shapes": "64,64"},
+         (64, 64, 64, "A:N B:N", "Row/Row")),
+        ({"Input Shapes": "2048,1024;160,64,16,16", "Input Formats": "ND;FRACTAL_NZ"},
+         (2048, 2560, 1024, "A:N B:N", "Row/zN")),
+        ({"Input Shapes": "2048,1024;1024,2560;2560"}, (2048, 2560, 1024, "A:N B:N", "Row/Row")),
+    ],
+)  # fmt: skip
+def test_shapes_say_what_was_multiplied(tmp_path, cells, expected):
+    (case,) = validate(written(tmp_path, ROW | cells), chip=CHIP).cases
+    point = case.point
+    assert (point.m, point.n, point.k, point.trans, point.formats) == expected
+    assert case.skipped is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "name"),
+    [("FLOAT16", "half"), ("DT_BF16", "bfloat16"), ("FLOAT", "float"), ("DT_INT8", "int8")],
+)
+def test_types_have_the_profilers_names(tmp_path, stated, name):
+    row = ROW | {"Input Data Types": f"{stated};{stated}", "Output Data Types": "FLOAT16"}
+    (case,) = validate(written(tmp_path, row), chip=CHIP).cases
+    assert case.point.types == (name, name, "half")
+
+
+def test_the_other_tables_columns_have_other_names(tmp_path):
+    names = {"Op Name": "Name", "OP Type": "Type", "Task Duration(us)": "Duration(us)"}
+    row = {names.get(name, name): value for name, value in ROW.items()}
+    (case,) = validate(written(tmp_path, row), chip=CHIP).cases
+    assert case.wall.measured_us == 123.4
+
+
+def test_rows_that_are_no_product_or_no_row_are_listed_and_the_rest_is_timed(tmp_path):
+    softmax = ROW | {"OP Type": "SoftmaxV2", "Op Name": "soft"}
+    rows = [
+        softmax,
+        ROW | {"Task Duration(us)": "soon"},
+        ROW | {"Task Duration(us)": "N/A"},
+        ROW | {"Input Shapes": "3,4,5;5,6", "Output Shapes": "3,4,6"},
+        ROW | {"Input Shapes": "12,x;4,5"},
+        ROW | {"Input Shapes": "12,13;14,15"},
+        ROW | {"Block Dim": "many"},
+        ROW | {"Input Data Types": "COMPLEX64;COMPLEX64"},
+        ROW,
+    ]
+    answer = validate(written(tmp_path, *rows), chip=CHIP)
+    assert [(line.line, line.reason) for line in answer.unreadable] == [
+        (3, "Task Duration(us) must be a number, not negative, got 'soon'"),
+        (4, "a row must have a duration, got none"),
+        (5, "the shapes must be of one product of two matrices, got 3,4,5;5,6 -> 3,4,6"),
+        (6, "Input Shapes must be numbers as 16,32;32,64, got '12,x;4,5'"),
+        (7, "the shapes must be of one product of two matrices, got 12,13;14,15 -> 2048,2560"),
+        (8, "Block Dim must be a whole number, got 'many'"),
+    ]
+    skipped, unknown, timed = answer.cases
+    assert skipped.skipped.endswith("got 'SoftmaxV2'")
+    assert unknown.skipped == "types must be ones of the kernel, got COMPLEX64 x COMPLEX64 -> half"
+    assert timed.skipped is None
+
+
+def test_the_command(tmp_path):
+    path = written(tmp_path, ROW)
+    answer = cli("validate", "--points", path, "--chip", CHIP)
+    assert answer.code == DONE
+    assert "row1_model/dense/MatMul" in answer.out
+    made = cli("validate", "--points", path, "--chip", CHIP, "--json").json
+    assert made["cases"][0]["measured_us"] == 123.4
+    broken = written(tmp_path, ROW, ROW | {"Block Dim": "many"})
+    assert cli("validate", "--points", broken, "--chip", CHIP).code == FOUND
+
+
+def test_files_and_chips_that_are_refused(tmp_path):
+    path = written(tmp_path, ROW)
+    line = "--chip must be given with a profiler's table, got nothing"
+    assert_refused(cli("validate", "--points", path), line)
+    line = "--chip must come with a profiler's table; other points state theirs, got Ascend910B3"
+    assert_refused(cli("validate", "--chip", CHIP), line)
+    few = written(tmp_path, {"Op Name": "x", "OP Type": "MatMulV3"})
+    line = (
+        f"--points must be a profiler's table of operators, got {few} without Input Shapes, "
+        "Output Shapes, Input Data Types, Task Duration(us)"
+    )
+    assert_refused(cli("validate", "--points", few, "--chip", CHIP), line)
+    empty = tmp_path / "empty.csv"
+    empty.write_bytes(b"")
+    assert cli("validate", "--points", empty, "--chip", CHIP).code == 2
+    empty.write_bytes(b"\xff\xfe\x00")
+    line = f"--points must be a profiler's CSV file, got {empty} (no UTF-8 text)"
+    assert_refused(cli("validate", "--points", empty, "--chip", CHIP), line)
+    none = tmp_path / "none.csv"
+    line = f"--points must be a profiler's CSV file, got {none} (No such file or directory)"
+    assert_refused(cli("validate", "--points", none, "--chip", CHIP), line)
+    wrong = cli("validate", "--points", path, "--chip", "Ascend999")
+    assert wrong.code == 2
