@@ -46,6 +46,11 @@ def floor_div(value: Any, divisor: Any) -> Any:
     return value // divisor
 
 
+def floats(value: Any) -> Any:
+    """Return `value`, a number or an array, as floats."""
+    return value if getattr(value, "dtype", _NoArray).kind == "f" else value * 1.0
+
+
 def align_up(value: Any, multiple: Any) -> Any:
     """Return the least multiple of `multiple` that is at least `value`."""
     return ceil_div(value, multiple) * multiple

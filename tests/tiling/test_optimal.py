@@ -26,8 +26,17 @@ from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.solver import solve
-from cubecore.tiling.stay_bounds import Cut, stay_bounds, way_bounds
-from cubecore.tiling.stays import STAY_RULES, allowed, derived, joined, smallest_steps, ways
+from cubecore.tiling.stay_cycles import least_of, pair_bounds, stay_cycles, way_bounds
+from cubecore.tiling.stays import (
+    STAY_FIELDS,
+    STAY_RULES,
+    derived,
+    joined,
+    kept,
+    smallest_steps,
+    ways,
+)
+from cubecore.tiling.straight import Lines
 from cubecore.tiling.wanted import NOTHING
 from tiling.naive import count, fastest
 
@@ -71,7 +80,7 @@ def drawn(rng):
 @pytest.fixture
 def bit_by_bit(monkeypatch):
     """Let the search look at few candidates at a time, so that bounds decide on tiny problems."""
-    for name in ("FIRST_PAIRS", "FIRST_WAYS", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE", "ROWS_AT_ONCE"):
+    for name in ("FIRST_PAIRS", "FIRST_WAYS", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE"):
         monkeypatch.setattr(branches, name, 1)
     monkeypatch.setattr(branches, "SPLITS_AT_ONCE", 1)
     monkeypatch.setattr(branches, "FIRST_BLOCKS", 1)
@@ -135,6 +144,7 @@ def test_many_plans_are_the_fastest_of_all_tilings():
 def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
     """The comparison above is worth something: bounds 1 % too high lose the fastest tiling."""
     monkeypatch.setattr(bounds, "SAFE", 1.01)
+    monkeypatch.setattr(Lines, "_of", {})
     problems = [small(seed) for seed in range(40)]
     assert any(
         solution.best.predicted.cycles > fastest(p, soc, every=False)[0]
@@ -163,33 +173,33 @@ def complete(case, rng):
     blocks = blocks.take(block)
     of_blocks = block_bounds(case, blocks)
     a, b = (ways(case, blocks, operand, NOTHING) for operand in "ab")
-    rows_a, rows_b = joined(case, blocks, a, b)
-    cut_a, cut_b = Cut.of(case, a), Cut.of(case, b)
-    at = a.block[rows_a]
-    both = stay_bounds(
-        case, of_blocks.take(at), blocks.take(at), cut_a.take(rows_a), cut_b.take(rows_b)
+    rows = joined(of_blocks.least_bytes, a, b, case.chip.l1_bytes)
+    at = a.block[rows[0]]
+    least = [least_of(own, len(blocks)) for own in (b, a)]
+    of_a, of_b = (
+        way_bounds(case, blocks, of_blocks, own, other)
+        for own, other in zip((a, b), least, strict=True)
     )
     of_splits, of_pairs = split_bound(case, blocks), pair_bound_of(case, blocks)
-    nothing = (0, 0, 0)
+    both = pair_bounds(case, blocks, of_blocks, (a, b), rows)
+    found = stay_cycles(case, blocks, a, b, rows, turns=True)
+    fields = {n: getattr(a.own, n)[rows[0]] for n in STAY_FIELDS["a"]}
+    fields |= {n: getattr(b.own, n)[rows[1]] for n in STAY_FIELDS["b"]}
     for n_first in (0, 1):
-        fields = a.of(rows_a) | b.of(rows_b) | {"iterateOrder": np.full(len(rows_a), n_first)}
-        tilings = derived(case, blocks.take(at).with_fields(**fields))
-        held = np.flatnonzero(allowed(case, tilings, STAY_RULES))
-        yield (
-            tilings.take(held),
-            {
-                "split": of_splits.cycles[at][held],
-                "pair": of_pairs.cycles[at][held],
-                "block": of_blocks.total.cycles[at][held],
-                "a": way_bounds(case, of_blocks.take(a.block), a.columns, cut_a, nothing).cycles[
-                    rows_a
-                ][held],
-                "b": way_bounds(case, of_blocks.take(b.block), b.columns, cut_b, nothing).cycles[
-                    rows_b
-                ][held],
-                "stays": both[n_first].cycles[held],
-            },
-        )
+        columns = blocks.take(at).with_fields(iterateOrder=np.full(len(at), n_first), **fields)
+        tilings = derived(replace(case, tiling=columns))
+        held = np.flatnonzero(np.broadcast_to(kept(tilings, STAY_RULES), len(at)))
+        assert np.array_equal(held, np.flatnonzero(found[n_first] < np.inf))
+        levels = {
+            "split": of_splits.cycles[at],
+            "pair": of_pairs.cycles[at],
+            "block": of_blocks.cycles[at],
+            "a": of_a[rows[0]],
+            "b": of_b[rows[1]],
+            "both": both,
+            "itself": found[n_first] - 1,
+        }
+        yield tilings.tiling.take(held), {name: x[held] for name, x in levels.items()}
 
 
 def pair_bound_of(case, blocks):

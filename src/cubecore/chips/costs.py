@@ -68,12 +68,12 @@ def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> 
     256-byte boundary (facts/timing_notes.md).
     """
     extra_row = np.where(
-        np.asarray(pitch_bytes) % PITCH_CONFLICT_BYTES == 0, chip.gm_to_l1_pitch_row_cycles or 0, 0
+        pitch_bytes % PITCH_CONFLICT_BYTES == 0, chip.gm_to_l1_pitch_row_cycles or 0, 0
     )
     blocks = ceil_div(row_bytes, DATA_BLOCK_BYTES)
     per_row = (
         (chip.gm_to_l1_row_cycles or 0)
-        + np.where(np.asarray(rows) > 1, extra_row, 0)
+        + np.where(np.greater(rows, 1), extra_row, 0)
         + _over(row_bytes, chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle)
         + blocks * _misaligned_block_cycles(chip, pitch_bytes)
     )
@@ -89,10 +89,9 @@ def _misaligned_block_cycles(chip: Chip, pitch_bytes: Any) -> Any:
             if pitch_bytes % (2 * int(at))
         )
         return next(found, 0.0)
-    pitch = np.asarray(pitch_bytes)
-    result = np.zeros(pitch.shape)
+    result: Any = 0.0
     for boundary, cycles in sorted(table.items(), key=lambda item: -int(item[0])):
-        result = np.where(pitch % (2 * int(boundary)) != 0, cycles, result)
+        result = np.where(pitch_bytes % (2 * int(boundary)) != 0, cycles, result)
     return result
 
 
@@ -134,7 +133,7 @@ def l2_kept_dirty(chip: Chip, brought_bytes: Any) -> Any:
 
 def _fading(exponent: Any) -> Any:
     """Return exp(-exponent); a number's is the C library's, the same as everywhere in Python."""
-    return np.exp(-exponent) if isinstance(exponent, np.ndarray) else math.exp(-exponent)
+    return math.exp(-exponent) if isinstance(exponent, int | float) else np.exp(-exponent)
 
 
 def gm_to_ub_cycles(chip: Chip, size_bytes: Any, rows: Any = 1, pitch_bytes: Any = 0) -> Any:
@@ -165,7 +164,7 @@ def l0c_to_gm_cycles(chip: Chip, rows: Any, size_bytes: Any, pitch_bytes: Any = 
 
     Rows that start off a 16-byte boundary, `pitch_bytes` apart, cost more where the chip says so.
     """
-    off = np.asarray(pitch_bytes) % _FIXPIPE_ALIGN_BYTES != 0
+    off = pitch_bytes % _FIXPIPE_ALIGN_BYTES != 0
     per_row = (chip.l0c_to_gm_row_cycles or 0) + np.where(
         off, chip.l0c_to_gm_misaligned_row_cycles or 0, 0
     )

@@ -11,7 +11,7 @@ from it; the others are replaced by the least that they can be:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from cubecore.tiling.cost import clients_per_core, inner_pipes, start_cycles, wr
 from cubecore.tiling.overlap import Inner, first_loads, scalar_cycles
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules_ub import converts_in_ub
-from cubecore.tiling.traffic import Stored, Transfer, longest_row_bytes, miss_share
+from cubecore.tiling.stays import BLOCK_RULES, LEAST_STAY, derived, kept, used_bytes
+from cubecore.tiling.straight import NO_LINES, Lines, Straight, column
+from cubecore.tiling.traffic import Pass, Stored, hidden_cycles, longest_row_bytes, miss_share
 from cubecore.tiling.walk import walk
 from cubecore.units import align_up, ceil_div
 
@@ -32,52 +34,6 @@ WEIGHT = 0.05
 """What a core's own cycles count beside a bound in the order of the search."""
 STEP = 20
 """And a base-K step, whatever the chip file knows of its cost; cycles."""
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What MTE2 and device memory take to bring an operand once; cycles.
-
-    `cycles` are MTE2's if L2 has everything, `late` what it takes more (or less) if device memory
-    has, and `memory` device memory's.
-    """
-
-    cycles: Any
-    late: Any
-    memory: Any
-
-    @staticmethod
-    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any, size_bytes: Any) -> "Pass":
-        """Return the pass of `count` chunks, `size_bytes` in all."""
-        shown = 1 - (chip.gm_latency_overlap or 0)
-        near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
-        transfers = count * chunk.count * shown
-        busy = count * chunk.busy_cycles + transfers * near
-        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
-        return Pass(busy, late, memory)
-
-    def times(self, passes: Any, missing: Any) -> tuple[Any, Any]:
-        """Return MTE2's and device memory's cycles of so many passes.
-
-        `missing` is the share of a later pass that L2 has no more.
-        """
-        missed = 1 + (passes - 1) * missing
-        return passes * self.cycles + missed * self.late, missed * self.memory
-
-    def least(self, passes: Any, missing: Any) -> tuple[Any, Any]:
-        """Return the same where at least the share `missing` is missing.
-
-        Effective latencies may say that device memory answers sooner than L2.
-        """
-        missed = 1 + (passes - 1) * missing
-        late = np.where(np.asarray(self.late) < 0, passes, missed) * self.late
-        return passes * self.cycles + late, missed * self.memory
-
-
-def hidden_cycles(chip: Chip) -> float:
-    """Return the least part of a latency behind which the next transfer may start."""
-    least = min(chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0)
-    return (chip.gm_latency_overlap or 0) * least
 
 
 @dataclass(frozen=True)
@@ -104,26 +60,22 @@ class Bound:
         """Return some rows."""
         return Bound(self.cycles[rows], self.score[rows])
 
-    def beside(self, other: "Bound") -> "Bound":
-        """Return these rows and those of another."""
-        cycles = np.concatenate([self.cycles, other.cycles])
-        return Bound(cycles, np.concatenate([self.score, other.score]))
 
+def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
+    """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix.
 
-def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Bound:
-    """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix."""
-    served = (
-        case.problem.batch * memory + _written(case) + (case.chip.hbm_latency_cycles or 0) + tail
-    )
+    `tail` is what a core does after its last load.
+    """
+    served = case.problem.batch * memory + _written(case)
+    served = served + (case.chip.hbm_latency_cycles or 0) + tail
     busy = clients_per_core(t, case.problem, case.chip) * busy
-    least = SAFE * (start_cycles(case.chip) + np.maximum(busy, served))
-    return Bound(least, least + WEIGHT * busy)
+    return SAFE * (start_cycles(case.chip) + np.maximum(busy, served))
 
 
 def _least(
     case: Case, t: Any, ways: Iterable[Loads], missing: Any, rest: tuple[Any, Any, Any, Any]
-) -> Bound:
-    """Return the least cycles of a launch over some ways to load.
+) -> tuple[Any, Any]:
+    """Return the least cycles of a launch over some ways to load, and by what to look at it.
 
     `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
     many steps there are.
@@ -142,7 +94,7 @@ def _least(
         loading = np.minimum(loading, loads)
         least = np.minimum(least, np.maximum(clients * loads, memory))
     least = SAFE * (start_cycles(case.chip) + np.maximum(least + tail, clients * beside))
-    return Bound(least, least + clients * (WEIGHT * (loading + beside) + STEP * steps))
+    return least, least + clients * (WEIGHT * (loading + beside) + STEP * steps)
 
 
 def _memory(case: Case, t: Any, operand: str) -> Any:
@@ -158,11 +110,11 @@ def _memory(case: Case, t: Any, operand: str) -> Any:
     return costs.hbm_cycles(case.chip, size * whole * k, row)
 
 
-def _written(case: Case) -> float:
+def _written(case: Case) -> Any:
     """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
     p = case.problem
     read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
-    return float(written_back(case, read, p.c_type.bytes_of(p.n)))
+    return written_back(case, read, p.c_type.bytes_of(p.n))
 
 
 def _missing(case: Case, t: Any) -> Any:
@@ -174,8 +126,12 @@ def _missing(case: Case, t: Any) -> Any:
     return miss_share(case.chip, (a + b) * k)
 
 
-def split_bound(case: Case, splits: Columns) -> Bound:
+def split_bound(case: Case, splits: Columns, lines: Lines = NO_LINES) -> Bound:
     """Return a bound for each core split: the Cube's, MTE2's or fixpipe's work on the share."""
+    return Bound(*_SPLIT(lines, case, splits))
+
+
+def _split_bound(case: Case, splits: Any) -> tuple[Any, Any]:
     problem, chip = case.problem, case.chip
     m, n, k = splits.singleCoreM, splits.singleCoreN, splits.singleCoreK
     cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
@@ -183,6 +139,9 @@ def split_bound(case: Case, splits: Columns) -> Bound:
     a, b = _whole_passes(case, splits, m, n, k)
     way = Loads(True, a, b, (1, 1))
     return _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
+
+
+_SPLIT = Straight(_split_bound)
 
 
 def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
@@ -194,11 +153,15 @@ def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pas
     )
 
 
-def pair_bound(case: Case, pairs: Pairs) -> Bound:
+def pair_bound(case: Case, pairs: Pairs, lines: Lines = NO_LINES) -> Bound:
     """Return a bound for each baseM and baseN: with the longest baseK that L0 holds."""
-    t, problem, chip = pairs.columns, case.problem, case.chip
-    m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
     m_tiles, n_tiles = pairs.tiles
+    return Bound(*_PAIR(lines, case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles)))
+
+
+def _pair_bound(case: Case, t: Any) -> tuple[Any, Any]:
+    problem, chip, m_tiles, n_tiles = case.problem, case.chip, t.m_tiles, t.n_tiles
+    m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
     longest = base_k_limits(case, t)[0]
     tiles = m_tiles * n_tiles
     steps = tiles * ceil_div(k, np.maximum(longest, 1.0))
@@ -226,60 +189,56 @@ def pair_bound(case: Case, pairs: Pairs) -> Bound:
     return _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
 
 
+_PAIR = Straight(_pair_bound)
+
+
 @dataclass(frozen=True)
 class BlockBounds:
     """What is known of base blocks before it is known what stays in L1; cycles.
 
-    `chain` is from the first L1 block to the last write, `scalar` the scalar unit's steps, of which
-    queues hold `ahead`, and `last` what follows the last one, `other` MTE2's besides A and B.
-    `total` is the bound.
+    `turns` says that M first and N first differ, `chain` is from the first L1 block to the last
+    write, `other` MTE2's cycles besides A and B. `least_bytes` is what one block of A and one of B
+    take of L1, and `fits` that all rules about them hold. `cycles` and `score` are the bound's.
     """
 
-    m_tiles: Any
-    n_tiles: Any
+    turns: Any
     chain: Any
-    scalar: Any
-    ahead: Any
-    last: Any
     other: Any
-    total: Bound
+    least_bytes: Any
+    fits: Any
+    cycles: Any
+    score: Any
+
+    @property
+    def total(self) -> Bound:
+        """The bound of each."""
+        return Bound(self.cycles, self.score)
 
     def take(self, rows: Ints) -> "BlockBounds":
         """Return some rows."""
-        values = (_some(x, rows) for x in self.__dict__.values())
-        return BlockBounds(*values)
+        return BlockBounds(*(x.take(rows) for x in self.__dict__.values()))
 
     @staticmethod
     def joined(parts: list["BlockBounds"]) -> "BlockBounds":
         """Return the rows of all of them, which are one problem's."""
         columns = zip(*(part.__dict__.values() for part in parts), strict=True)
-        return BlockBounds(*(_together(values) for values in columns))
+        return BlockBounds(*(np.concatenate(values) for values in columns))
 
 
-def _together(values: tuple[Any, ...]) -> Any:
-    first = values[0]
-    if isinstance(first, Bound):
-        for other in values[1:]:
-            first = first.beside(other)
-        return first
-    return first if isinstance(first, int) else np.concatenate(values)
-
-
-def _some(values: Any, rows: Ints) -> Any:
-    if isinstance(values, Bound):
-        return values.take(rows)
-    return values[rows]
-
-
-def block_bounds(case: Case, blocks: Columns) -> BlockBounds:
+def block_bounds(case: Case, blocks: Columns, lines: Lines = NO_LINES) -> BlockBounds:
     """Return the bounds of base blocks."""
-    t, chip = blocks, case.chip
+    found = _BLOCK(lines, case, blocks)
+    return BlockBounds(*(column(x, len(blocks)) for x in found))
+
+
+def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
+    chip = case.chip
     m_tiles, n_tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
     k_steps = ceil_div(t.singleCoreK, t.baseK)
     held = t.with_fields(
         stepM=m_tiles, stepN=n_tiles, stepKa=k_steps, stepKb=k_steps, iterateOrder=0
     )
-    judged = Case(held, case.problem, chip)
+    judged = replace(case, tiling=held)
     w = walk(held)
     pipes, _ = inner_pipes(judged, w)
     inner = Inner(judged, w, pipes)
@@ -296,11 +255,13 @@ def block_bounds(case: Case, blocks: Columns) -> BlockBounds:
     ways = _loads_of_blocks(judged)
     on_top = pipes["MTE2"] + hidden
     total = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
-    rows = len(blocks)
-    scalar, ahead, last, other = (
-        np.broadcast_to(x, rows) for x in (pipes["S"], inner.ahead, inner.last, pipes["MTE2"])
-    )
-    return BlockBounds(w.m_tiles, w.n_tiles, inner.chain, scalar, ahead, last, other, total)
+    least = derived(replace(case, tiling=t.with_fields(**LEAST_STAY)))
+    fits = kept(least, BLOCK_RULES)
+    turns = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
+    return (turns, inner.chain, pipes["MTE2"], used_bytes(least), fits, *total)
+
+
+_BLOCK = Straight(_block_bounds)
 
 
 @dataclass(frozen=True)

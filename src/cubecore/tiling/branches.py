@@ -6,7 +6,7 @@ faster, which proves that nothing is; or until the work that one problem may cos
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +21,11 @@ from cubecore.tiling.candidates import (
     concatenate,
     core_splits,
 )
-from cubecore.tiling.cost import cost
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask
-from cubecore.tiling.stay_bounds import Cut, stay_bounds, way_bounds
-from cubecore.tiling.stays import (
-    BLOCK_RULES,
-    LEAST_STAY,
-    MOST_STEPS,
-    STAY_RULES,
-    Ways,
-    allowed,
-    derived,
-    joined,
-    ways,
-)
+from cubecore.tiling.stay_cycles import least_of, pair_bounds, stay_cycles, way_bounds
+from cubecore.tiling.stays import LEAST_STAY, MOST_STEPS, STAY_FIELDS, Ways, derived, joined, ways
+from cubecore.tiling.straight import NO_LINES, Lines
 from cubecore.tiling.wanted import SHARED_AXES, Wanted
 from cubecore.units import FRACTAL_BYTES
 
@@ -45,11 +35,14 @@ GUESS = 1.25
 """Times the least bound: what is above it is not looked at before there is a limit."""
 FIRST_WAYS = 12
 """Tilings of each base block that are costed before there is a limit."""
-SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE, ROWS_AT_ONCE = 48, 512, 256, 1 << 11
+SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE = 48, 512, 256
 JOINED_AT_ONCE = 1 << 13
-BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 60_000
+BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 30_000
 """Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then
 is not excluded. The work is counted so that an answer does not depend on the machine."""
+FINELY_LOOKED_AT, COARSE = 10_000, 1e-3
+"""Rows after which only what is faster by so much is looked at: where device memory is the limit,
+there are thousands of tilings of which each saves a cycle of the last tile."""
 FUTILE_LOOKED_AT = 20_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
@@ -97,7 +90,7 @@ class _Pool:
 
 @dataclass(frozen=True)
 class _Stays:
-    """Complete tilings of some base blocks: rows of A's and of B's ways, and the order."""
+    """The fastest tilings of some base blocks: rows of A's and of B's ways, and the order."""
 
     blocks: Columns
     a: Ways
@@ -105,12 +98,22 @@ class _Stays:
     rows_a: Ints
     rows_b: Ints
     n_first: Ints
+    cycles: Floats
 
-    def tilings(self, rows: Ints) -> Columns:
-        """Return some of them as tilings."""
-        a, b = self.rows_a[rows], self.rows_b[rows]
-        fields = self.a.of(a) | self.b.of(b) | {"iterateOrder": self.n_first[rows]}
-        return self.blocks.take(self.a.block[a]).with_fields(**fields)
+    def take(self, rows: Ints) -> "_Stays":
+        """Return some of them."""
+        ways = self.rows_a[rows], self.rows_b[rows], self.n_first[rows]
+        return _Stays(self.blocks, self.a, self.b, *ways, self.cycles[rows])
+
+    def tilings(self, case: Case) -> Columns:
+        """Return them as tilings."""
+        found = self.blocks.take(self.a.block[self.rows_a])
+        for way, rows in ((self.a, self.rows_a), (self.b, self.rows_b)):
+            names = STAY_FIELDS[way.operand]
+            found = found.with_fields(**{n: getattr(way.own, n)[rows] for n in names})
+        found = found.with_fields(iterateOrder=self.n_first)
+        tilings: Columns = derived(replace(case, tiling=found)).tiling
+        return tilings
 
 
 class Search:
@@ -120,18 +123,33 @@ class Search:
     else those that base blocks of the space may break, and the caller looks at what is found.
     """
 
-    def __init__(self, case: Case, count: int, wanted: Wanted, *, strict: bool) -> None:
+    def __init__(
+        self,
+        case: Case,
+        count: int,
+        wanted: Wanted,
+        *,
+        strict: bool,
+        lines: Lines = NO_LINES,
+    ) -> None:
         self.case, self.wanted, self.strict = case, wanted, strict
         self.first_blocks = FIRST_BLOCKS + count
         self.excluded: Counter[str] = Counter()
-        self.tilings: list[Columns] = []
-        self.cycles: list[Floats] = []
+        self.lines = lines
+        self.found: list[_Stays] = []
         self.held: list[_Pool] = []
         self.limit = np.inf
         self.left = np.inf
         self.blocks_left, self.stays_left = BLOCKS_LOOKED_AT, STAYS_LOOKED_AT
         self.judged = self.seen = 0
+        self.each = 1.0
         self.complete = not wanted.fields and case.chip.l1_bytes <= MOST_STEPS * FRACTAL_BYTES
+
+    @property
+    def bar(self) -> float:
+        """The cycles that a candidate must be able to keep to for a look to be worth it."""
+        fine = self.stays_left > STAYS_LOOKED_AT - FINELY_LOOKED_AT or self.limit == np.inf
+        return self.limit - 1 if fine else (1 - COARSE) * self.limit - 1
 
     def run(self) -> Found | None:
         """Return what was found; None if nothing is legal, of what was looked at."""
@@ -141,18 +159,18 @@ class Search:
             splits = splits.take(wanted.of((*SHARED_AXES, "usedCoreNum")).mask(splits))
         if len(splits) == 0:
             return None
-        bound = split_bound(case, splits)
+        bound = split_bound(case, splits, self.lines)
         rest = self._open(bound, self.blocks_left)
         while len(rest):
             part, rest = rest[:SPLITS_AT_ONCE], rest[SPLITS_AT_ONCE:]
-            self._splits(splits.take(part[self._open(bound.take(part), self.blocks_left)]))
+            self._splits(splits.take(self._still(bound, part, self.blocks_left)))
         self._search_held()
-        if not self.cycles:
+        if not self.found:
             return None
         return Found(
-            concatenate(self.tilings),
-            np.concatenate(self.cycles),
-            float(min(self.left, self.limit)),
+            concatenate([stays.tilings(case) for stays in self.found]),
+            np.concatenate([stays.cycles for stays in self.found]),
+            float(min(self.left, self.bar + 1)),
             self.complete,
             self.judged,
         )
@@ -163,12 +181,19 @@ class Search:
         Once nothing is `left` of what may be looked at, or too much was for nothing, there
         are none.
         """
-        rows = np.flatnonzero(bound.cycles <= self.limit - 1)
+        rows = np.flatnonzero(bound.cycles <= self.bar)
         futile = self.seen >= FUTILE_LOOKED_AT
-        if len(rows) and (left <= 0 if self.cycles else futile):
+        if len(rows) and (left <= 0 if self.found else futile):
             self.left = min(self.left, float(bound.cycles[rows].min()))
             return rows[:0]
         return rows[np.argsort(bound.score[rows], kind="stable")]
+
+    def _still(self, bound: Bound, rows: Ints, left: int) -> Ints:
+        """Return which of some rows are still worth a look, in their order."""
+        if len(rows) == 0 or (left > 0 and bound.cycles[rows].max() <= self.bar):
+            return rows
+        held = np.sort(rows)
+        return held[self._open(bound.take(held), left)]
 
     def _splits(self, splits: Columns) -> None:
         """Search the base blocks of some splits."""
@@ -176,13 +201,13 @@ class Search:
             return
         pairs = block_pairs(self.case, splits, self.wanted)
         self.complete &= pairs.complete
-        bound = pair_bound(self.case, pairs)
+        bound = pair_bound(self.case, pairs, self.lines)
         self.blocks_left -= len(pairs.columns) // 8
         rest = self._open(bound, self.blocks_left)
-        size = PAIRS_AT_ONCE if self.cycles else FIRST_PAIRS
+        size = PAIRS_AT_ONCE if self.found else FIRST_PAIRS
         while len(rest):
             part, rest = rest[:size], rest[size:]
-            part = part[self._open(bound.take(part), self.blocks_left)]
+            part = self._still(bound, part, self.blocks_left)
             if len(part):
                 self._blocks(pairs.take(part))
             size = PAIRS_AT_ONCE
@@ -195,19 +220,22 @@ class Search:
             blocks, pair = blocks.take(kept), pair[kept]
         if len(blocks) == 0:
             return
-        bounds = block_bounds(self.case, blocks)
+        bounds = block_bounds(self.case, blocks, self.lines)
         self.blocks_left -= len(blocks)
         self.seen += len(blocks)
         pool = _Pool(blocks, bounds)
+        if not self.strict and not bounds.fits.all():
+            pool = pool.take(np.flatnonzero(bounds.fits))
+            pair, bounds = pair[np.flatnonzero(bounds.fits)], pool.bounds
         rest = self._open(bounds.total, self.stays_left)
-        if not self.cycles:
+        if not self.found:
             rest = _mixed(pair[rest], rest, self.first_blocks)
-        size = 2 * self.first_blocks
-        while len(rest) and not self.cycles:
+        size = 4 * self.first_blocks
+        while len(rest) and not self.found:
             part, rest = rest[:size], rest[size:]
             self._first_stays(pool.take(part))
             size *= 2
-        rest = rest[bounds.total.cycles[rest] <= self.limit - 1]
+        rest = rest[bounds.total.cycles[rest] <= self.bar]
         if len(rest):
             self.held.append(pool.take(rest))
         if sum(len(held.blocks) for held in self.held) >= BLOCKS_AT_ONCE:
@@ -217,9 +245,9 @@ class Search:
         """Search what may stay in L1 while nothing is found yet: what is near the bounds first."""
         guess = GUESS * float(pool.bounds.total.cycles.min())
         self._stays(pool, guess)
-        if not self.cycles:
+        if not self.found:
             self._stays(pool)
-        elif self.limit - 1 > guess:  # what was left out may be faster than what was found
+        elif self.bar > guess:  # what was left out may be faster than what was found
             self.held.append(pool)
 
     def _search_held(self) -> None:
@@ -228,110 +256,83 @@ class Search:
         if not held:
             return
         pool = _Pool.joined(held)
-        rest = self._open(pool.bounds.total, self.stays_left)
-        size = max(BLOCKS_AT_ONCE // 4, 1)
-        while len(rest):
+        rest, size = self._open(pool.bounds.total, self.stays_left), self.first_blocks
+        while len(rest := self._still(pool.bounds.total, rest, self.stays_left)):
+            size = int(min(max(JOINED_AT_ONCE / self.each, 8), 4 * size, BLOCKS_AT_ONCE))
             part, rest = rest[:size], rest[size:]
-            part = part[self._open(pool.bounds.total.take(part), self.stays_left)]
-            if len(part):
-                before = self.judged
-                self._stays(pool.take(part))
-                each = (self.judged - before) / len(part)  # as many as are some rows at once
-                size = int(min(max(JOINED_AT_ONCE / max(each, 1), 8), BLOCKS_AT_ONCE))
+            self._stays(pool.take(part))
 
     def _stays(self, pool: _Pool, limit: float = np.inf) -> None:
         """Search what may stay in L1 for some base blocks, below a limit."""
-        least = derived(self.case, pool.blocks.with_fields(**LEAST_STAY))
         if self.strict:
-            fits, by_rule = legal_mask(least, self.case.problem, self.case.chip)
+            least = derived(replace(self.case, tiling=pool.blocks.with_fields(**LEAST_STAY)))
+            fits, by_rule = legal_mask(least.tiling, self.case.problem, self.case.chip)
             self.excluded.update(by_rule)
-        else:
-            fits = allowed(self.case, least, BLOCK_RULES)
-        if not fits.all():
             pool = pool.take(np.flatnonzero(fits))
         if len(pool.blocks) == 0:
             return
-        stays, bound = self._bounded(pool, min(limit, self.limit - 1))
-        ranked = self._open(bound, 1)
-        if not self.cycles:
-            head = _first_of_each(stays.a.block[stays.rows_a[ranked]], FIRST_WAYS)
-            self._cost(stays.tilings(ranked[head]))
-            ranked = np.delete(ranked, head)
-        while len(ranked):
-            part, ranked = ranked[:ROWS_AT_ONCE], ranked[ROWS_AT_ONCE:]
-            part = part[self._open(bound.take(part), 1)]
-            if len(part):
-                self._cost(stays.tilings(part))
-
-    def _bounded(self, pool: _Pool, limit: float) -> tuple[_Stays, Bound]:
-        """Return the complete tilings of base blocks that L1 holds, and their bounds.
-
-        Without ways that take longer than `limit` whatever the other operand's.
-        """
-        case, blocks, bounds = self.case, pool.blocks, pool.bounds
-        a, b = (ways(case, blocks, operand, self.wanted) for operand in "ab")
-        cuts = [Cut.of(case, a), Cut.of(case, b)]
-        self.stays_left -= 2 * (len(a.block) + len(b.block))
+        case, blocks, wanted = self.case, pool.blocks, self.wanted
+        a, b = (ways(case, blocks, operand, wanted, self.lines) for operand in "ab")
+        self.stays_left -= (len(a.block) + len(b.block)) // 2
+        limit = min(limit, self.bar)
         if limit < np.inf:
-            (a, b), cuts = self._promising(pool, (a, b), cuts, limit)
-        rows_a, rows_b = joined(case, blocks, a, b)
-        block = a.block[rows_a]
-        both = stay_bounds(
-            case, bounds.take(block), blocks.take(block), cuts[0].take(rows_a), cuts[1].take(rows_b)
-        )
-        turns = np.flatnonzero(((bounds.m_tiles > 1) & (bounds.n_tiles > 1))[block])
-        if "iterateOrder" in self.wanted.fields:
-            turns = np.arange(len(block))
-        rows = np.concatenate([np.arange(len(block)), turns])
-        n_first = np.repeat([0, 1], [len(block), len(turns)])
-        self.judged += len(rows)
-        self.stays_left -= len(rows)
-        stays = _Stays(blocks, a, b, rows_a[rows], rows_b[rows], n_first)
-        return stays, both[0].beside(both[1].take(turns))
+            a, b = self._promising(pool, (a, b), limit)
+        rows_a, rows_b = joined(pool.bounds.least_bytes, a, b, case.chip.l1_bytes)
+        self.stays_left -= len(rows_a) // 16
+        self.each = max(len(rows_a) / len(blocks), 1.0)
+        self.judged += len(rows_a) + int(self._turns(pool, a.block[rows_a]).sum())
+        bound = pair_bounds(case, blocks, pool.bounds, (a, b), (rows_a, rows_b), self.lines)
+        if not self.found:
+            head = _first_of_each(a.block[rows_a], bound, FIRST_WAYS)
+            self._judge(pool, a, b, (rows_a[head], rows_b[head]))
+            bound[head] = np.inf
+        rest = np.flatnonzero(bound <= min(limit, self.bar))
+        if len(rest):
+            self._judge(pool, a, b, (rows_a[rest], rows_b[rest]))
+
+    def _turns(self, pool: _Pool, block: Ints) -> NDArray[np.bool_]:
+        """Return for which base blocks it is worth to let N go first too."""
+        turns: NDArray[np.bool_] = pool.bounds.turns[block]
+        return np.ones_like(turns) if "iterateOrder" in self.wanted.fields else turns
 
     def _promising(
-        self, pool: _Pool, operands: tuple[Ways, Ways], cuts: list[Cut], limit: float
-    ) -> tuple[tuple[Ways, Ways], list[Cut]]:
+        self, pool: _Pool, operands: tuple[Ways, Ways], limit: float
+    ) -> tuple[Ways, Ways]:
         """Return the ways that with the least of the other operand might be faster."""
-        case = self.case
-        least = [_least_of(cut, own.block, pool) for cut, own in zip(cuts, operands, strict=True)]
-        kept_ways, kept_cuts = [], []
-        for own, cut, other in zip(operands, cuts, reversed(least), strict=True):
-            cycles, first, memory = (x[own.block] for x in other)
-            bounds = pool.bounds.take(own.block)
-            found = way_bounds(case, bounds, own.columns, cut, (cycles, first, memory))
-            rows = np.flatnonzero(found.cycles <= limit)
-            kept_ways.append(own.take(rows))
-            kept_cuts.append(cut.take(rows))
-        return (kept_ways[0], kept_ways[1]), kept_cuts
+        least = [least_of(own, len(pool.blocks)) for own in operands]
+        found = []
+        for own, other in zip(operands, reversed(least), strict=True):
+            cycles = way_bounds(self.case, pool.blocks, pool.bounds, own, other, self.lines)
+            found.append(own.take(np.flatnonzero(cycles <= limit)))
+        return found[0], found[1]
 
-    def _cost(self, tilings: Columns) -> None:
-        """Cost some complete tilings and keep those that are legal."""
-        case = self.case
-        tilings = derived(case, tilings)
-        held = allowed(case, tilings, STAY_RULES)
+    def _judge(self, pool: _Pool, a: Ways, b: Ways, rows: tuple[Ints, Ints]) -> None:
+        """Cost complete tilings, and keep the fastest of each base block."""
+        block = a.block[rows[0]]
+        turns = self._turns(pool, block)
+        orders = stay_cycles(
+            self.case, pool.blocks, a, b, rows, turns=bool(turns.any()), lines=self.lines
+        )
+        if len(orders) > 1:
+            turned = np.flatnonzero(turns)
+            orders[1] = orders[1][turned]
+            rows = (
+                np.concatenate([rows[0], rows[0][turned]]),
+                np.concatenate([rows[1], rows[1][turned]]),
+            )
+            block = np.concatenate([block, block[turned]])
+        cycles = np.concatenate(orders)
+        self.stays_left -= len(cycles)
+        n_first = np.repeat(np.arange(len(orders)), [len(x) for x in orders])
+        stays = _Stays(pool.blocks, a, b, *rows, n_first, cycles)
         if self.wanted.fields:
-            held &= self.wanted.mask(tilings)
-        if not held.all():
-            tilings = tilings.take(held)
-        if len(tilings) == 0:
-            return
-        cycles = np.ceil(cost(tilings, case.problem, case.chip).total)
-        self.stays_left -= 4 * len(tilings)
-        self.tilings.append(tilings)
-        self.cycles.append(cycles)
-        self.limit = min(self.limit, float(cycles.min()))
-
-
-def _least_of(cut: Cut, block: Ints, pool: _Pool) -> tuple[Floats, Floats, Floats]:
-    """Return for each base block the least of an operand: MTE2, first chunk, device memory."""
-    cycles, memory = cut.least()
-    found = []
-    for values in (cycles, cut.first, memory):
+            cycles = np.where(self.wanted.mask(stays.tilings(self.case)), cycles, np.inf)
         least = np.full(len(pool.blocks), np.inf)
-        np.minimum.at(least, block, values)
-        found.append(least)
-    return found[0], found[1], found[2]
+        np.minimum.at(least, block, cycles)
+        best = np.flatnonzero((cycles == least[block]) & (cycles < np.inf))
+        if len(best):
+            self.found.append(stays.take(best))
+            self.limit = min(self.limit, float(least.min()))
 
 
 def _mixed(pair: Ints, order: Ints, count: int) -> Ints:
@@ -341,10 +342,10 @@ def _mixed(pair: Ints, order: Ints, count: int) -> Ints:
     return np.concatenate([order[front], np.delete(order, front)])
 
 
-def _first_of_each(groups: Ints, count: int) -> Ints:
-    """Return the positions of the first `count` of each group."""
-    order = np.argsort(groups, kind="stable")
+def _first_of_each(groups: Ints, bound: Floats, count: int) -> Ints:
+    """Return the positions of the first `count` of each group, by their bounds."""
+    order = np.lexsort((bound, groups))
     ordered = groups[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
-    return np.sort(order[rank < count])
+    return order[rank < count]

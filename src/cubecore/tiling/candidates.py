@@ -62,7 +62,9 @@ class Columns:
         return self._own[name]
 
     def __len__(self) -> int:
-        return len(self.baseM) if self._rows is None else len(self._rows)
+        if self._rows is not None:
+            return len(self._rows)
+        return len(self.baseM) if self._parent is None else len(self._parent)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -85,19 +87,39 @@ class Columns:
         return Columns(self._own | fields, self._parent, self._rows)
 
 
+class _Concatenated(Columns):
+    """The rows of several columns, put together once they are looked at."""
+
+    def __init__(self, parts: list[Columns]) -> None:
+        super().__init__({})
+        self._parts = parts
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the column `name`."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._own:
+            values = [getattr(part, name) for part in self._parts]
+            constant = not isinstance(values[0], np.ndarray)
+            self._own[name] = values[0] if constant else np.concatenate(values)
+        return self._own[name]
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self._parts)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(dict.fromkeys([*self._parts[0].names, *self._own]))
+
+    def with_fields(self, **fields: Any) -> Columns:
+        """Return these columns with some replaced or added."""
+        return Columns(fields, self, None)
+
+
 def concatenate(parts: list[Columns]) -> Columns:
     """Return the rows of all `parts`, which have the same constants."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = [part.fields for part in parts]
-    return Columns(
-        {
-            name: np.concatenate([fields[name] for fields in columns])
-            if isinstance(value, np.ndarray)
-            else value
-            for name, value in columns[0].items()
-        }
-    )
+    return parts[0] if len(parts) == 1 else _Concatenated(parts)
 
 
 def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
@@ -262,7 +284,7 @@ def base_blocks(
     t = pairs.columns
     one, two = base_k_limits(case, t)
     parts = []
-    for k in np.unique(t.singleCoreK).tolist():
+    for k in sorted(set(t.singleCoreK.tolist())):
         sizes = base_k_sizes(case, int(k), wanted).astype(float)
         # What is asked for and does not fit is left to the rules.
         fits = sizes <= (one[:, None] if "baseK" not in wanted.fields else sizes)
@@ -270,8 +292,9 @@ def base_blocks(
             fits |= sizes == sizes[:1]
         row, place = np.nonzero(fits & (t.singleCoreK == k)[:, None])
         parts.append((row, sizes[place]))
-    row = np.concatenate([part[0] for part in parts])
-    base_k = np.concatenate([part[1] for part in parts])
+    row, base_k = parts[0]
+    if len(parts) > 1:
+        row, base_k = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     l0 = np.where(base_k <= two[row], 2.0, 1.0)
     accumulators = case.accumulator.bytes_of(2 * t.baseM * t.baseN)
     l0c = np.where(accumulators <= case.chip.l0c_bytes, 2.0, 1.0)[row]

@@ -32,7 +32,7 @@ from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.traffic import loads, longest_row_bytes
 from cubecore.tiling.walk import Walk, walk
-from cubecore.units import align_up, ceil_div
+from cubecore.units import align_up, ceil_div, floats
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,22 @@ class Cost:
     hbm: Any
     pipes: Mapping[str, Any]
     bytes: Mapping[str, Any]
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the numbers one after the other."""
+        return (self.total, self.start, self.hbm, *self.pipes.values(), *self.bytes.values())
+
+    @staticmethod
+    def of(values: tuple[Any, ...]) -> "Cost":
+        """Return the cost of which these are the `values`."""
+        total, start, hbm, *rest = values
+        pipes = dict(zip(PIPES, rest[: len(PIPES)], strict=True))
+        return Cost(total, start, hbm, pipes, dict(zip(LINKS, rest[len(PIPES) :], strict=True)))
+
+
+PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
+LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")
+"""What a cost is of, in the order of its numbers."""
 
 
 def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
@@ -139,9 +155,7 @@ def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1)
     `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
     """
     chip, problem = case.chip, case.problem
-    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * np.asarray(
-        k_blocks, float
-    )
+    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * floats(k_blocks)
     gone = 1 - costs.l2_kept_dirty(chip, read_bytes + size)
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
@@ -162,7 +176,7 @@ def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
     if (bias := problem.bias_type) is not None:
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
-        rows = np.where(np.asarray(t.iterateOrder) == 1, w.m_tiles, w.m_chunks) * w.n_tiles
+        rows = np.where(np.equal(t.iterateOrder, 1), w.m_tiles, w.m_chunks) * w.n_tiles
         mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)

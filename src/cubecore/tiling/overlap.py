@@ -39,14 +39,14 @@ class Inner:
         t, chip, w = self.case.tiling, self.case.chip, self.walk
         m = self.pipes["M"]
         waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
-        double = (np.asarray(t.dbL0A) == 2) & (np.asarray(t.dbL0B) == 2)
+        double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
         overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
         return np.where(double, overlapped, mte1 + m + w.steps * waits)
 
     @cached_property
     def pause(self) -> Any:
         """What the Cube stands still for fixpipe after a tile: one buffer of L0C, no unit flag."""
-        beside = (np.asarray(self.case.tiling.dbL0C) == 2) | self.case.problem.shares_unit_flag
+        beside = np.equal(self.case.tiling.dbL0C, 2) | self.case.problem.shares_unit_flag
         return np.where(beside, 0, self.pipes["FIX"] / self.walk.tiles)
 
     @cached_property

@@ -23,9 +23,9 @@ NO_INTRINSICS_CHECK_ARCH = "3510"
 
 def larger(a: Any, b: Any) -> Any:
     """Return the larger of two integers, element by element where one is an array."""
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.maximum(a, b)
-    return max(a, b)
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return np.maximum(a, b)
 
 
 def clamp(value: Any, low: int = 1) -> Any:

@@ -6,6 +6,7 @@ Every candidate passes the rules that `check_tiling` applies (edition 000, effec
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.branches import GROUP_FIELDS, Found, Search
 from cubecore.tiling.candidates import Columns, concatenate
-from cubecore.tiling.cost import Prediction, cost, lower_bound, predict, predictions
+from cubecore.tiling.cost import Cost, Prediction, cost, lower_bound, predict, predictions
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import legal_mask, rule_named
+from cubecore.tiling.rules import rule_named, rules
+from cubecore.tiling.stays import kept
+from cubecore.tiling.straight import Lines, Straight
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
 from cubecore.tiling.wanted import NOTHING, Wanted
@@ -103,9 +106,10 @@ def solved(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution
     """Return what `solve` does for a problem that is known to be one that can be planned."""
     chip = planned_chip(chip)
     case = Case(None, problem, chip)
-    found, picked = _searched(case, count, wanted)
+    lines = Lines.of(case)
+    found, picked = _searched(case, count, wanted, lines)
     tilings = found.tilings.take(picked)
-    ranked = _ranked(tilings, len(picked), case, plain=not wanted.fields)
+    ranked = _ranked(tilings, case, lines, plain=not wanted.fields)
     bound = lower_bound(problem, chip)
     reached = max(math.ceil(found.bound), bound)
     best = ranked[0].predicted.cycles
@@ -128,28 +132,39 @@ def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
     return Solution(best, (), bound, least, bound, proven=False, judged=1)
 
 
-def _searched(case: Case, count: int, wanted: Wanted) -> tuple[Found, NDArray[Any]]:
+def _searched(case: Case, count: int, wanted: Wanted, lines: Lines) -> tuple[Found, NDArray[Any]]:
     """Return what the search found, and the rows of the best and of the next `count`.
 
     Base blocks are held to every rule only if what comes out needs it, or if nothing does.
     """
-    search = Search(case, count, wanted, strict=False)
+    search = Search(case, count, wanted, strict=False, lines=lines)
     found = search.run()
     if found is not None:
         picked = _best_of_each(found, count + 1)
-        if legal_mask(found.tilings.take(picked), case.problem, case.chip)[0].all():
+        (legal,) = _LEGAL(lines, case, found.tilings.take(picked))
+        if np.all(legal):
             return found, picked
-    search = Search(case, count, wanted, strict=True)
+    search = Search(case, count, wanted, strict=True, lines=lines)
     found = search.run()
     if found is None:
         raise _no_tiling(case, search, wanted)
     return found, _best_of_each(found, count + 1)
 
 
+def _legal(case: Case, tilings: Any) -> tuple[Any]:
+    judged = replace(case, tiling=tilings)
+    return (kept(judged, tuple(declared.measure for declared in rules())),)
+
+
+_LEGAL = Straight(_legal)
+
+
+@lru_cache(maxsize=64)
 def planned_chip(chip: Chip) -> Chip:
     """Return the chip that plans are made for: with as much L1 as the vendor's library uses.
 
-    The rules let a given tiling fill L1; a planned one leaves what that library leaves.
+    The rules let a given tiling fill L1; a planned one leaves what that library leaves. The same
+    chip gives the same record, by which the search knows problems of one kind.
     """
     return replace(chip, l1_bytes=chip.l1_user_bytes)
 
@@ -159,9 +174,9 @@ def _best_of_each(found: Found, count: int) -> NDArray[Any]:
 
     Ties by `_TIE_FIELDS`.
     """
-    fields = found.tilings.fields
+    columns = found.tilings
     order = np.argsort(found.cycles, kind="stable")
-    keys = zip(*(fields[name][order].tolist() for name in GROUP_FIELDS), strict=True)
+    keys = zip(*(getattr(columns, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
     least: dict[tuple[int, ...], float] = {}
     near, last = [], math.inf
     for key, row, cycles in zip(keys, order.tolist(), found.cycles[order].tolist(), strict=True):
@@ -172,22 +187,23 @@ def _best_of_each(found: Found, count: int) -> NDArray[Any]:
         if len(least) == count:
             last = cycles
     rows = np.array(near)
-    ties = [sign * fields[name][rows] for name, sign in reversed(_TIE_FIELDS)]
+    ties = [sign * getattr(columns, name)[rows] for name, sign in reversed(_TIE_FIELDS)]
     rows = rows[np.lexsort((*ties, found.cycles[rows]))]
     first: dict[tuple[int, ...], int] = {}
-    for row, *group in zip(rows.tolist(), *(fields[n][rows] for n in GROUP_FIELDS), strict=True):
+    groups = (getattr(columns, name)[rows].tolist() for name in GROUP_FIELDS)
+    for row, *group in zip(rows.tolist(), *groups, strict=True):
         first.setdefault(tuple(group), row)
     return np.array(list(first.values())[:count])
 
 
-def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ranked]:
+def _ranked(columns: Columns, case: Case, lines: Lines, *, plain: bool) -> list[Ranked]:
     """Return the tilings in the rows of `columns` with their predictions.
 
     `plain` takes back a second buffer in L0C that saves no cycle.
     """
     with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
     both = concatenate([columns, with_one]) if plain else columns
-    found = cost(both, case.problem, case.chip)
+    found, count = Cost.of(_COST(lines, case, both)), len(columns)
     chosen = np.arange(count)
     if plain:
         cycles = np.ceil(np.broadcast_to(found.total, 2 * count))
@@ -200,6 +216,13 @@ def _ranked(columns: Columns, count: int, case: Case, *, plain: bool) -> list[Ra
         Ranked(TCubeTiling(**fixed | {n: x[row] for n, x in listed.items()}), predicted[row])
         for row in range(count)
     ]
+
+
+def _cost(case: Case, tilings: Any) -> tuple[Any, ...]:
+    return cost(tilings, case.problem, case.chip).values()
+
+
+_COST = Straight(_cost)
 
 
 def _no_tiling(case: Case, search: Search, wanted: Wanted) -> NoLegalTilingError:

@@ -4,19 +4,22 @@ A way of an operand is its step along its own axis, its step along K, and one or
 L1. Ways are listed per base block, one array for all; those of A and of B are then joined.
 """
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.chips import costs
 from cubecore.tiling.candidates import Columns, Floats, Ints
 from cubecore.tiling.rule_model import Case, Measurer
 from cubecore.tiling.rules import rule_named
 from cubecore.tiling.rules_blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
 from cubecore.tiling.rules_l1 import l1_capacity
 from cubecore.tiling.rules_ub import derived_fields, ub_capacity
+from cubecore.tiling.straight import NO_LINES, Lines, Straight, column
+from cubecore.tiling.traffic import Pass, chunks, hidden_cycles
+from cubecore.tiling.walk import walk
 from cubecore.tiling.wanted import Wanted
 from cubecore.units import align_up, ceil_div
 
@@ -50,46 +53,47 @@ BLOCK_RULES = tuple(
 """What base blocks of the space may break."""
 
 
-def derived(case: Case, columns: Columns) -> Columns:
-    """Return `columns` with the fields that follow from the others."""
-    return columns.with_fields(**derived_fields(Case(columns, case.problem, case.chip)))
+def derived(case: Case) -> Case:
+    """Return the case with the fields of its tilings that follow from the others."""
+    return replace(case, tiling=case.tiling.with_fields(**derived_fields(case)))
 
 
-def allowed(case: Case, columns: Columns, rules: tuple[Measurer, ...]) -> NDArray[np.bool_]:
-    """Return which rows break none of some rules."""
-    mask = np.ones(len(columns), dtype=bool)
-    judged = Case(columns, case.problem, case.chip)
+def kept(case: Case, rules: tuple[Measurer, ...]) -> Any:
+    """Return which tilings break none of some rules."""
+    mask: Any = True
     for rule in rules:
-        measure = rule(judged)
+        measure = rule(case)
         if measure is not None:
-            mask &= measure.holds()
+            mask = np.logical_and(mask, measure.holds())
     return mask
+
+
+def used_bytes(case: Case) -> Any:
+    """Return what each tiling takes of L1, as the rule counts it."""
+    measure = l1_capacity(case)
+    assert measure is not None
+    return measure.used
 
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways of one operand: complete tilings with the least of the other, and their base block.
+    """Ways of one operand: how much of it L1 holds beside one block of the other.
 
-    `columns` are the base blocks' fields row by row; `block` is each row's base block, and
-    `used_bytes` what it takes of L1 beside the least of the other.
+    `own` are the operand's fields and what `_way` says of each; `block` is each row's base block.
     """
 
-    columns: Columns
-    block: Ints
     operand: str
-    used_bytes: Floats
+    own: Columns
+    block: Ints
 
     def take(self, rows: Ints) -> "Ways":
         """Return some ways."""
-        used = self.used_bytes[rows]
-        return Ways(self.columns.take(rows), self.block[rows], self.operand, used)
-
-    def of(self, rows: Ints) -> dict[str, Any]:
-        """Return the operand's own fields of some rows."""
-        return {name: getattr(self.columns, name)[rows] for name in STAY_FIELDS[self.operand]}
+        return Ways(self.operand, self.own.take(rows), self.block[rows])
 
 
-def ways(case: Case, blocks: Columns, operand: str, wanted: Wanted) -> Ways:
+def ways(
+    case: Case, blocks: Columns, operand: str, wanted: Wanted, lines: Lines = NO_LINES
+) -> Ways:
     """Return the ways of an operand that L1 holds beside one block of the other."""
     t, is_a = blocks, operand == "a"
     share, base = (t.singleCoreM, t.baseM) if is_a else (t.singleCoreN, t.baseN)
@@ -98,34 +102,61 @@ def ways(case: Case, blocks: Columns, operand: str, wanted: Wanted) -> Ways:
     names = STAY_FIELDS[operand]
     every = bool(wanted.of(names).fields)
     block, step, step_k = _steps(case, tiles, k_steps, most, every=every)
-    buffers = np.repeat([1.0, 2.0], len(block))
-    block, step, step_k = np.tile(block, 2), np.tile(step, 2), np.tile(step_k, 2)
-    depth = step * step_k * buffers
-    filled_once = (step >= tiles[block]) & (step_k >= k_steps[block])
-    of_use = (buffers == 1) | ~filled_once
-    if case.problem.template != "MDL":  # two blocks are two buffers
-        of_use &= (buffers == 1) | (step * step_k == 1)
+    size, room = step * step_k, most[block]
+    again = 2 * size <= room
+    if not every:
+        again &= (step < tiles[block]) | (step_k < k_steps[block])
+        if case.problem.template != "MDL":  # two blocks are two buffers
+            again &= size == 1
+    one, two = np.flatnonzero(size <= room), np.flatnonzero(again)
+    rows = np.concatenate((one, two))
+    block, depth = block[rows], np.concatenate((size[one], 2 * size[two]))
+    own = Columns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
+    found = _WAYS[operand](lines, case, blocks, own, ups=(None, block))
+    known = dict(zip(WAY_FIELDS, [column(x, len(rows)) for x in found], strict=True))
+    own = own.with_fields(**known)
+    mask = known["fits"] & (known["used_bytes"] <= case.chip.l1_bytes)
     if every:
-        of_use[:] = True
-    rows = np.flatnonzero((depth <= most[block]) & of_use)
-    block = block[rows]
-    fields = LEAST_STAY | dict(zip(names, (x[rows] for x in (step, step_k, depth)), strict=True))
-    columns = blocks.take(block).with_fields(**fields)
-    columns = derived(case, columns)
-    rule = mdl_step_m if is_a else mdl_step_n
-    mask = allowed(case, columns, (rule, ub_capacity) if every else (ub_capacity,))
-    used = used_bytes(case, columns)
-    mask &= used <= case.chip.l1_bytes
-    held = np.flatnonzero(mask & wanted.of(names).mask(columns) if every else mask)
-    return Ways(columns.take(held), block[held], operand, used[held])
+        mask &= wanted.of(names).mask(own)
+    held = np.flatnonzero(mask)
+    return Ways(operand, own.take(held), block[held])
 
 
-def used_bytes(case: Case, columns: Columns) -> Floats:
-    """Return what each row takes of L1, as the rule counts it."""
-    measure = l1_capacity(Case(columns, case.problem, case.chip))
-    assert measure is not None
-    used: Floats = measure.used
-    return used
+WAY_FIELDS = (
+    *("fits", "used_bytes", "cycles", "memory", "first", "transfers", "waits"),
+    *("count", "along", "passes"),
+)
+"""What is known of a way: whether the rules about it hold, what it takes of L1 beside the least of
+the other operand, and the least that it costs: MTE2's cycles, device memory's, those of the first
+chunk and its transfers, and those that are waited for because there is one buffer. `count` are the
+chunks of a pass, `along` those along the operand's own axis, `passes` how many passes there are
+where no chunk stays for the other axis; where one may, passes are 1 and `along` is more than 1."""
+
+
+def _way(operand: str, case: Case, blocks: Any, own: Any) -> tuple[Any, ...]:
+    fields = {name: getattr(own, name) for name in STAY_FIELDS[operand]}
+    t = blocks.with_fields(**LEAST_STAY | fields)
+    judged = derived(replace(case, tiling=t))
+    is_a, chip, w = operand == "a", case.chip, walk(t)
+    fits = kept(judged, (mdl_step_m if is_a else mdl_step_n, ub_capacity))
+    cut = chunks(judged, w, operand)
+    step, step_k, depth = fields.values()
+    whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
+    size = (t.M if is_a else t.N) * w.k * w.k_blocks * ((case.a if is_a else case.b).bits / 8)
+    memory = costs.hbm_cycles(chip, size, cut.mean.row_bytes)
+    passes = np.where(whole, 1.0, w.n_tiles if is_a else w.m_tiles)
+    reading = Pass.of(chip, cut.count, cut.mean, memory, cut.size_bytes)
+    cycles, memory = reading.least(passes, 0)
+    along = np.where(whole, w.m_chunks if is_a else w.n_chunks, 1)
+    count = passes * cut.count
+    alone = depth <= (step * step_k if case.problem.template == "MDL" else 1)
+    waits = np.where(alone, (1 - 1 / count) * (cycles + count * hidden_cycles(chip)), 0)
+    first = cut.first_cycles(chip)
+    loads = cycles, memory, first, cut.first.count, waits
+    return fits, used_bytes(judged), *loads, cut.count, along, passes
+
+
+_WAYS = {x: Straight(partial(_way, x), parents=(None, 0)) for x in "ab"}
 
 
 def _most_blocks(case: Case, t: Columns, operand: str) -> Floats:
@@ -213,17 +244,18 @@ def smallest_steps(count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def joined(case: Case, blocks: Columns, a: Ways, b: Ways) -> tuple[Ints, Ints]:
-    """Return every pair of rows of `a` and `b` that have one base block and together fit L1."""
-    most = int(max(a.block.max(initial=-1), b.block.max(initial=-1))) + 1
+def joined(blocks: Floats, a: Ways, b: Ways, l1_bytes: int) -> tuple[Ints, Ints]:
+    """Return every pair of rows of `a` and `b` that have one base block and together fit L1.
+
+    `blocks` say what one base block of A and one of B take of it.
+    """
     b_order = np.argsort(b.block, kind="stable")
-    counts = np.bincount(b.block, minlength=most)
+    counts = np.bincount(b.block, minlength=len(blocks))
     first = np.cumsum(counts) - counts
     size = counts[a.block]
     rows_a = np.repeat(np.arange(len(a.block)), size)
     place = np.arange(len(rows_a)) - np.repeat(np.cumsum(size) - size, size)
     rows_b = b_order[first[a.block[rows_a]] + place]
-    least = used_bytes(case, derived(case, blocks.with_fields(**LEAST_STAY)))
-    room = case.chip.l1_bytes + least[a.block] - a.used_bytes
-    fits = np.flatnonzero(b.used_bytes[rows_b] <= room[rows_a])
+    room = l1_bytes + blocks[a.block] - a.own.used_bytes
+    fits = np.flatnonzero(b.own.used_bytes[rows_b] <= room[rows_a])
     return rows_a[fits], rows_b[fits]

@@ -85,10 +85,10 @@ class Transfer:
     row_bytes: Any
 
 
-def longest_row_bytes(problem: Problem, operand: str) -> int:
+def longest_row_bytes(problem: Problem, operand: str) -> Any:
     """Return the most bytes of an operand that lie in one run in global memory."""
     stored = Stored.of(problem, operand)
-    return int(stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch))
+    return stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
     """Return the loads of A and of B on the fullest core."""
     t = case.tiling
     m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
-    turned = np.asarray(t.iterateOrder) == 1
+    turned = np.equal(t.iterateOrder, 1)
     a, b = (np.where(turned, late, early) for early, late in zip(m_first, n_first, strict=True))
     return _loads(case, w, "a", (w.a_passes, a)), _loads(case, w, "b", (w.b_passes, b))
 
@@ -214,6 +214,44 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
         hbm_bytes=w.k * w.k_blocks * whole * (kind.bits / 8) * passes * share,
         row_bytes=cut.mean.row_bytes,
     )
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What MTE2 and device memory take to bring an operand once; cycles.
+
+    `cycles` are MTE2's if L2 has everything, `late` what it takes more (or less) if device memory
+    has, and `memory` device memory's.
+    """
+
+    cycles: Any
+    late: Any
+    memory: Any
+
+    @staticmethod
+    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any, size_bytes: Any) -> "Pass":
+        """Return the pass of `count` chunks, `size_bytes` in all."""
+        shown = 1 - (chip.gm_latency_overlap or 0)
+        near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+        transfers = count * chunk.count * shown
+        busy = count * chunk.busy_cycles + transfers * near
+        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
+        return Pass(busy, late, memory)
+
+    def least(self, passes: Any, missing: Any) -> tuple[Any, Any]:
+        """Return the same where at least the share `missing` is missing.
+
+        Effective latencies may say that device memory answers sooner than L2.
+        """
+        missed = 1 + (passes - 1) * missing
+        late = np.where(np.less(self.late, 0), passes, missed) * self.late
+        return passes * self.cycles + late, missed * self.memory
+
+
+def hidden_cycles(chip: Chip) -> float:
+    """Return the least part of a latency behind which the next transfer may start."""
+    least = min(chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0)
+    return (chip.gm_latency_overlap or 0) * least
 
 
 def distances(case: Case, w: Walk, m_step: Any, n_step: Any) -> tuple[tuple[Any, Any], ...]:

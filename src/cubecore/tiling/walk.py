@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.units import ceil_div
+from cubecore.units import ceil_div, floats
 
 
 class Walk:
@@ -22,9 +22,9 @@ class Walk:
 
     def __init__(self, tiling: Any) -> None:
         self._t = tiling
-        self.m = np.asarray(np.minimum(tiling.singleCoreM, tiling.M), dtype=float)
-        self.n = np.asarray(np.minimum(tiling.singleCoreN, tiling.N), dtype=float)
-        self.k = np.asarray(tiling.singleCoreK, dtype=float)
+        self.m = floats(np.minimum(tiling.singleCoreM, tiling.M))
+        self.n = floats(np.minimum(tiling.singleCoreN, tiling.N))
+        self.k = floats(tiling.singleCoreK)
         self.m_tiles: Any = ceil_div(self.m, tiling.baseM)
         self.n_tiles: Any = ceil_div(self.n, tiling.baseN)
         self.k_steps: Any = ceil_div(self.k, tiling.baseK)
@@ -63,7 +63,7 @@ class Walk:
 
     @property
     def _n_first(self) -> Any:
-        return np.asarray(self._t.iterateOrder) == 1
+        return np.equal(self._t.iterateOrder, 1)
 
     @cached_property
     def a_passes(self) -> Any:
@@ -74,7 +74,7 @@ class Walk:
     @cached_property
     def b_passes(self) -> Any:
         """How often B is loaded."""
-        once = np.where(~self._n_first | (self.n_chunks == 1), 1, self.m_chunks)
+        once = np.where(np.logical_not(self._n_first) | (self.n_chunks == 1), 1, self.m_chunks)
         return np.where(self.kb_chunks == 1, once, self.m_tiles)
 
     @cached_property
