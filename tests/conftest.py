@@ -4,6 +4,7 @@ And how Hypothesis draws: the same examples in every ordinary run, new ones in s
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,15 @@ def pytest_configure(config: pytest.Config) -> None:
     ordinary = config.option.markexpr == ORDINARY
     settings.register_profile("chosen", deadline=None, database=None, derandomize=ordinary)
     settings.load_profile("chosen")
+
+
+@pytest.fixture
+def drawn_seed(request: pytest.FixtureRequest) -> int:
+    """Return the seed of what a test draws: the same in every ordinary run, a new one in sweeps."""
+    ordinary = request.config.option.markexpr == ORDINARY
+    seed = 0 if ordinary else int.from_bytes(os.urandom(4), "little")
+    print(f"seed {seed}")
+    return seed
 
 
 @pytest.fixture

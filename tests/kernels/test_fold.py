@@ -78,10 +78,8 @@ def test_uneven_steps_stay_apart():
     assert len(assert_unfolds(trace)) > 10
 
 
-def test_random_traces_come_back():
-    seed = int(np.random.default_rng().integers(2**32))
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+def test_random_traces_come_back(drawn_seed):
+    rng = np.random.default_rng(drawn_seed)
     for _ in range(60):
         steps = []
         for _ in range(int(rng.integers(1, 8))):

@@ -537,10 +537,8 @@ def pairs_found(outcome, cores):
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-def test_the_order_graph_agrees(cores):
-    seed = int(np.random.default_rng().integers(2**32))
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+def test_the_order_graph_agrees(cores, drawn_seed):
+    rng = np.random.default_rng(drawn_seed)
     seen = {True: 0, False: 0}
     for _ in range(200):
         gm, addresses = placed("a", "c")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cubecore.tiling.branches import COARSE
 from cubecore.tiling.cores import CoreBlock
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.timing.timeline import CriticalPath, Link, Timeline
@@ -133,13 +134,16 @@ def plan_text(plan: Plan) -> str:
 
 
 def _proven(plan: Plan) -> str:
+    bound, us = plan.search_bound_us, plan.predicted.us
     if plan.proven:
         return "Proven: lower bounds exclude every other tiling that the planner knows"
-    if plan.search_bound_us is None:
+    if bound is None or us is None:
         return "Not proven to be the fastest that the planner knows"
-    if plan.predicted.us is not None and plan.search_bound_us >= plan.predicted.us:
+    if not plan.complete and bound >= us:
         return "Not proven: nothing that was looked at is faster, but some values were left out"
-    return f"Not proven: what was not looked at may take {number(plan.search_bound_us)} us"
+    if plan.complete and bound >= (1 - COARSE) * us:
+        return f"Proven to {COARSE:.1%}: no other tiling that the planner knows is faster by more"
+    return f"Not proven: what was not looked at may take {number(bound)} us"
 
 
 def _duration(us: float | None, cycles: int) -> str:

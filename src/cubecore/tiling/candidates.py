@@ -64,7 +64,9 @@ class Columns:
     def __len__(self) -> int:
         if self._rows is not None:
             return len(self._rows)
-        return len(self.baseM) if self._parent is None else len(self._parent)
+        if self._parent is not None:
+            return len(self._parent)
+        return max(len(x) for x in self._own.values() if isinstance(x, np.ndarray))
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class Solution:
     `alternatives` differ from each other and from `best` in core split or base block. `lower_bound`
     is the hardware's, in cycles; `lower_bound_us` in microseconds (None without a known clock).
     `search_bound` is the search's: every candidate that it did not look at takes at least so many
-    cycles. `proven` says that this is all of the space and no candidate is faster than `best`.
+    cycles. `complete` says that this is all of the space, `proven` that besides no candidate is
+    faster than `best`.
     `judged` counts the complete tilings of which it was decided whether they are legal and how
     fast they can be.
     """
@@ -78,6 +79,7 @@ class Solution:
     lower_bound: int
     lower_bound_us: float | None
     search_bound: int
+    complete: bool
     proven: bool
     judged: int
 
@@ -119,6 +121,7 @@ def solved(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
         search_bound=reached,
+        complete=found.complete,
         proven=found.complete and reached >= best,
         judged=found.judged,
     )
@@ -129,7 +132,7 @@ def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
     bound = lower_bound(problem, chip)
     least = chip.microseconds(bound)
     best = Ranked(tiling, predict(tiling, problem, chip))
-    return Solution(best, (), bound, least, bound, proven=False, judged=1)
+    return Solution(best, (), bound, least, bound, complete=False, proven=False, judged=1)
 
 
 def _searched(case: Case, count: int, wanted: Wanted, lines: Lines) -> tuple[Found, NDArray[Any]]:

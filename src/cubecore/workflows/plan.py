@@ -25,6 +25,7 @@ class Plan:
     `lower_bound_us` is what no tiling can beat in this model, by the hardware's rates; `gap` is the
     prediction over it. `search_bound_us` is what no tiling of the planner's space takes less than:
     where `proven`, every other one was excluded by a bound, and none is faster than this one.
+    `complete` says that values of no field were left out.
     `blocks` says which core computes which block of C. `judged` counts complete tilings. `advice`
     says what was asked for in vain.
     """
@@ -35,6 +36,7 @@ class Plan:
     lower_bound_us: float | None
     gap: float
     search_bound_us: float | None
+    complete: bool
     proven: bool
     alternatives: tuple[Ranked, ...]
     blocks: tuple[CoreBlock, ...]
@@ -55,6 +57,7 @@ class Plan:
             "lower_bound_us": self.lower_bound_us,
             "gap": self.gap,
             "search_bound_us": self.search_bound_us,
+            "complete": self.complete,
             "proven": self.proven,
             "alternatives": [ranked.to_json() for ranked in self.alternatives],
             "cores": [block.to_json() for block in self.blocks],
@@ -90,6 +93,7 @@ def plan(
         lower_bound_us=solution.lower_bound_us,
         gap=solution.gap,
         search_bound_us=request.chip.microseconds(solution.search_bound),
+        complete=solution.complete,
         proven=solution.proven,
         alternatives=solution.alternatives,
         blocks=problem_blocks(request.problem, request.chip, solution.best.tiling),
