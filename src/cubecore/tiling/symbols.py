@@ -27,6 +27,7 @@ _INFIX = {
     "not_equal": "!=",
     "bitwise_and": "&",
     "bitwise_or": "|",
+    "right_shift": ">>",
 }
 _CALLED = ("minimum", "maximum", "floor", "ceil", "exp", "logical_and", "logical_or", "logical_not")
 _OF_TRUTH = (*(name for name in _INFIX if name[0] in "lgen"), *_CALLED[-3:])
@@ -56,6 +57,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "not_equal": operator.ne,
     "bitwise_and": operator.and_,
     "bitwise_or": operator.or_,
+    "right_shift": operator.rshift,
     "negative": operator.neg,
     "invert": operator.not_,
     "minimum": min,
@@ -137,6 +139,7 @@ _METHODS = {
     "power": ("pow", True),
     "bitwise_and": ("and", True),
     "bitwise_or": ("or", True),
+    "right_shift": ("rshift", True),
     "less": ("lt", False),
     "less_equal": ("le", False),
     "greater": ("gt", False),
