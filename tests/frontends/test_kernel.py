@@ -1,6 +1,8 @@
 """Kernels in Python: launches, tensors, arrays, values, cores, and what an author gets wrong."""
 
 import os
+import signal
+import time
 
 import ml_dtypes
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import cubecore
 from cubecore import KernelError, RequestError, Struct, kernel
 from cubecore.frontends.pointer import RuntimeInt
+from cubecore.frontends.tensors import unbroken
 
 HERE = os.path.relpath(__file__)
 ODD_LANES = 0x5555555555555555
@@ -523,6 +526,38 @@ def test_a_loop_without_end_stops_at_the_limit():
         f"{HERE}:{line_of(endless, 'asc_sync_pipe')} (endless): the kernel must issue at most "
         "1,000 instructions, got more; a loop may not end; `limit` raises the limit"
     )
+
+
+def test_a_ctrl_c_while_arrays_are_written_comes_behind_the_last():
+    done = []
+
+    def write():
+        with unbroken():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            done.append("the last")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert done == ["the last"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_read_only_array_that_is_written_leaves_the_others_as_they_were():
+    @kernel
+    def both(core, a, c):
+        x = core.ubuf("float", 8)
+        core.asc_duplicate(x, 1.0, 8)
+        core.asc_sync()
+        core.asc_copy_ub2gm(a, x, 32)
+        core.asc_copy_ub2gm(c, x, 32)
+
+    a, c = np.zeros((2, 8), np.float32)
+    c.flags.writeable = False
+    with pytest.raises(RequestError) as error:
+        both[1](a, c)
+    assert str(error.value) == ("c must be writable, got a read-only array that the kernel writes")
+    assert not a.any()
 
 
 def test_a_loop_that_polls_memory_stops_too():

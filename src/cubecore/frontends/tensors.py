@@ -1,6 +1,10 @@
 """A kernel's tensors on the host: NumPy, ml_dtypes, DLPack and torch arrays, as bytes."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,13 +93,34 @@ def _element(name: str, dtype: Any) -> ElementType:
     return kind
 
 
-def write_back(tensor: HostTensor, data: Bytes) -> None:
-    """Give the user's array the bytes that the kernel left.
+def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> None:
+    """Give the user's arrays the bytes that the kernel left: all of them, or none.
 
     Raises:
         RequestError: a read-only array whose bytes the kernel changed.
     """
-    if tensor.raw.flags.writeable:
-        tensor.raw[:] = data
-    elif not np.array_equal(tensor.raw, data):
-        raise refuse(tensor.name, "be writable", "a read-only array that the kernel writes")
+    writable = []
+    for tensor, data in left:
+        if tensor.raw.flags.writeable:
+            writable.append((tensor.raw, data))
+        elif not np.array_equal(tensor.raw, data):
+            raise refuse(tensor.name, "be writable", "a read-only array that the kernel writes")
+    with unbroken():
+        for raw, data in writable:
+            raw[:] = data
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Hold a Ctrl-C back until the block has ended; only the main thread is told of one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda *told: held.append(told))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+        if held and callable(before):
+            before(*held[0])
