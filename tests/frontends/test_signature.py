@@ -11,7 +11,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
 from cubecore.frontends.pointer import Pointer
 from cubecore.frontends.signature import bind, forms
-from cubecore.isa.spec import Mem, spellings
+from cubecore.isa.spec import Mem, instruction_named, spellings
 
 FORMS = tomllib.loads((Path(__file__).parent / "signatures.toml").read_text(encoding="utf-8"))[
     "form"
@@ -95,6 +95,11 @@ def test_the_documented_order(call, order, arch):
         return
     wanted = [TWO_MEANINGS.get((call, n), word(call, n, arch)) for n in numbers]
     assert [p.removeprefix("_") for p in form.parameters[: len(wanted)]] == wanted
+
+
+def see(name):
+    """The end of a refusal: the page of the instruction."""
+    return f"; see {instruction_named(name).source}"
 
 
 def pointer(mem=Mem.UB, dtype="float16", address=0):
@@ -225,7 +230,7 @@ def test_products_of_4_bits_have_a_name_of_their_own():
     assert {mad.a_type.name, mad.b_type.name} == {"int4"}
     with pytest.raises(RequestError) as error:
         bind("asc_mmad_s4", (c, pointer(Mem.L0A, "int8"), b, 16, 64, 16), {})
-    assert str(error.value) == "asc_mmad_s4.a must point to int4, got int8"
+    assert str(error.value) == f"asc_mmad_s4.a must point to int4, got int8{see('mad')}"
 
 
 def test_runs_and_fractals_share_a_name():
@@ -363,19 +368,19 @@ def test_signals_between_cores():
             "asc_add",
             (pointer(), pointer(Mem.GM), pointer(), 8),
             {},
-            "asc_add.src0 must point into UB, got float16* 0 in GM",
+            f"asc_add.src0 must point into UB, got float16* 0 in GM{see('vadd')}",
         ),
         (
             "asc_add",
             (pointer(), pointer(), pointer(dtype="float32"), 8),
             {},
-            "asc_add.src1 must point to float16, as dst does, got float32",
+            f"asc_add.src1 must point to float16, as dst does, got float32{see('vadd')}",
         ),
         (
             "asc_half2float",
             (pointer(), pointer(), 8),
             {},
-            "asc_half2float.dst must point to float32, got float16",
+            f"asc_half2float.dst must point to float32, got float16{see('vconv_f162f32')}",
         ),
         (
             "asc_add",
@@ -444,7 +449,7 @@ PLACES = sorted(
 
 @pytest.mark.parametrize(("call", "count", "place"), PLACES)
 def test_a_buffer_in_the_wrong_memory(call, count, place):
-    """The refusal names the argument and the memory, whatever comes behind it."""
+    """The refusal names the argument, the memory and the page, whatever comes behind it."""
     form = next(f for f in forms(call) if len(f.operands) == count)
     declared = {o.name: o for o in form.kind.declared}
     name = form.operands[place]
@@ -456,4 +461,5 @@ def test_a_buffer_in_the_wrong_memory(call, count, place):
         bind(call, (*[1] * form.leading, *pointers, 1, 1), {})
     assert str(error.value) == (
         f"{call}.{name} must point into {right.label}, got float16* 0 in {wrong.label}"
+        f"{see(form.kind.name)}"
     )

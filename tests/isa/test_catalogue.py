@@ -354,7 +354,9 @@ def test_words_that_are_none_of_its_options(name, field):
     message = f"{name}.{field} must be one of {options}, got 'MTE9'"
     assert violations(template) == [message]
     if name != "ffts_cross_core_sync":
-        assert execute(template).messages == [f"{kind_of(name)}: {message}"]
+        bench = execute(template)
+        assert bench.messages == [f"{kind_of(name)}: {message}"]
+        assert [f.page for f in bench.log] == [instructions()[name].source]
 
 
 @pytest.mark.parametrize(("name", "field"), TYPES)
@@ -364,7 +366,9 @@ def test_types_that_it_does_not_take(name, field):
     allowed = ", ".join(TYPES[name, field])
     message = f"{name}.{field} must be one of {allowed}, got {other}"
     assert violations(template) == [message]
-    assert execute(template).messages == [f"{kind_of(name)}: {message}"]
+    bench = execute(template)
+    assert bench.messages == [f"{kind_of(name)}: {message}"]
+    assert [f.page for f in bench.log] == [instructions()[name].source]
 
 
 def test_two_broken_ranges_are_both_found():

@@ -98,6 +98,11 @@ class Form:
             if f.default is MISSING and "types" not in f.metadata and f.name not in self.fixed
         )
 
+    @property
+    def page(self) -> str:
+        """Where its operands are documented, as a remedy."""
+        return f"see {self.kind.source}"
+
     @cached_property
     def leading(self) -> int:
         """The parameters that a call gives before its operands."""
@@ -142,7 +147,7 @@ class Form:
             first = found.setdefault(element, (pointer.dtype, name))
             if first[0] is not pointer.dtype:
                 need = f"point to {first[0]}, as {first[1]} does"
-                raise refuse(f"{self.call}.{name}", need, pointer.dtype.name)
+                raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
         for name in self._types:
             if name not in found and pointers:
                 found[name] = pointers[0].dtype, ""
@@ -164,7 +169,8 @@ class Form:
         operand = next(o for o in template.operands() if o.name == name)
         kind, pointer = template.element(operand), pointers[self.operands.index(name)]
         if kind.library != "raw" and kind.name != "uint64" and pointer.dtype is not kind:
-            raise refuse(f"{self.call}.{name}", f"point to {kind}", pointer.dtype.name)
+            need = f"point to {kind}"
+            raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
 
 
 def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
@@ -288,7 +294,7 @@ def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list
         if not isinstance(given, Pointer):
             raise refuse(f"{form.call}.{name}", f"be a pointer into {mem.label}", repr(given))
         if given.mem is not mem:
-            raise refuse(f"{form.call}.{name}", f"point into {mem.label}", given)
+            raise refuse(f"{form.call}.{name}", f"point into {mem.label}", given, form.page)
     if len(arguments) < count:
         names = ", ".join(form.operands)
         raise refuse(form.call, f"be given its operands {names}", f"{len(arguments)} of them")
