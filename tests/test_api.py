@@ -308,3 +308,13 @@ def test_a_field_is_explained_by_the_rules_that_name_it():
     assert "  L0A-CAPACITY            A's base blocks fit L0A\n" in found.text
     assert "L0B-CAPACITY" not in found.text
     assert "No rule names it" in cubecore.explain("depthAL1CacheUB").text
+
+
+def test_of_a_name_of_two_instructions_the_chips_is_explained():
+    found = cubecore.explain("asc_copy_gm2ub")
+    assert found.name == "copy_gm_to_ubuf"
+    last = "asc_copy_gm2ub is also copy_gm_to_ubuf_v2, on architecture 3510."
+    assert found.text.splitlines()[-1] == last
+    found = cubecore.explain("asc_copy_gm2ub", "Ascend950PR_9599")
+    assert found.name == "copy_gm_to_ubuf_v2"
+    assert found.text.splitlines()[-1] == "Ascend950PR_9599 has it."

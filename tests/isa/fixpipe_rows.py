@@ -12,6 +12,7 @@ TILE = {"src_type": WORD, "n_size": 16, "m_size": 16, "src_stride": 16}
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_gm": TILE | {"dst_stride": 32},
+    "copy_matrix_cc_to_gm_v2": TILE | {"dst_stride": 256},
     "copy_matrix_cc_to_cbuf": TILE | {"dst_stride": 16},
     "copy_cbuf_to_fbuf": {"len_burst": 1},
     "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
@@ -22,6 +23,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
+    "copy_matrix_cc_to_gm_v2": {"dst": (Mem.GM, 1), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
     "copy_matrix_cc_to_cbuf": {"dst": (Mem.L1, 32), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
     "copy_cbuf_to_fbuf": {"dst": (Mem.FB, 128), "src": (Mem.L1, 32)},
 }
@@ -31,10 +33,18 @@ _FIXPIPE = {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": (0, 2)} | {
     "dst_stride": (1, 2**32 - 1),
     "src_stride": (0, 65535),
 }
+_NOT_MODELLED = (
+    *("clip_relu_pre", "relu_post", "clip_relu_post", "eltwise_op", "eltwise_antq_en"),
+    *("c0_pad_en", "broadcast_en", "nz2dn_en"),
+)
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_gm": _FIXPIPE
     | {"nz2nd_en": BIT, "channel_split": BIT, "nd_num": (1, 65535)}
     | {"src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)},
+    "copy_matrix_cc_to_gm_v2": _FIXPIPE
+    | {"nz2nd_en": BIT, "channel_split": BIT, "nd_num": (1, 65535)}
+    | {"src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)}
+    | dict.fromkeys(_NOT_MODELLED, (0, 0)),
     "copy_matrix_cc_to_cbuf": _FIXPIPE,
     "copy_cbuf_to_fbuf": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
     | {"src_stride": (0, 65535), "dst_stride": (0, 65535)},
@@ -49,7 +59,14 @@ _MODES = (
 )
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
-    ("copy_matrix_cc_to_gm", "nz_stride"): ("blocks", "elements"),
+    ("copy_matrix_cc_to_gm_v2", "unit_flag"): (0, 2, 3),
+    ("copy_matrix_cc_to_gm_v2", "l2_cache_ctl"): (0, 1, 2, 4),
+    ("copy_matrix_cc_to_gm_v2", "quant_post"): ("NoConv",),
+    ("copy_matrix_cc_to_gm_v2", "quant_pre"): (
+        *("NoQuant", *_MODES, "QF322FP8_PRE", "VQF322FP8_PRE", "QS322BF16_PRE", "VQS322BF16_PRE"),
+        *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE"),
+        *("QF322F32_PRE", "VQF322F32_PRE"),
+    ),
     ("copy_matrix_cc_to_cbuf", "unit_flag"): (0, 2, 3),
     ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", *_MODES),
     ("copy_matrix_cc_to_cbuf", "quant_pre"): (
@@ -61,6 +78,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
 
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_gm_v2", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_cbuf", "src_type"): ("float32", "int32"),
     ("copy_cbuf_to_fbuf", "word"): ("uint64",),
     ("set_atomic", "dtype"): ("float32", "float16", "int16", "int32", "int8", "bfloat16"),
@@ -68,6 +86,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
 
 ORACLES: dict[str, str] = {
     "copy_matrix_cc_to_gm": "isa/test_fixpipe.py::test_nz_to_nd",
+    "copy_matrix_cc_to_gm_v2": "isa/test_fixpipe_3510.py::test_every_conversion",
     "copy_matrix_cc_to_cbuf": "isa/test_quantisation.py::test_tiles_to_l1",
     "copy_cbuf_to_fbuf": "isa/test_quantisation.py::test_l1_to_fixpipe_buffer",
     "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",

@@ -21,6 +21,7 @@ CODES = {
     "int32": "i",
     "uint32": "I",
     "int64": "q",
+    "uint64": "Q",
     "float16": "e",
     "float32": "f",
 }

@@ -11,6 +11,7 @@ from cubecore.dtypes import element_type
 from cubecore.isa.check import template_violations
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
 from cubecore.isa.moves import LoadCbufToCb
 from cubecore.isa.spec import Mem
 from isa.bench import A2, Bench
@@ -107,9 +108,9 @@ def product(**changes):
     return Mad(**p)
 
 
-def store(**changes):
+def store(kind=CopyMatrixCcToGm, **changes):
     p = {"src_type": element_type("float32"), "n_size": 16, "m_size": 16, "src_stride": 16}
-    return CopyMatrixCcToGm(**(p | {"dst_stride": 16} | changes))
+    return kind(**(p | {"dst_stride": 16} | changes))
 
 
 @pytest.mark.parametrize(
@@ -128,16 +129,21 @@ def store(**changes):
         (
             store(),
             A5,
-            "copy_matrix_cc_to_gm.nz_stride must be elements on Ascend950PR_9599, got blocks",
+            "copy_matrix_cc_to_gm must run on architecture 2201, got 3510",
         ),
         (
-            store(nz_stride="elements"),
+            store(CopyMatrixCcToGmV2),
             A2,
-            "copy_matrix_cc_to_gm.nz_stride must be blocks on Ascend910B3, got elements",
+            "copy_matrix_cc_to_gm_v2 must run on architecture 3510, got 2201",
         ),
-        (store(nz_stride="elements"), A5, None),
-        (store(nz2nd_en=True), A5, None),
-        (store(nz2nd_en=True, src_type=element_type("int32"), quant_pre="REQ8"), A5, None),
+        (store(CopyMatrixCcToGmV2), A5, None),
+        (store(CopyMatrixCcToGmV2, nz2nd_en=True), A5, None),
+        (store(CopyMatrixCcToGmV2, src_type=element_type("int32"), quant_pre="REQ8"), A5, None),
+        (
+            store(CopyMatrixCcToGmV2, nz2dn_en=1),
+            A5,
+            "copy_matrix_cc_to_gm_v2.nz2dn_en must be in [0, 0], got 1",
+        ),
         (LoadCbufToCb(repeat=1), A5, None),
     ],
 )

@@ -163,9 +163,10 @@ ARCHS = {
     **dict.fromkeys(
         (
             *("copy_gm_to_cbuf", "copy_gm_to_cbuf_multi_nd2nz", "load_cbuf_to_ca"),
-            *("load_cbuf_to_cb", "load_cbuf_to_cb_transpose", "copy_matrix_cc_to_gm"),
+            *("load_cbuf_to_cb", "load_cbuf_to_cb_transpose"),
             *("set_flag", "wait_flag", "pipe_barrier", "dsb", "set_mmad_direction", "scalar_work"),
             *("create_cbuf_matrix", "copy_cbuf_to_bt", "set_quant_pre", "set_fpc", "set_atomic"),
+            "set_ctrl",
         ),
         ("2201", "3510"),
     ),
@@ -433,11 +434,12 @@ def test_it_runs_only_on_its_architectures(name, other):
 
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
 SHARED |= {"asc_copy_gm2l1", "asc_copy_l12l0a", "asc_copy_l12l0b", "asc_copy_gm2l1_nd2nz"}
-SHARED |= {"asc_copy_gm2ub", "asc_copy_ub2gm", "asc_copy_l12fb"}
+SHARED |= {"asc_copy_gm2ub", "asc_copy_ub2gm", "asc_copy_l12fb", "asc_copy_l0c2gm"}
 """Names of the C API that are several instructions: operands, or the chip, tell them apart."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),
     *("Compares", "Select", "TransDataTo5HD", "load3dv1", "vec_trans_scatter", "DataCopyPad"),
+    "Fixpipe",
 }
 """Names of other dialects that are several."""
 

@@ -101,6 +101,11 @@ def test_a_conversion_that_there_is_not():
         ("int32", 2**32 + 5, b"\x05\0\0\0"),
         ("float16", 0x3C00, b"\x00\x3c"),
         ("int64", -2, b"\xfe" + b"\xff" * 7),
+        ("uint8", 0x1FE, b"\xfe"),
+        ("int16", -2, b"\xfe\xff"),
+        ("uint32", 0x12345678, b"\x78\x56\x34\x12"),
+        ("float32", 0x40490FDB, b"\xdb\x0f\x49\x40"),
+        ("uint64", 2**63 + 1, b"\x01" + bytes(6) + b"\x80"),
     ],
 )
 def test_a_scalar_in_memory(dtype, value, raw):

@@ -110,7 +110,7 @@ def test_padded_loads(dtype, p, value):
 
 
 @pytest.mark.parametrize("p", RUNS, ids=str)
-@pytest.mark.parametrize("dtype", [*LOADED, "int64"])
+@pytest.mark.parametrize("dtype", [*LOADED, "int64", "uint64"])
 def test_unaligned_stores(dtype, p):
     bench, size = Bench(1, seed=163, gm_bytes=4096), size_of(dtype)
     bench.noise(Mem.UB, Mem.GM)

@@ -91,6 +91,38 @@ def test_it_runs_and_is_timed(types):
     assert time["limited_by"]
 
 
+MODES = {
+    "QF322FP8_PRE": "float16",
+    "QF322F16_PRE": "float8_e5m2",
+    "QF322BF16_PRE": "float32",
+    "QF322F32_PRE": "bfloat16",
+    "QS322BF16_PRE": "int8",
+    "DEQF16": "int8",
+}
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_its_own_conversions(mode, by_column):
+    scale = [0.5 + i % 3 for i in range(48)] if by_column else 0.037
+    epilogue = {"quant": "V" * by_column + mode, "scale": scale}
+    problem = {"chip": A5.name, "m": 40, "n": 48, "k": 96, "a": MODES[mode]}
+    run = cubecore.run(problem | {"epilogue": epilogue})
+    assert [f.message for f in run.findings] == []
+    assert run.verified
+    assert run.engine == "fast"
+
+
+def test_a_conversion_of_3510_alone_is_refused_elsewhere():
+    epilogue = {"quant": "QF322FP8_PRE", "scale": 1.0}
+    with pytest.raises(RequestError) as error:
+        cubecore.run({"m": 64, "n": 64, "k": 64, "epilogue": epilogue})
+    assert str(error.value) == (
+        "epilogue.quant must be QF322B8_PRE or VQF322B8_PRE for an accumulator of float32 (seed "
+        "002, table 4), got QF322FP8_PRE"
+    )
+
+
 REFUSED = {"hf32": (True, "hf32 must be false"), "launch": ("mix", "launch must be cube")}
 
 

@@ -85,12 +85,16 @@ BIAS_TABLE_SOURCE_ARCHS = ("2201",)
 """Architectures where cmatrixSource may be true (seed 002, table 3; on Kirin it is false only)."""
 
 
+FIXPIPE_ARCHS = ("2201", "3510")
+"""Architectures whose modes of fixpipe are known; the others are taken to have those of 2201."""
+
+
 @dataclass(frozen=True, slots=True)
 class FixpipeRow:
     """What a mode of fixpipe makes of one accumulator type.
 
     `scaling` is ``none``, ``one`` scale for the tile, or one for each ``column``. `to` are the
-    memories that take it.
+    memories that take it, `archs` the architectures that have it.
     """
 
     mode: str
@@ -98,13 +102,19 @@ class FixpipeRow:
     target: str
     scaling: str = "none"
     to: tuple[str, ...] = ("GM", "L1")
+    archs: tuple[str, ...] = FIXPIPE_ARCHS
 
 
-def _scaled(source: str, target: str, one: str, *, to: tuple[str, ...]) -> tuple[FixpipeRow, ...]:
+def _scaled(
+    source: str, target: str, one: str, *, to: tuple[str, ...], archs: tuple[str, ...]
+) -> tuple[FixpipeRow, ...]:
     return (
-        FixpipeRow(one, source, target, "one", to),
-        FixpipeRow(f"V{one}", source, target, "column", to),
+        FixpipeRow(one, source, target, "one", to, archs),
+        FixpipeRow(f"V{one}", source, target, "column", to, archs),
     )
+
+
+_BOTH, _TO_L1 = ("GM", "L1"), ("L1",)
 
 
 FIXPIPE_ROWS = (
@@ -112,13 +122,19 @@ FIXPIPE_ROWS = (
     FixpipeRow("NoQuant", "int32", "int32", to=("GM",)),
     FixpipeRow("F322F16", "float32", "float16"),
     FixpipeRow("F322BF16", "float32", "bfloat16"),
-    *_scaled("int32", "float16", "DEQF16", to=("GM", "L1")),
-    *_scaled("float32", "int8", "QF322B8_PRE", to=("GM", "L1")),
-    *_scaled("int32", "int8", "REQ8", to=("GM", "L1")),
-    *_scaled("float32", "int4", "QF322B4_PRE", to=("L1",)),
-    *_scaled("int32", "int4", "REQ4", to=("L1",)),
+    *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=FIXPIPE_ARCHS),
+    *_scaled("float32", "int8", "QF322B8_PRE", to=_BOTH, archs=FIXPIPE_ARCHS),
+    *_scaled("int32", "int8", "REQ8", to=_BOTH, archs=FIXPIPE_ARCHS),
+    *_scaled("float32", "int4", "QF322B4_PRE", to=_TO_L1, archs=("2201",)),
+    *_scaled("int32", "int4", "REQ4", to=_TO_L1, archs=("2201",)),
+    *_scaled("float32", "float8_e4m3fn", "QF322FP8_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("int32", "bfloat16", "QS322BF16_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("float32", "float16", "QF322F16_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("float32", "bfloat16", "QF322BF16_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("float32", "float32", "QF322F32_PRE", to=_BOTH, archs=("3510",)),
 )
-"""Every mode of arch 2201 (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8."""
+"""Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8. Those to
+hifloat8, which no library has, are left out."""
 
 FIXPIPE_CONVERSIONS = {
     (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"
@@ -126,9 +142,10 @@ FIXPIPE_CONVERSIONS = {
 """What fixpipe does to an accumulator of one type to write another, without any scale."""
 
 
-def fixpipe_modes(to: str) -> tuple[str, ...]:
-    """Return the modes that write to a memory, ``GM`` or ``L1``."""
-    return tuple(dict.fromkeys(row.mode for row in FIXPIPE_ROWS if to in row.to))
+def fixpipe_modes(to: str, arch: str = "2201") -> tuple[str, ...]:
+    """Return the modes of an architecture that write to a memory, ``GM`` or ``L1``."""
+    rows = (row for row in FIXPIPE_ROWS if to in row.to and arch in row.archs)
+    return tuple(dict.fromkeys(row.mode for row in rows))
 
 
 def fixpipe_sources(mode: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -55,7 +55,6 @@ _UNCERTAIN = (
     "order, and no page gives the numbers; a product with the factor is rounded to float32",
 )
 _LEAKY = 2
-_NZ_STRIDES = ("blocks", "elements")
 
 
 _SIGNATURE = (
@@ -94,6 +93,8 @@ class _Fixpipe(Instruction):
         default=0,
     )
     quant_pre: str = "NoQuant"
+    scale_bits: ClassVar[int] = 2**64 - 1
+    """The bits of a scale's word that count."""
     scale: int | None = taken("the one scale, from set_quant_pre")
     alpha: int | None = taken("the factor of leaky ReLU, from set_lrelu_alpha")
     scales_at: int | None = taken("where in the Fixpipe buffer the scales are, from set_fpc")
@@ -200,6 +201,7 @@ class _Fixpipe(Instruction):
         words = (
             inputs["scales"] if self.scaling == "column" else np.array(self.scale or 0, np.uint64)
         )
+        words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
         if self.dst_type.kind == "float":
             return {"dst": round_float(scaled(values, words), self.dst_type, finite=finite)}
         return {"dst": quantised(values, words, self.dst_type)}
@@ -232,16 +234,14 @@ class _Fixpipe(Instruction):
         "page counts elements, in words that belong to arch 3510",
         *_UNCERTAIN,
     ),
-    archs=("2201", "3510"),
 )
 class CopyMatrixCcToGm(_Fixpipe):
     """Write a tile of L0C to global memory, converted, with or without ReLU.
 
     With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
-    the tile stays NZ: columns of fractals dst_stride x 32 B apart (architecture 3510: dst_stride
-    elements), m_size rows each, so that rows beyond m_size are dropped. There int8 has fractals of
-    16 x 32 (the last 16 columns of an odd number of sixteens stay 16 wide), and channel_split gives
-    float32 fractals of 16 x 8.
+    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
+    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
+    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
 
     An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
     round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
@@ -250,16 +250,11 @@ class CopyMatrixCcToGm(_Fixpipe):
     changes no value.
     """
 
-    signature = (*_SIGNATURE, "channel_split", "nz2nd_en")
+    signature: ClassVar[tuple[str, ...]] = (*_SIGNATURE, "channel_split", "nz2nd_en")
     dst = write(Mem.GM, "matrix m n", "dst_type")
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     dst_stride: int = param(
         1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
-    )
-    nz_stride: str = choice(
-        "what dst_stride counts in NZ: blocks of 32 B, or elements on architecture 3510",
-        *_NZ_STRIDES,
-        default="blocks",
     )
     quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
     channel_split: bool = param(0, 1, "NZ of float32 in fractals of 16 x 8", default=False)
@@ -290,12 +285,6 @@ class CopyMatrixCcToGm(_Fixpipe):
         """Columns of a fractal of NZ at the target."""
         return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
 
-    @property
-    def column_elements(self) -> int:
-        """Elements from one column of fractals to the next in NZ."""
-        unit: int = self.dst_type.c0 if self.nz_stride == "blocks" else 1
-        return self.dst_stride * unit
-
     def _matrices(self, stride: int) -> Offsets:
         return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
 
@@ -312,15 +301,8 @@ class CopyMatrixCcToGm(_Fixpipe):
         return self._matrices(self.dst_nd_stride) + i * self.dst_stride + j
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split.
-
-        The architecture decides what dst_stride counts in NZ.
-        """
+        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
         found = super().preconditions(chip)
-        counted = _NZ_STRIDES[chip.arch == "3510"]
-        if not self.nz2nd_en and self.nz_stride != counted:
-            need = f"be {counted} on {chip.name}"
-            found.append(Violation(f"{self.name}.nz_stride", need, self.nz_stride))
         if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
             found.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))

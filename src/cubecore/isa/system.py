@@ -31,6 +31,7 @@ _CTRL_BITS = {
         "half results are clamped while CTRL[48] is clear, as this page has it; two pages on "
         "precision say that they are not unless asked for",
     ),
+    archs=("2201", "3510"),
 )
 class SetCtrl(Instruction):
     """Replace CTRL.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up
@@ -65,12 +66,12 @@ class ResultPlan:
         """Return the fixpipe of a tile of m x n."""
         p = self.problem
         assert p.fixpipe is not None, "the problem was checked"
-        return CopyMatrixCcToGm(
+        kind = CopyMatrixCcToGmV2 if self._by_elements else CopyMatrixCcToGm
+        return kind(
             src_type=p.accumulator_type,
             n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
             m_size=m,
             dst_stride=self._column_stride if self.nz else self.columns,
-            nz_stride="elements" if self.nz and self._by_elements else "blocks",
             src_stride=align_up(m, FRACTAL_ROWS),
             quant_pre=p.fixpipe.mode,
             relu_pre=p.epilogue.relu,

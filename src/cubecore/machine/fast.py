@@ -14,6 +14,7 @@ from dataclasses import replace
 from cubecore.chips.model import Chip
 from cubecore.isa.cube import CopyCbufToBt, Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
 from cubecore.isa.launch import CoreGroup
 from cubecore.isa.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.moves import (
@@ -62,6 +63,7 @@ class Prover(Leaves):
             CopyCbufToFbufV2: self._scale_row,
             Mad: self._multiply,
             CopyMatrixCcToGm: self._store,
+            CopyMatrixCcToGmV2: self._store,
         }
         self.stores: list[Store] = []
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from cubecore.chips import Chip
 from cubecore.chips.products import (
+    FIXPIPE_ARCHS,
     FIXPIPE_ROWS,
     IBSHARE_ARCHS,
     MATMUL_UNIT_FLAG_ARCHS,
@@ -51,7 +52,7 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             f"{problem.a} by {problem.b}",
         )
         return
-    yield from _epilogue_violations(problem)
+    yield from _epilogue_violations(problem, chip)
     if problem.bias is not None and problem.bias not in row.bias_inputs:
         kinds = " or ".join(row.bias_inputs)
         need = f"be {kinds}" if kinds else "be absent"
@@ -71,10 +72,12 @@ def _feature_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
         yield Violation("hf32", need, "true")
 
 
-def _epilogue_violations(problem: Problem) -> Iterator[Violation]:
+def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     """Yield what fixpipe cannot do to the accumulator, with and without a scale."""
     accumulator, epilogue = problem.accumulator_type.name, problem.epilogue
     rows = [r for r in FIXPIPE_ROWS if r.source == accumulator and "GM" in r.to]
+    arch = chip.arch if chip.arch in FIXPIPE_ARCHS else FIXPIPE_ARCHS[0]
+    rows = [r for r in rows if arch in r.archs]
     scaled = [r for r in rows if r.scaling != "none"]
     if epilogue.quant is None:
         if problem.c not in plain_outputs(accumulator):

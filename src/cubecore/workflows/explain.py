@@ -1,12 +1,12 @@
 """explain: a rule, a field of TCubeTiling or an instruction, from its declaration."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import getdoc
 from typing import Any
 
-from cubecore.chips import chip
+from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
 from cubecore.isa.spec import Instruction, spellings
@@ -35,7 +35,8 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
 
     A field of TCubeTiling is explained by the rules that name it.
 
-    With `chip_name` an instruction also says whether that chip has it.
+    With `chip_name` an instruction also says whether that chip has it; of several that have the
+    name it is the chip's.
 
     Raises:
         RequestError: nothing has that name, or the chip's name is not a SoC's.
@@ -44,18 +45,35 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
-    for cls in instructions().values():
-        if name in (cls.name, *cls.names.values(), *cls.variants):
-            text = describe(cls)
-            if target is not None:
-                has = "has" if target.arch in cls.archs else "is not known to have"
-                text += f"{target.name} {has} it.\n"
-            return Explanation(cls.name, "instruction", text)
+    called = [
+        cls
+        for cls in instructions().values()
+        if name in (cls.name, *cls.names.values(), *cls.variants)
+    ]
+    if called:
+        return _about_instruction(name, called, target)
     field = {known.lower(): known for known in FIELDS}.get(name.lower())
     if field is not None:
         return Explanation(field, "field", _about_field(field))
     need = "be a rule, a field of TCubeTiling or an instruction"
     raise refuse("NAME", need, repr(name), _near(name, [*ids, *FIELDS, *spellings()]))
+
+
+def _about_instruction(
+    name: str, called: Sequence[type[Instruction]], target: Chip | None
+) -> Explanation:
+    """Return the page of the chip's instruction of that name, and what else the name is."""
+    fitting = [cls for cls in called if target is None or target.arch in cls.archs]
+    cls = (fitting or called)[0]
+    text = describe(cls)
+    for other in called:
+        if other is not cls:
+            where = " or ".join(other.archs)
+            text += f"{name} is also {other.name}, on architecture {where}.\n"
+    if target is not None:
+        has = "has" if target.arch in cls.archs else "is not known to have"
+        text += f"{target.name} {has} it.\n"
+    return Explanation(cls.name, "instruction", text)
 
 
 def _about_field(field: str) -> str:

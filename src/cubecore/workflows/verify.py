@@ -19,7 +19,11 @@ from cubecore.workflows.storage import from_nz
 Array = NDArray[Any]
 
 _FLOAT32_UNIT = 2.0**-24
-_HALF_UNITS = {"float16": (2.0**-11, 2.0**-25), "bfloat16": (2.0**-8, 2.0**-134)}
+_HALF_UNITS = {
+    "float16": (2.0**-11, 2.0**-25),
+    "bfloat16": (2.0**-8, 2.0**-134),
+    "float8_e4m3fn": (2.0**-4, 2.0**-10),
+}
 """Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
 _SCALE_BITS = 0xFFFFE000
 """What fixpipe keeps of a float32 scale: sign, exponent, 10 bits of mantissa."""
@@ -192,7 +196,7 @@ def _written(problem: Problem, exact: Array, limit: Array) -> tuple[Array, Array
         exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
         unit, least = _HALF_UNITS[kind.name]
         return exact, limit + np.abs(exact) * unit + least
-    if problem.epilogue.quant is None:
+    if kind.kind == "float" or problem.epilogue.quant is None:
         return exact, limit
     # Rounding is monotone: what the value may be bounds what is written.
     low, near, high = (_to_int8(problem, value) for value in (exact - limit, exact, exact + limit))

@@ -1,0 +1,133 @@
+"""Fixpipe of architecture 3510: its NZ, its scales, its conversions, against plain Python."""
+
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
+from cubecore.isa.scales import SetFpc, SetQuantPre
+from cubecore.isa.spec import Mem
+from cubecore.isa.system import SetCtrl
+from isa.bench import Bench
+
+A5 = chip("Ascend950PR_9599")
+M, N = 5, 32
+# mode: accumulator, target, bits of the mantissa, exponent of the smallest number, largest
+FLOATS = {
+    "QF322FP8_PRE": ("float32", "float8_e4m3fn", 3, -9, 448.0),
+    "QF322F16_PRE": ("float32", "float16", 10, -24, 65504.0),
+    "QF322BF16_PRE": ("float32", "bfloat16", 7, -133, float.fromhex("0x1.fep127")),
+    "QF322F32_PRE": ("float32", "float32", 23, -149, float.fromhex("0x1.fffffep127")),
+    "QS322BF16_PRE": ("int32", "bfloat16", 7, -133, float.fromhex("0x1.fep127")),
+    "DEQF16": ("int32", "float16", 10, -24, 65504.0),
+}
+INTEGERS = {"QF322B8_PRE": "float32", "REQ8": "int32"}
+MODES = [*FLOATS, *(f"V{mode}" for mode in FLOATS), *INTEGERS, *(f"V{mode}" for mode in INTEGERS)]
+SIZES = {"float8_e4m3fn": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int8": 1}
+
+
+def nearest(value: float, bits: int, lowest: int) -> float:
+    """To `bits` of mantissa, ties to even; nothing below 2**lowest."""
+    if value == 0 or math.isinf(value) or math.isnan(value):
+        return value
+    unit = Fraction(2) ** max(math.frexp(value)[1] - 1 - bits, lowest)
+    return math.copysign(float(round(Fraction(value) / unit) * unit), value)  # round is to even
+
+
+def factor(word: int) -> float:
+    """Sign, 8 exponent and 10 mantissa bits of the low 32."""
+    return struct.unpack("<f", struct.pack("<I", word & 0xFFFFE000))[0]
+
+
+def float_result(value: float, word: int, mode: str, *, infinite: bool) -> float:
+    """A product rounded to float32, then to the target; CTRL[48] says what is too large."""
+    _, target, bits, lowest, largest = FLOATS[mode]
+    product = nearest(nearest(float(value), 23, -149) * factor(word), 23, -149)
+    if abs(product) > float.fromhex("0x1.fffffep127"):
+        product = math.copysign(math.inf, product)
+    if not infinite:
+        product = 0.0 if math.isnan(product) else min(max(product, -largest), largest)
+    found = nearest(product, bits, lowest)
+    if abs(found) > largest:
+        found = math.nan if target == "float8_e4m3fn" else math.copysign(math.inf, found)
+    return found
+
+
+def integer_result(value: float, word: int) -> int:
+    """Rounded, nine bits, the offset, eight bits; bits 36 to 32 shift nothing here."""
+    product = nearest(nearest(float(value), 23, -149) * factor(word), 23, -149)
+    whole = 0 if math.isnan(product) else round(min(max(product, -1e6), 1e6))
+    offset = word >> 37 & 511
+    whole = min(max(whole, -256), 255) + (offset - 512 if offset > 255 else offset)
+    low, high = (-128, 127) if word >> 46 & 1 else (0, 255)
+    return min(max(whole, low), high)
+
+
+def drawn(bench: Bench, mode: str) -> tuple[np.ndarray, list[int]]:
+    """Accumulators [M, N] with edges among them, and a word for each column."""
+    source = (FLOATS.get(mode) or (INTEGERS.get(mode),))[0]
+    if source == "int32":
+        values = bench.rng.integers(-(2**31), 2**31, (M, N)).astype(np.int32)
+        values[0] = bench.rng.integers(-2000, 2000, N)
+    else:
+        values = (bench.rng.standard_normal((M, N)) * 300).astype(np.float32)
+        values[0, :8] = [0.0, -0.0, 1e30, -1e30, 448.0, 464.0, 480.0, 2.0**-10]
+    scales = bench.rng.choice([1.0, -0.5, 0.0123, 3.0, 2.0**-20], N).astype(np.float32)
+    words = scales.view(np.uint32).astype(np.uint64)
+    words |= bench.rng.integers(0, 2**15, N).astype(np.uint64) << np.uint64(32)
+    return values, [int(word) for word in words]
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("nz", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_conversion(mode, nz, infinite):
+    plain = mode.removeprefix("V")
+    bench = Bench(seed=len(mode), gm_bytes=4096, on=A5)
+    bench.noise(Mem.GM)
+    values, words = drawn(bench, plain)
+    if not mode.startswith("V"):
+        words = [words[0]] * N
+        bench.do(SetQuantPre(scale=words[0]))
+    else:
+        bench.poke(Mem.FB, 128, struct.pack(f"<{N}Q", *words))
+        bench.do(SetFpc(scales_at=128))
+    bench.do(SetCtrl(value=int(infinite) << 48))
+    for i in range(M):
+        for j in range(N):
+            bench.poke(Mem.L0C, ((j // 16) * 16 + i) * 64 + j % 16 * 4, values[i, j].tobytes())
+    target = FLOATS[plain][1] if plain in FLOATS else "int8"
+    size, wide = SIZES[target], 32 if SIZES[target] == 1 else 16
+    expected, nans = bench.image(Mem.GM), []
+    for i in range(M):
+        for j in range(N):
+            place = j // wide * 200 + i * wide + j % wide if nz else i * 40 + j
+            if plain in FLOATS:
+                found = float_result(values[i, j].item(), words[j], plain, infinite=infinite)
+                raw = np.array(found).astype(element_type(target).numpy).tobytes()
+                nans += [16 + place * size] if math.isnan(found) and size == 1 else []
+            else:
+                raw = bytes([integer_result(values[i, j].item(), words[j]) & 255])
+            expected.put(16 + place * size, raw)
+    source = element_type(values.dtype.name)
+    template = CopyMatrixCcToGmV2(
+        src_type=source,
+        n_size=N,
+        m_size=M,
+        dst_stride=200 if nz else 40,
+        src_stride=16,
+        quant_pre=mode,
+        nz2nd_en=not nz,
+    )
+    bench.do(template, bench.base + 16, 0)
+    assert bench.messages == []
+    for at in nans:  # of either sign
+        got = bench.image(Mem.GM).get(at, 1)
+        assert got[0] & 0x7F == 0x7F
+        expected.put(at, got)
+    bench.check(Mem.GM, expected)
