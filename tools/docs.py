@@ -154,6 +154,7 @@ def agreement_page() -> str:
 def instructions_page() -> str:
     """Return the manual of instructions: every declaration, by pipe."""
     from cubecore.isa import instructions
+    from cubecore.isa.not_modelled import NOT_MODELLED
     from cubecore.isa.spec import Pipe
     from cubecore.workflows.explain import describe
 
@@ -172,7 +173,9 @@ def instructions_page() -> str:
         for cls in named:
             _, _, rest = describe(cls).partition("\n")
             lines += [f"### {cls.name}", "", "```text", rest.strip(), "```", ""]
-    return "\n".join(lines)
+    lines += ["## Names that are not modelled", "", "| C API | why |", "|---|---|"]
+    lines += [f"| `{name}` | {reason} |" for name, reason in NOT_MODELLED.items()]
+    return "\n".join([*lines, ""])
 
 
 @document("tik_programs.md")

@@ -1,17 +1,15 @@
 """Which of the C API's 302 names answer; those that do not are listed with the reason."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
+import cubecore
+from cubecore.errors import RequestError
 from cubecore.frontends.handle import CoreHandle
+from cubecore.frontends.signature import bind
+from cubecore.isa.not_modelled import NOT_MODELLED
 from cubecore.isa.spec import spelled
 from isa import inventory
 
-LISTED = tomllib.loads((Path(__file__).parent / "inventory.toml").read_text(encoding="utf-8"))
-PENDING: dict[str, str] = LISTED["pending"]
-NOT_MODELLED: dict[str, str] = LISTED["not_modelled"]
 LIMIT = 15
 """Names that may stay out of the model for good."""
 
@@ -33,15 +31,20 @@ def test_the_inventory_has_302_names(names):
 
 
 def test_every_name_answers_or_is_listed(names):
-    assert {n for n in names if not answers(n)} == {*PENDING, *NOT_MODELLED}
+    assert {n for n in names if not answers(n)} == set(NOT_MODELLED)
 
 
 def test_no_listed_name_answers():
     """A name that has come to answer leaves the list."""
-    assert [n for n in (*PENDING, *NOT_MODELLED) if answers(n)] == []
+    assert [n for n in NOT_MODELLED if answers(n)] == []
 
 
-def test_every_listed_name_has_a_reason():
-    assert all((PENDING | NOT_MODELLED).values())
-    assert not PENDING.keys() & NOT_MODELLED.keys()
+@pytest.mark.parametrize("name", NOT_MODELLED)
+def test_every_listed_name_says_why(name):
     assert len(NOT_MODELLED) <= LIMIT
+    for call in (name, f"{name}_sync"):
+        with pytest.raises(RequestError) as error:
+            bind(call, (), {})
+        need = "have a state that represents it to be called"
+        assert str(error.value) == f"{call} must {need}, got none; {NOT_MODELLED[name]}"
+    assert NOT_MODELLED[name] in cubecore.explain(name).text

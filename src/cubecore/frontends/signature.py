@@ -17,6 +17,7 @@ import numpy as np
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.pointer import Pointer
+from cubecore.isa.not_modelled import not_modelled
 from cubecore.isa.spec import Instruction, spelled, spellings
 from cubecore.isa.sync import PipeBarrier
 from cubecore.isa.vector.forms import counted
@@ -210,11 +211,14 @@ def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch:
     different instructions, it is that of `arch`.
 
     Raises:
-        RequestError: a name that is no instruction; arguments that fit none of its forms.
+        RequestError: a name that is no instruction, or is not modelled; arguments that fit none of
+            its forms.
     """
     name = call if forms(call) else call.removesuffix(_SYNC)
     candidates = forms(name)
     if not candidates:
+        if (refused := not_modelled(call)) is not None:
+            raise refused
         near = did_you_mean(call, spellings())
         raise refuse(call, "be a name of the C API that an instruction has", "none", near)
     candidates = tuple(f for f in candidates if arch in f.kind.archs) or candidates

@@ -9,6 +9,7 @@ from typing import Any
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
+from cubecore.isa.not_modelled import NOT_MODELLED
 from cubecore.isa.spec import Instruction, spellings
 from cubecore.tiling.rules import explain as explain_rule
 from cubecore.tiling.rules import rules
@@ -52,6 +53,9 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ]
     if called:
         return _about_instruction(name, called, target)
+    if name in NOT_MODELLED:
+        text = f"{name}: not modelled\n\n{NOT_MODELLED[name]}\n"
+        return Explanation(name, "not modelled", text)
     field = {known.lower(): known for known in FIELDS}.get(name.lower())
     if field is not None:
         return Explanation(field, "field", _about_field(field))
