@@ -8,6 +8,7 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
+from cubecore.isa.caches import Dcci
 from cubecore.isa.check import template_violations
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
@@ -145,6 +146,13 @@ def store(kind=CopyMatrixCcToGm, **changes):
             "copy_matrix_cc_to_gm_v2.nz2dn_en must be in [0, 0], got 1",
         ),
         (LoadCbufToCb(repeat=1), A5, None),
+        (Dcci(lines="entire", where="ub"), A2, None),
+        (Dcci(lines="single", where="ub"), A5, None),
+        (
+            Dcci(lines="entire", where="ub"),
+            A5,
+            "dcci.where must not be ub for all lines on Ascend950PR_9599, got ub",
+        ),
     ],
 )
 def test_facts_of_the_architectures(template, on, line):

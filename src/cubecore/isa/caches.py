@@ -1,5 +1,7 @@
 """Cache control. The model has no caches: scalar loads meet memory itself, so nothing changes."""
 
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Pipe, choice, instruction, param
 
@@ -19,8 +21,9 @@ _NO_CACHE = "no cache is modelled: a kernel that lacks this runs as if it had it
             for where in ("all", "ub", "out", "atomic")
         },
     },
-    source="asc-devkit, asc_dcci (2201)",
+    source="asc-devkit, asc_dcci (2201, 3510)",
     uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
 )
 class Dcci(Instruction):
     """Write lines of the data cache back and drop them. Nothing changes."""
@@ -29,13 +32,20 @@ class Dcci(Instruction):
     where: str = choice("whose lines", "all", "ub", "out", "atomic", default="all")
     address: int = param(0, _ADDRESS, "address in the line, for a single one", default=0)
 
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Architecture 3510 does not drop all lines of the Unified Buffer."""
+        if chip.arch != "3510" or (self.lines, self.where) != ("entire", "ub"):
+            return []
+        return [Violation(f"{self.name}.where", f"not be ub for all lines on {chip.name}", "ub")]
+
 
 @instruction(
     "dc_preload",
     Pipe.S,
     names={"c_api": "asc_datacache_preload", "cpp": "DataCachePreload"},
-    source="asc-devkit, asc_datacache_preload (2201)",
+    source="asc-devkit, asc_datacache_preload (2201, 3510)",
     uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
 )
 class DcPreload(Instruction):
     """Load a line of global memory into the data cache. Nothing changes."""
@@ -48,8 +58,9 @@ class DcPreload(Instruction):
     "preload",
     Pipe.S,
     names={"c_api": "asc_icache_preload", "cpp": "ICachePreLoad"},
-    source="asc-devkit, asc_icache_preload (2201)",
+    source="asc-devkit, asc_icache_preload (2201, 3510)",
     uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
 )
 class Preload(Instruction):
     """Load instructions into the instruction cache. Nothing changes."""
@@ -62,8 +73,9 @@ class Preload(Instruction):
     "get_icache_preload_status",
     Pipe.S,
     names={"c_api": "asc_get_icache_preload_status", "cpp": "GetICachePreloadStatus"},
-    source="asc-devkit, asc_get_icache_preload_status (2201)",
+    source="asc-devkit, asc_get_icache_preload_status (2201, 3510)",
     uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
 )
 class GetIcachePreloadStatus(Instruction):
     """Read whether the instruction cache is still loading: always 0, idle."""

@@ -83,7 +83,8 @@ for _name, _cpp, _doc, _function in _COUNTS:
         doc=_doc,
         body={"__module__": __name__, "function": staticmethod(_function)},
         names={"c_api": f"asc_{_name}", "cpp": _cpp},
-        source=f"asc-devkit, asc_{_name} and {_cpp.split('<')[0]} (2201)",
+        source=f"asc-devkit, asc_{_name} and {_cpp.split('<')[0]} (2201, 3510)",
+        archs=("2201", "3510"),
     )
 for _name, _doc, _up in (
     ("clear_nthbit", "Clear one bit", False),
@@ -96,5 +97,6 @@ for _name, _doc, _up in (
         doc=_doc,
         body={"__module__": __name__, "up": _up},
         names={"c_api": f"asc_{_name}"},
-        source=f"asc-devkit, asc_{_name} (2201)",
+        source=f"asc-devkit, asc_{_name} (2201, 3510)",
+        archs=("2201", "3510"),
     )

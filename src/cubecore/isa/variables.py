@@ -35,6 +35,7 @@ class _Line:
     cpp: str = ""
     uncertain: tuple[str, ...] = ()
     of_launch: bool = False
+    archs: tuple[str, ...] = ("2201", "3510")
 
 
 _BEFORE_SET = ("it is 0 before set_fpc: the page says nothing",)
@@ -83,24 +84,28 @@ _VARIABLES = (
         "get_ffts_base_addr",
         "Read the base address of the flags between cores",
         lambda r: r.ffts_base,
+        archs=("2201",),
     ),
     _Line(
         "get_l0c2gm_prequant",
         "Read where in the Fixpipe buffer the scales are, as set_fpc said",
         lambda r: r.scales_at or 0,
         uncertain=_BEFORE_SET,
+        archs=("2201",),
     ),
     _Line(
         "get_l0c2gm_relu",
         "Read where in the Fixpipe buffer the ReLU factors are, as set_fpc said",
         lambda r: r.relu_at,
         uncertain=_BEFORE_SET,
+        archs=("2201",),
     ),
     _Line(
         "get_l0c2gm_unitflag",
         "Read the unit flags' bit that set_fpc set",
         lambda r: int(r.resets_units),
         uncertain=_BEFORE_SET,
+        archs=("2201",),
     ),
 )
 
@@ -116,8 +121,10 @@ for _line in _VARIABLES:
             "of_launch": _line.of_launch,
         },
         names={"c_api": f"asc_{_line.name}"} | ({"cpp": _line.cpp} if _line.cpp else {}),
-        source=f"asc-devkit, asc_{_line.name}{f' and {_line.cpp}' if _line.cpp else ''} (2201)",
+        source=f"asc-devkit, asc_{_line.name}{f' and {_line.cpp}' if _line.cpp else ''} "
+        f"({', '.join(_line.archs)})",
         uncertain=_line.uncertain,
+        archs=_line.archs,
     )
 
 
@@ -142,8 +149,9 @@ class SetFftsBaseAddr(Instruction):
     "get_phy_buf_addr",
     Pipe.S,
     names={"c_api": "asc_get_phy_buf_addr"},
-    source="asc-devkit, asc_get_phy_buf_addr (2201)",
+    source="asc-devkit, asc_get_phy_buf_addr (2201, 3510)",
     uncertain=("local memories start at address 0",),
+    archs=("2201", "3510"),
 )
 class GetPhyBufAddr(Instruction):
     """Turn an offset into a local memory into an address there: the same number."""
@@ -166,7 +174,8 @@ class GetPhyBufAddr(Instruction):
     "init",
     Pipe.S,
     names={"c_api": "asc_init"},
-    source="asc-devkit, asc_init (2201); spec/isa_semantics.md 1",
+    source="asc-devkit, asc_init (2201, 3510); spec/isa_semantics.md 1",
+    archs=("2201", "3510"),
 )
 class Init(Instruction):
     """Take back what a kernel before may have left: no atomic stores, normal mask, all lanes on."""
