@@ -46,34 +46,39 @@ def seen(given, corner, point):
     return (y, x) if inside else None
 
 
-KINDS = [(Img2colCbufToCa, Mem.L0A), (Img2colCbufToCb, Mem.L0B), (Img2colCbufToUb, Mem.UB)]
+KINDS = [
+    *((Img2colCbufToCa, Mem.L0A, t) for t in ("float16", "int8", "uint8")),
+    (Img2colCbufToCb, Mem.L0B, "float16"),
+    *((Img2colCbufToUb, Mem.UB, t) for t in ("float16", "int8", "uint8")),
+]
 
 
-@pytest.mark.parametrize(("kind", "mem"), KINDS)
+@pytest.mark.parametrize(("kind", "mem", "dtype"), KINDS)
 @pytest.mark.parametrize("given", MAPS)
 @pytest.mark.parametrize("mode", [0, 1])
-def test_columns_of_a_map(kind, mem, given, mode):
-    channels, blocks = 16, 2
+def test_columns_of_a_map(kind, mem, dtype, given, mode):
+    of = np.dtype(dtype)
+    channels, blocks = 32 // of.itemsize, 2
     shape = (blocks, given["height"], given["width"], channels)
-    image = RNG.integers(-99, 99, shape).astype(np.float16)
+    image = RNG.integers(-99, 99, shape).astype(of)
     bench = Bench(on=OLD)
     bench.poke(Mem.L1, 64, image.tobytes())
     start = {"left_top_w": -given.get("pad_left", 0), "left_top_h": -given.get("pad_top", 0)}
     given = given | start | {"fetch_filter_w": 1, "fetch_filter_h": 1}
-    pad = np.float16(-65504)
+    pad = np.float16(-65504) if dtype == "float16" else np.array(77, of)[()]
     template = kind(
         **given,
-        dtype=HALF,
+        dtype=element_type(dtype),
         c1_index=0 if mode == 0 else 1,
         repeat=3,
         repeat_mode=mode,
         jump_offset=2,
-        pad_value=int(pad.view(np.uint16)),
+        pad_value=int(pad.view(f"u{of.itemsize}")),
     )
     assert template_violations(template, OLD) == ()
     bench.do(template, 512, 64)
     assert bench.messages == []
-    memory = bench.buffer(mem).data[512:].view(np.float16)
+    memory = bench.buffer(mem).data[512:].view(of)
     places = corners(given, 48)
     points = given["filter_w"] * given["filter_h"]
     for number in range(3):
@@ -84,8 +89,8 @@ def test_columns_of_a_map(kind, mem, given, mode):
             at = seen(given, place, point % points)
             for channel in range(channels):
                 want = pad if at is None else image[block, *at, channel]
-                inner = channel * 16 + row if mem is Mem.L0B else row * 16 + channel
-                assert memory[number * 512 + inner] == want, (number, row, channel)
+                inner = channel * 16 + row if mem is Mem.L0B else row * channels + channel
+                assert memory[number * 32 * channels + inner] == want, (number, row, channel)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -121,7 +126,9 @@ def test_a_filter_fits_its_map(change, message):
     assert [str(v) for v in template_violations(template, OLD)] == [message]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "int32"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"]
+)
 @pytest.mark.parametrize("chw2hwc", [False, True])
 def test_matrices_are_transposed(dtype, chw2hwc):
     chip_200 = chip("Ascend310P3")

@@ -117,16 +117,17 @@ def test_a_scalar_in_memory(dtype, value, raw):
     assert buffer.valid.sum() == buffer.valid[40 : 40 + len(raw)].sum() == len(raw)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
 @pytest.mark.parametrize(("src_gap", "dst_gap"), [(0, 0), (1, 0), (2, 3)])
-def test_pieces_to_every_row_of_a_fractal(src_gap, dst_gap):
+def test_pieces_to_every_row_of_a_fractal(dtype, src_gap, dst_gap):
     bench = Bench(on=OLD)
-    held = np.random.default_rng(8).integers(-99, 99, 16 * 32).astype(np.float32)
+    held = np.random.default_rng(8).integers(-99, 99, 16 * 32).astype(dtype)
     bench.poke(Mem.UB, 64, held.tobytes())
     kind = instruction_named("broadcast_ub_to_cc")
     gaps = {"src_gap": src_gap, "dst_gap": dst_gap}
-    bench.do(kind(dtype=element_type("float32"), n_burst=3, len_burst=2, **gaps), 1024, 64)
+    bench.do(kind(dtype=element_type(dtype), n_burst=3, len_burst=2, **gaps), 1024, 64)
     assert bench.messages == []
-    got = bench.buffer(Mem.L0C).data[1024:].view(np.float32)
+    got = bench.buffer(Mem.L0C).data[1024:].view(dtype)
     for run in range(3):
         for piece in range(2):
             for row in range(16):
