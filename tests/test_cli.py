@@ -14,6 +14,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip_names
 from cubecore.isa import instructions
+from cubecore.machine.findings import FINDING_IDS
 from cubecore.tiling.rules import rules
 from workflows.command import (
     BAD_REQUEST,
@@ -131,6 +132,7 @@ def test_a_what_if_chip_shows_what_was_replaced():
 def test_everything_that_has_a_name_is_explained():
     names = [rule.id for rule in rules()]
     names += [name for cls in instructions().values() for name in (cls.name, *cls.names.values())]
+    names += FINDING_IDS
     for name in names:
         answer = cli("explain", name, "--json")
         assert answer.code == DONE, name
@@ -256,17 +258,22 @@ LINES = [
     ),
     (
         ["explain", "qqqqqq"],
-        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'qqqqqq'",
+        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'qqqqqq'",
     ),
     (
         ["explain", "L0A-CAPACTY"],
-        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'L0A-CAPACTY'; did you "
-        "mean L0A-CAPACITY?",
+        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got "
+        "'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
     ),
     (
         ["explain", "FACTOR-K"],
-        "NAME must be a rule, a field of TCubeTiling or an instruction, got 'FACTOR-K'; did you "
-        "mean MX-FACTOR-KA or MX-FACTOR-KB?",
+        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'FACTOR-K'; "
+        "did you mean MX-FACTOR-KA or MX-FACTOR-KB?",
+    ),
+    (
+        ["explain", "race"],
+        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'race'; did "
+        "you mean race-raw or race-war or race-waw?",
     ),
     (
         ["check", "none.json", *PROBLEM],

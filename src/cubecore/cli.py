@@ -310,7 +310,7 @@ def chips(name: str | None, chip: str | None, **options: Any) -> int:
 @click.option("--chip", help="full SoC name that an instruction is to run on")
 @common_options
 def explain(name: str, chip: str | None, **options: Any) -> int:
-    """Explain a rule, a field of TCubeTiling or an instruction from its declaration."""
+    """Explain a rule, a field of TCubeTiling, an instruction or a finding by its id."""
     from cubecore.workflows.explain import explain as make_explanation
 
     _, _, as_json = split_options(options)

@@ -80,6 +80,12 @@ def test_a_launch_on_more_cores_than_the_chip_has():
         add.using(chip="Ascend910_9391")[99](a, a, a.copy(), 1)
 
 
+def test_a_vector_kernel_needs_a_chip_with_aivs():
+    with pytest.raises(RequestError) as error:
+        add.using(chip="Ascend910A")[1](*np.zeros((3, 64), np.float32), 1)
+    assert str(error.value) == ("add (kind vector) must run on a chip with AIVs, got Ascend910A")
+
+
 def test_arguments_that_do_not_fit():
     a = np.ones(64, np.float32)
     with pytest.raises(RequestError) as error:
@@ -282,6 +288,11 @@ def test_arrays_of_every_memory_are_aligned_for_its_instructions():
             "an array of float32 must have one length, got [(8, 8)]",
         ),
         (lambda core: core.ubuf("float"), "an array of float32 must have one length, got none"),
+        (
+            lambda core: core.ubuf(core.ubuf("float", 8), 8),
+            "an array in UB must be of an element type, got an array",
+        ),
+        (lambda core: core.ubuf(float, 8), "an array in UB must be of an element type, got float"),
         (
             lambda core: core.ubuf(Buffers(), 32),
             "an array must not hold structs that hold arrays, got Buffers[32]",

@@ -79,7 +79,9 @@ class Space:
         if isinstance(what, Struct):
             return self._struct(what, length)
         kind = element_type(what) if isinstance(what, str) else what
-        assert isinstance(kind, ElementType)
+        if not isinstance(kind, ElementType):
+            got = "an array" if isinstance(what, Pointer) else getattr(what, "__name__", repr(what))
+            raise refuse(f"an array in {self.mem.label}", "be of an element type", got)
         return self._array(kind, length)
 
     def at(self, dtype: str | ElementType, address: int) -> Pointer:

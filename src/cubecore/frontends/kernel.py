@@ -351,6 +351,8 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     """
     vector = made.kind == "vector"
     most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
+    if not most:
+        raise refuse(f"{made.name} (kind {made.kind})", f"run on a chip with {what}", chip.name)
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
         need = f"be in [1, {most}], the {what} of {chip.name}"
         raise refuse(f"{made.name}[blocks]", need, blocks)

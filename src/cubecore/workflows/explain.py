@@ -1,4 +1,4 @@
-"""explain: a rule, a field of TCubeTiling or an instruction, from its declaration."""
+"""explain: a rule, a field of TCubeTiling, an instruction or a finding, from its declaration."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
 from cubecore.isa.not_modelled import NOT_MODELLED
 from cubecore.isa.spec import Instruction, spellings
+from cubecore.machine.findings import KINDS
 from cubecore.tiling.rules import explain as explain_rule
 from cubecore.tiling.rules import rules
 from cubecore.tiling.struct import FIELDS
@@ -34,7 +35,7 @@ class Explanation:
 def explain(name: str, chip_name: str | None = None) -> Explanation:
     """Return the declaration of the rule or instruction called `name`, in any dialect's spelling.
 
-    A field of TCubeTiling is explained by the rules that name it.
+    A field of TCubeTiling is explained by the rules that name it, a finding by its check.
 
     With `chip_name` an instruction also says whether that chip has it; of several that have the
     name it is the chip's.
@@ -59,8 +60,16 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     field = {known.lower(): known for known in FIELDS}.get(name.lower())
     if field is not None:
         return Explanation(field, "field", _about_field(field))
-    need = "be a rule, a field of TCubeTiling or an instruction"
-    raise refuse("NAME", need, repr(name), _near(name, [*ids, *FIELDS, *spellings()]))
+    if name.lower() in KINDS:
+        return Explanation(name.lower(), "finding", _about_finding(name.lower()))
+    need = "be a rule, a field of TCubeTiling, an instruction or a finding"
+    raise refuse("NAME", need, repr(name), _near(name, [*ids, *FIELDS, *spellings(), *KINDS]))
+
+
+def _about_finding(name: str) -> str:
+    kind = KINDS[name]
+    vendor = f"\n  msSanitizer says: {kind.vendor}" if kind.vendor else ""
+    return f"{name}: a finding of {kind.check}\n\n  {kind.text}{vendor}\n"
 
 
 def _about_instruction(
