@@ -71,7 +71,8 @@ OPERANDS = {"c_matrix": "c", "a_matrix": "a", "b_matrix": "b"} | SYNONYMS
 def word(call, name, arch):
     """Return the declaration's word for a parameter; 3510's are the pages' but for one."""
     if arch == "3510":
-        return "dst_at" if call.endswith("_mx") and name == "dst" else name
+        extents = {"left_height": "m", "n_dim": "k", "right_width": "n"}
+        return "dst_at" if call.endswith("_mx") and name == "dst" else extents.get(name, name)
     return SYNONYMS.get(name, name)
 
 
@@ -81,8 +82,7 @@ def test_the_documented_order(call, order, arch):
     pointers, numbers = (part.split() for part in f" {order} ".split("|"))
     if call.startswith("asc_transto5hd"):
         pointers, numbers = [], ["dst_va", "src_va", *numbers[2:]]
-    fitting = [f for f in forms(call) if len(f.operands) == len(pointers)]
-    fitting = [f for f in fitting if arch in f.kind.archs]
+    fitting = [f for f in forms(call, arch) if len(f.operands) == len(pointers)]
     assert fitting
     known = [f for f in fitting if all(f.knows(word(call, n, arch)) for n in numbers)]
     sized = [f for f in known or fitting if len(f.parameters) == len(numbers)]

@@ -92,7 +92,8 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
         | {"x_step": (0, 255), "y_step": (0, 255), "dst_stride": _U16}
         for name in _MX_LOADS
     },
-    "mad_mx": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
+    "mad_mx": dict.fromkeys("mkn", (0, 4095))
+    | {"c_matrix_init_val": BIT, "c_matrix_source": BIT, "disable_gemv": BIT},
     "load_cbuf_to_cb_sp": {"start_index": _U16, "repeat": (0, 255)},
     "mad_sp": dict.fromkeys("mkn", (0, 4095)) | {"c_matrix_init_val": BIT, "c_matrix_source": BIT},
     "copy_cbuf_to_matrix_cc": _BURSTS,

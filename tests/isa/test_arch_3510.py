@@ -30,13 +30,13 @@ PAIRS += [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e4m3fn")]
 SHAPES = [(16, 64, 16), (17, 33, 40), (40, 70, 30), (1, 48, 20), (2, 5, 3)]
 
 
-def place_a(bench: Bench, a: np.ndarray, size: int) -> None:
-    """NZ: fractals of 16 x C0 column by column, elements row by row; one row as it is."""
+def place_a(bench: Bench, a: np.ndarray, size: int, *, gemv: bool = True) -> None:
+    """NZ: fractals of 16 x C0 column by column, elements row by row; a row as it is for GEMV."""
     m, k = a.shape
     c0, tall = 32 // size, -(-m // 16) * 16
     for i in range(m):
         for j in range(k):
-            at = j if m == 1 else (j // c0) * tall * c0 + i * c0 + j % c0
+            at = j if m == 1 and gemv else (j // c0) * tall * c0 + i * c0 + j % c0
             bench.poke(Mem.L0A, at * size, a[i, j].tobytes())
 
 
@@ -73,6 +73,20 @@ def test_products_with_a_as_nz(left, right, shape):
     bench.do(Mad(m=m, k=k, n=n, a_layout="NZ", **named), 0, 0, 0)
     assert bench.messages == []
     bench.check(Mem.L0C, expected)
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_one_row_is_a_vector_unless_gemv_is_off(off):
+    bench = Bench(on=A5)
+    bench.noise(Mem.L0A, written=True)
+    a, b = (bench.rng.integers(-4, 5, s).astype(np.float16) for s in ((1, 40), (40, 20)))
+    place_a(bench, a, 2, gemv=not off)
+    place_b(bench, b, 2)
+    bench.do(product(m=1, k=40, n=20, a_layout="NZ", disable_gemv=off), 0, 0, 0)
+    assert bench.messages == []
+    l0c = bench.image(Mem.L0C)
+    found = [struct.unpack("<f", l0c.get((j // 16 * 256 + j % 16) * 4, 4))[0] for j in range(20)]
+    assert found == [sum(int(a[0, x]) * int(b[x, j]) for x in range(40)) for j in range(20)]
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
@@ -120,6 +134,7 @@ def store(kind=CopyMatrixCcToGm, **changes):
         (product(), A5, "mad.a_layout must be NZ on Ascend950PR_9599, got ZZ"),
         (product(a_layout="NZ"), A2, "mad.a_layout must be ZZ on Ascend910B3, got NZ"),
         (product(a_layout="NZ"), A5, None),
+        (product(disable_gemv=True), A2, "mad.disable_gemv must be off on Ascend910B3, got on"),
         (
             product(a_type=element_type("float8_e5m2"), b_type=element_type("float8_e5m2")),
             A2,

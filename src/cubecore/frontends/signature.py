@@ -190,13 +190,20 @@ def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def forms(call: str) -> tuple[Form, ...]:
-    """Return the instructions that a call of the C API may mean, each with each of its orders."""
-    return tuple(
-        Form(call, kind, fixed, signature)
-        for kind, fixed in spelled(call)
-        for signature in (kind.signature, *kind.signatures)
-    )
+def forms(call: str, arch: str = "") -> tuple[Form, ...]:
+    """Return the instructions that a call of the C API may mean, each with each of its orders.
+
+    With `arch` they are those of an architecture, if it has any.
+    """
+    found: list[Form] = []
+    for kind, fixed in spelled(call):
+        own = kind.by_arch.get(arch)
+        if own is not None:
+            found.append(Form(call, kind, {**fixed, **own.fixed}, own.signature))
+        else:
+            orders = (kind.signature, *kind.signatures)
+            found += [Form(call, kind, fixed, signature) for signature in orders]
+    return tuple(form for form in found if arch in form.kind.archs) or tuple(found)
 
 
 def known(call: str) -> bool:
@@ -215,13 +222,12 @@ def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch:
             its forms.
     """
     name = call if forms(call) else call.removesuffix(_SYNC)
-    candidates = forms(name)
+    candidates = forms(name, arch)
     if not candidates:
         if (refused := not_modelled(call)) is not None:
             raise refused
         near = did_you_mean(call, spellings())
         raise refuse(call, "be a name of the C API that an instruction has", "none", near)
-    candidates = tuple(f for f in candidates if arch in f.kind.archs) or candidates
     flat = _flat(arguments)
     pointers = [a for a in flat if isinstance(a, Pointer)]
     form = _fitting(candidates, pointers, len(flat) - len(pointers), keywords)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from cubecore.isa.spec import (
     Cost,
     Instruction,
     Mem,
+    OfArch,
     Operand,
     Pipe,
     choice,
@@ -166,6 +168,17 @@ class Mad(Product):
             *("k_direction_align", "_is_weight_offset", "c_matrix_source", "c_matrix_init_val"),
         ),
     )
+    by_arch = MappingProxyType(
+        {
+            "3510": OfArch(
+                (
+                    *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
+                    *("c_matrix_source", "c_matrix_init_val"),
+                ),
+                MappingProxyType({"a_layout": "NZ"}),
+            )
+        }
+    )
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)
     b_type: ElementType = types("right matrix", *_INPUTS)
@@ -176,6 +189,9 @@ class Mad(Product):
     )
     a_layout: str = choice(
         "how L0A holds a: ZZ, or NZ on architecture 3510", "ZZ", "NZ", default="ZZ"
+    )
+    disable_gemv: bool = param(
+        0, 1, "architecture 3510: one row is read as NZ, not as a vector", default=False
     )
     hf32: str = choice(
         "rounding of float32 inputs, from set_hf32_mode", "off", *HF32_ROUNDINGS, default="off"
@@ -203,6 +219,11 @@ class Mad(Product):
         return replace(self, hf32=registers.hf32)
 
     @property
+    def is_gemv(self) -> bool:
+        """Whether a is read as a vector."""
+        return self.m == 1 and not self.disable_gemv
+
+    @property
     def a_row_fractals(self) -> int:
         """Fractals of L0A from one row of fractals to the next."""
         fractals: int = ceil_div(self.k, self.a_type.c0)
@@ -219,7 +240,7 @@ class Mad(Product):
 
     def offsets_a(self) -> Offsets:
         """Shape [m, k]."""
-        if self.m == 1:
+        if self.is_gemv:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
         c0 = self.a_type.c0
         if self.a_layout == "NZ":
@@ -265,6 +286,8 @@ class Mad(Product):
         layout = "NZ" if chip.arch in L0A_NZ_ARCHS else "ZZ"
         if self.a_layout != layout:
             return [Violation("mad.a_layout", f"be {layout} on {chip.name}", self.a_layout)]
+        if self.disable_gemv and layout != "NZ":
+            return [Violation("mad.disable_gemv", f"be off on {chip.name}", "on")]
         if self.unit_flag and chip.arch not in UNIT_FLAG_ARCHS:
             return [Violation("mad.unit_flag", f"be 0 on {chip.name}", str(self.unit_flag))]
         if self.hf32 != "off" and self.a_type is not FLOAT32:

@@ -147,7 +147,6 @@ class LoadCbufToCbMx(_LoadScales):
         "rows of fractals of scales follow each other without a gap: as the page's example of a "
         "load has it",
         "float4_e1m2 is not there: no library has its values",
-        "GEMV follows m alone: disable_gemv does nothing",
     ),
     archs=("3510",),
 )
@@ -161,7 +160,7 @@ class MadMx(Product):
     """
 
     signature = (
-        *("c", "a", "b", "m", "k", "n", "unit_flag", "_disable_gemv"),
+        *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
         *("c_matrix_source", "c_matrix_init_val"),
     )
     scale_a = read(Mem.L0A_MX, "m k", "scale_type")
@@ -169,6 +168,7 @@ class MadMx(Product):
     a_type: ElementType = types("left matrix", *_FP4, *_FP8)
     b_type: ElementType = types("right matrix", *_FP4, *_FP8)
     k: int = param(0, 4095, "columns of a, rows of b", multiple=2 * SHARED)
+    disable_gemv: bool = param(0, 1, "one row is read as NZ, not as a vector", default=False)
     placed: bool | None = taken("whether the scales' places are known: a 16th of a's and b's")
 
     @property
@@ -199,7 +199,7 @@ class MadMx(Product):
 
     def offsets_a(self) -> Offsets:
         """Shape [m, k]."""
-        if self.m == 1:
+        if self.m == 1 and not self.disable_gemv:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
         return self.laid_out(layouts.NZ, self.m, self.k, layouts.l0a_fractal(self.a_type.c0))
 

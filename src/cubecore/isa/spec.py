@@ -181,6 +181,14 @@ class Cost:
     traffic: GlobalTraffic | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OfArch:
+    """How one architecture calls an instruction: its order of arguments, and what it fixes."""
+
+    signature: tuple[str, ...]
+    fixed: Mapping[str, Any]
+
+
 class Instruction:
     """Base of all templates; subclasses are declared with `@instruction`."""
 
@@ -225,6 +233,8 @@ class Instruction:
     """Further orders of arguments, told apart by how many there are."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
     """What a copy moves: operands in pairs, target first."""
+    by_arch: ClassVar[Mapping[str, OfArch]] = MappingProxyType({})
+    """Architectures whose C API has another order of arguments, and what goes without saying."""
     size_unit: ClassVar[int] = 0
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
     count_form: ClassVar[Mapping[str, Any] | None] = None

@@ -80,7 +80,7 @@ def grids(template: Mad) -> tuple[Grid, Grid]:
     """Return where `mad` reads A, and B."""
     a, b = template.offsets("a"), template.offsets("b").T
     return (
-        Grid.of(a, template.a_type, is_vector=template.m == 1),
+        Grid.of(a, template.a_type, is_vector=template.is_gemv),
         Grid.of(b, template.b_type, is_vector=False),
     )
 
