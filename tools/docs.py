@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,9 +245,10 @@ def examples_page() -> str:
 def validation() -> str:
     """Return the timing model's error on every published point."""
     from cubecore.reports.validation import validation_page
+    from cubecore.workflows.held_out import held_out
     from cubecore.workflows.validate import published_validation
 
-    return validation_page(published_validation())
+    return validation_page(replace(published_validation(), held_out=held_out()))
 
 
 _MUTATIONS_INTRODUCTION = """\

@@ -118,12 +118,42 @@ class Order:
     right: bool
 
 
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A publication on an architecture, and the errors on its cases.
+
+    `shipped` are those of the chip files, `fitted` those of the automatic fit on everything, `held`
+    those of the same fit without this publication.
+    """
+
+    arch: str
+    source: str
+    shipped: Errors
+    fitted: Errors
+    held: Errors
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the errors as JSON."""
+        return {
+            "arch": self.arch,
+            "source": self.source,
+            "shipped": self.shipped.to_json(),
+            "fitted_on_all": self.fitted.to_json(),
+            "held_out": self.held.to_json(),
+        }
+
+
 @dataclass(frozen=True)
 class Validation:
-    """Every case, the lines that are no points, and a summary."""
+    """Every case, the lines that are no points, and a summary.
+
+    `held_out` has the errors on each publication that a fit was made without, where it was asked
+    for.
+    """
 
     cases: tuple[Validated, ...]
     unreadable: tuple[Unreadable, ...]
+    held_out: tuple[HeldOut, ...] = ()
 
     @property
     def timed(self) -> tuple[Validated, ...]:
@@ -209,4 +239,5 @@ class Validation:
             "cases": [case.to_json() for case in self.cases],
             "unreadable": [line.to_json() for line in self.unreadable],
             "summary": self.summary,
+            **({"held_out": [one.to_json() for one in self.held_out]} if self.held_out else {}),
         }

@@ -1,0 +1,121 @@
+"""Fits without a publication: they find what made the points, and their errors are on its cases."""
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cubecore.chips import chip
+from cubecore.reports.validation import validation_page, validation_text
+from cubecore.workflows.held_out import (
+    FITTED,
+    fit_cases,
+    held_out,
+    refitted,
+    with_values,
+)
+from cubecore.workflows.validate import published_validation
+from workflows.command import assert_refused, cli
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools.refit import STARTS, Fit  # noqa: E402 - tools is a folder of the repository
+
+B1 = chip("Ascend910B1")
+
+
+def test_values_replace_fields_and_parts_of_tables():
+    made = with_values(
+        B1,
+        {
+            "gm_to_l1_row_cycles": 2.5,
+            "mad_queued_cycles": 10.6,
+            "scalar_step_cycles.MDL": 99.4,
+            "short_start_cycles.BASIC": 7.0,
+            "gm_to_l1_misaligned_block_cycles.*": 0.98,
+        },
+    )
+    assert made.gm_to_l1_row_cycles == 2.5
+    assert made.mad_queued_cycles == 11
+    assert made.scalar_step_cycles == {**B1.scalar_step_cycles, "MDL": 99}
+    assert made.short_start_cycles == {**B1.short_start_cycles, "BASIC": 7}
+    twice = {key: 2 * value for key, value in B1.gm_to_l1_misaligned_block_cycles.items()}
+    assert made.gm_to_l1_misaligned_block_cycles == pytest.approx(twice)
+    assert with_values(B1, {"mad_queued_cycles": 0.2}).mad_queued_cycles == 1
+    empty = with_values(B1, {"mad_queued_cycles": 10, "launch_cycles": 5}, launch_only=True)
+    assert (empty.mad_queued_cycles, empty.launch_cycles) == (B1.mad_queued_cycles, 5)
+
+
+def test_every_publication_of_the_fits_is_left_out_once():
+    fits = refitted()
+    assert set(fits) == {one.case.chip.arch for one in fit_cases()} == set(STARTS)
+    for arch, of_arch in fits.items():
+        sources = {one.point.origin for one in fit_cases() if one.case.chip.arch == arch}
+        assert set(of_arch) == {"", *sources}
+        for values in of_arch.values():
+            assert set(values) == set(STARTS[arch])
+            assert all(math.isfinite(value) and value > 0 for value in values.values())
+
+
+def test_errors_of_the_chip_files_are_those_of_the_validation():
+    timed = published_validation().timed
+    for one in held_out():
+        walls = [
+            abs(case.wall.error)
+            for case in timed
+            if case.group in FITTED
+            and case.wall is not None
+            and case.point.origin == one.source
+            and chip(case.chip).arch == one.arch
+        ]
+        assert list(one.shipped.values) == pytest.approx(sorted(walls))
+        assert len(one.held.values) == len(one.fitted.values) == len(walls)
+
+
+def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
+    """Points that a chip with other constants would have measured; those of one source are off."""
+    start = {"launch_cycles": 5000.0, "gm_to_l1_row_cycles": 1.0, "start_cycles": 5000.0}
+    true = {"launch_cycles": 9000.0, "gm_to_l1_row_cycles": 2.2, "start_cycles": 8000.0}
+    known = [one for one in fit_cases() if one.case.group == "known" and one.point.cores]
+    cases = []
+    for one in [x for x in known if x.case.chip.arch == "2201"][::6]:
+        wall, _ = one.errors(true)
+        if wall is None:
+            continue
+        wrong = 3.0 if one.point.origin == "ascdoc" else 1.0
+        name = next(n for n in one.point.measured if one.point.measured[n] == wall.measured_us)
+        measured = {name: wall.predicted_us * wrong}
+        cases.append(replace(one, point=replace(one.point, measured=measured)))
+    assert {one.point.origin for one in cases} >= {"asc", "ascdoc"}
+    fit = Fit(start, cases)
+    fit.on_all()
+    found = fit.without("ascdoc")
+    own = [one for one in cases if one.point.origin != "ascdoc"]
+    errors = [abs(one.errors(found)[0].error) for one in own]
+    assert max(errors) < 0.02 < max(abs(one.errors(start)[0].error) for one in own)
+    assert fit.without("ascdoc") == found, "the same points give the same values"
+
+
+def test_the_table_is_part_of_the_page_and_of_the_answer():
+    answer = replace(published_validation(), held_out=held_out())
+    page, text = validation_page(answer), validation_text(answer)
+    for one in held_out():
+        row = [line for line in page.splitlines() if line.startswith(f"| {one.arch} {one.source} ")]
+        assert len(row) == 1
+        median, p90 = one.held.median, one.held.p90
+        assert row[0].endswith(f"| {median:.1%}, {p90:.1%} |")
+        assert f"{one.arch} {one.source} " in text
+    made = answer.to_json()["held_out"]
+    assert [(one["arch"], one["source"]) for one in made] == [
+        (one.arch, one.source) for one in held_out()
+    ]
+    assert "held_out" not in published_validation().to_json()
+
+
+def test_it_is_of_the_published_points_alone(tmp_path):
+    line = "--held-out must come with the published points and chips as they are, got others"
+    assert_refused(cli("validate", "--held-out", "--points", tmp_path / "x"), line)
+    assert_refused(cli("validate", "--held-out", "--set", "l2_bytes=5"), line)
