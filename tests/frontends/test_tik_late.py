@@ -203,3 +203,24 @@ def test_the_mask_counts_elements_where_the_chip_can(target, count):
     given = RNG.integers(0, 9, 256).astype(np.float16)
     want = np.where(np.arange(256) < count, given + 1, 0)
     assert np.array_equal(t.launch({"x": given}).outputs["y"], want)
+
+
+def test_copies_of_bits_and_gathers_by_count():
+    t = Tik(V310P)
+    x, y = t.Tensor("float16", (256,), GM, "x"), t.Tensor("float16", (256,), GM, "y")
+    at = t.Tensor("int32", (256,), GM, "at")
+    held, out = t.Tensor("float16", (256,), UB, "held"), t.Tensor("float16", (256,), UB, "out")
+    offsets = t.Tensor("int32", (256,), UB, "offsets")
+    t.data_move(held, x, 0, 1, 16, 0, 0)
+    t.data_move(offsets, at, 0, 1, 32, 0, 0)
+    t.vcopy(256, out, held, 1, 1, 1, 8, 8, "counter")
+    t.vgather(100, out, held, offsets, 1, 8, 0, 0, "counter")
+    t.data_move(y, out, 0, 1, 16, 0, 0)
+    t.BuildCCE("k", [x, at], [y])
+    given = RNG.permutation(256).astype(np.float16)
+    places = RNG.integers(0, 256, 256).astype(np.int32)
+    ran = t.launch({"x": given, "at": places * 2})
+    assert ran.findings == ()
+    want = given.copy()
+    want[:100] = given[places[:100]]
+    assert np.array_equal(ran.outputs["y"], want)

@@ -94,7 +94,7 @@ def test_the_module_runs_a_program_on_its_own(program, capsys):
 REFUSED = [
     ("", "own.py must launch a kernel, got no launch; tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, say"),
     ("\nt.tikdb.start_debug({})", "own.py:15: feed 'x' must be given, got none"),
-    ("\nt.vfancy(1)", "own.py:15: tik.vfancy must be a call that cubecore runs, got one that it does not yet"),
+    ("\nt.vfancy(1)", "own.py:15: tik.vfancy must be a call that cubecore runs, got one whose meaning no page tells us"),
 ]  # fmt: skip
 
 

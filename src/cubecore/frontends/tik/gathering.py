@@ -77,18 +77,26 @@ class Gathering(Vector):
         mask_mode: str = "normal",
     ) -> None:
         """Take the elements of src at byte offsets."""
-        if stride_unit or mask_mode != "normal":
-            raise refuse("vgather", "have stride_unit 0 and the normal mask mode", "another")
+        if stride_unit or mask_mode not in {"normal", "counter"}:
+            got = f"{stride_unit} and {mask_mode!r}"
+            raise refuse("vgather", "have stride_unit 0 and mask_mode normal or counter", got)
         kind = instruction_named("vgather")
         parameters: dict[str, Any] = {
             "dtype": dst.record,
             "dst_repeat_stride": integer(dst_rep_stride, "vgather.dst_rep_stride"),
         }
-        width = 2048 // dst.record.bits
-        parameters["repeat"] = self.vectors("vgather", kind, mask, width, repeat_times)
+        counted = mask_mode == "counter"
+        if counted:
+            parameters["repeat"] = 1
+            self.trace.count(integer(mask, "vgather.mask"))
+        else:
+            width = 2048 // dst.record.bits
+            parameters["repeat"] = self.vectors("vgather", kind, mask, width, repeat_times)
         base = integer(base_addr, "vgather.base_addr")
         places = (dst.address, src.address + base, offset.address)
         self.trace.issue(kind, parameters, (dst, src, offset), "vgather", places)
+        if counted:
+            self.trace.count(None)
 
     def vsort32(self, dst: Tensor, scores: Tensor, indices: Tensor, repeat_times: Any) -> None:
         """Sort 32 scores from the largest down, each with its index, repeat by repeat."""

@@ -135,3 +135,9 @@ class Debugger:
         for finding in self.last.findings if active().options.echo else ():
             sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")
         return list(self.last.outputs.values()) or [[0]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        remedy = "print what start_debug returns"
+        raise refuse(f"tikdb.{name}", "be start_debug", "a call that is not here", remedy)

@@ -30,6 +30,21 @@ _VERSIONS = {"m100": "mini", "1001": "cloud", "2002": "aic"}
 """The version's name by architecture (spec/tik.md 2.1)."""
 
 
+_NEEDED = {
+    "call_module": "the vendor's tensor-expression language",
+    "TensorAddrList": "addresses of global memory as values of a program",
+    "vmrgch": "the order of a channel merge, which no public page tells",
+    "vbi": "the interpolation's operands, which no public page tells",
+    "scatter_vmul": "vectors at eight addresses, which Ascend310B alone has",
+    "load_image": "the camera's path into L1, which no chip here has",
+    "vcbd": "Hi3796CV300 or SD3403, which no chip here is",
+    "set_overflow_status": "a status of every instruction's overflow",
+    "get_overflow_status": "a status of every instruction's overflow",
+    "StartProfiling": "the vendor's simulator; `cubecore time PROGRAM.py` times a program",
+}
+"""Calls that programs make and that are not here, and what it would take (spec/tik.md 4)."""
+
+
 class Dprofile:
     """A target named by architecture and version."""
 
@@ -345,4 +360,6 @@ class Language:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise refuse(f"tik.{name}", "be a call that cubecore runs", "one that it does not yet")
+        needs = _NEEDED.get(name)
+        got = f"one that needs {needs}" if needs else "one whose meaning no page tells us"
+        raise refuse(f"tik.{name}", "be a call that cubecore runs", got)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse
+from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.target import Platform, target
 from cubecore.isa.spec import instructions
 

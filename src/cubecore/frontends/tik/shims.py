@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -12,8 +12,8 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from cubecore.errors import refuse
 from cubecore.frontends.tik import buffers, shape_util, values
+from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.instance import Tik
 from cubecore.frontends.tik.language import Dprofile
 from cubecore.frontends.tik.platform import platform_names
@@ -79,6 +79,11 @@ _CHECK_FUNCTIONS = (
     "check_format",
 )
 _SIZE_CHECKS = ("check_shape_size", "check_tensor_shape_size")
+
+
+def _unchanged(*_args: Any, **_options: Any) -> AbstractContextManager[None]:
+    """Enter a build with other settings: nothing is built here."""
+    return nullcontext()
 
 
 class _Checks(ModuleType):
@@ -241,7 +246,10 @@ def modules() -> dict[str, ModuleType]:
         # operators of tensor expressions that stand beside TIK's make these as they are imported
         for made_early in ("thread_axis", "var"):
             setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))
-    build: dict[str, Any] = {"build_config": {}, "build_config_update": lambda *_: nullcontext()}
+    build: dict[str, Any] = {
+        "build_config": {},
+        "build_config_update": lambda *_, **_options: nullcontext(),
+    }
     vars(made["te.platform.cce_build"]).update(build)
     made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):

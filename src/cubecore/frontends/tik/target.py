@@ -2,7 +2,8 @@
 
 from cubecore.chips import chip
 from cubecore.chips.model import JOINED_ARCHS, Chip
-from cubecore.frontends.tik.errors import refuse
+from cubecore.errors import RequestError
+from cubecore.frontends.tik.errors import located, refuse
 from cubecore.frontends.tik.session import active
 
 DEFAULT_SOC = "Ascend310"
@@ -30,7 +31,10 @@ def target(soc: str) -> Chip:
     """
     options = active().options
     named = options.chip or soc
-    found = chip(_SHORT.get(named, named)).what_if(options.settings or {})
+    try:
+        found = chip(_SHORT.get(named, named)).what_if(options.settings or {})
+    except RequestError as error:
+        raise RequestError([located(violation) for violation in error.violations]) from None
     if found.arch not in _ARCHS:
         known = "Ascend310, Ascend310P, Ascend910 or a chip of arch 2201"
         raise refuse("the target of TIK", f"be {known}", f"{named} of architecture {found.arch}")

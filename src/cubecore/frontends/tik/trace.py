@@ -218,6 +218,9 @@ class Trace:
         masked = None if late else self._masked(template)
         for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
             self.memories.add(operand.mem)
+            if tensor.mem is not operand.mem:
+                subject = f"{call or template.name}.{operand.name}"
+                raise refuse(subject, f"lie in {operand.mem.label}", tensor.mem.label)
             if not late:
                 _require_aligned(template, tensor, operand, place, call)
             if masked is not None:

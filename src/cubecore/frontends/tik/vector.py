@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.arguments import bound
 from cubecore.frontends.tik.buffers import SCOPE_UB
 from cubecore.frontends.tik.errors import refuse
@@ -178,6 +178,8 @@ class Vector(Language):
         for source, tensor in zip(call.sources, sources, strict=True):
             if tensor.record is not dst.record:
                 raise refuse(f"{name}.{source}", f"have dst's type {dst.dtype}", tensor.dtype)
+        if call.instruction == "vcopy":  # bits, whatever their type
+            return {"dtype": element_type(f"uint{dst.record.bits}")}
         return {"dtype": dst.record}
 
 
@@ -205,7 +207,10 @@ def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
 def _method(name: str) -> Callable[..., None]:
     call = CALLS[name]
     optional: dict[str, Any] = {"round_en": False} if call.scalar == "distance" else {}
-    optional |= {"stride_unit": 0, "mask_mode": "normal"}
+    if name == "vcopy":  # public programs give the mode alone behind the strides
+        optional |= {"mask_mode": "normal", "stride_unit": 0}
+    else:
+        optional |= {"stride_unit": 0, "mask_mode": "normal"}
 
     def method(self: Vector, *args: Any, **kwargs: Any) -> None:
         given = bound(name, call.parameters, args, kwargs, optional)
