@@ -33,6 +33,8 @@ from cubecore.workflows.pool import available_cores
 
 SWEEP_TARGET = 10_000
 """Queries that a sweep is to answer in a minute on two cores."""
+WARMING = 250
+"""Problems that are planned first: some of each kind of `problems`."""
 ROWS = 1 << 17
 """Candidates that are judged in one call."""
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910_9392", "Ascend310P3")
@@ -84,9 +86,9 @@ def cpu_seconds(job: Callable[[], Any]) -> float:
     return process_time() - begin
 
 
-def one_by_one(asked: list[dict[str, Any]]) -> dict[str, Any]:
-    """Plan each problem in this process, which has planned before."""
-    for problem in asked[:5]:
+def one_by_one(asked: list[dict[str, Any]], seed: int) -> dict[str, Any]:
+    """Plan each problem in this process, which has planned others of its kind before."""
+    for problem in problems(min(WARMING, len(asked)), seed + 1):
         cubecore.plan(problem)
     made: list[cubecore.Plan] = []
     taken = sorted(
@@ -169,7 +171,7 @@ def main(count: int, seed: int) -> dict[str, Any]:
             "python": platform.python_version(),
         },
         "seed": seed,
-        "figures": {**one_by_one(asked), **judged(), **sweep(asked)},
+        "figures": {**one_by_one(asked, seed), **judged(), **sweep(asked)},
         "ratios": ratios(asked),
     }
 
