@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cubecore.chips import Chip
 from cubecore.errors import CubecoreError
 from cubecore.isa.launch import Launch
 from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Epilogue, Problem
+from cubecore.tiling.problem import SCALE_TYPE, Epilogue, Problem
 from cubecore.tiling.solver import solve
 from cubecore.workflows.cases import Case, Notes, Unmapped, because, chip_of, without_launch
 from cubecore.workflows.points import Point
@@ -36,14 +36,6 @@ _IN_A_LOOP = ("catlass_tune", "torch", "tilelang", "qwen3")
 """Publications whose kernel runs many times in a row: a tuner's or a host's loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Types:
-    """Types of a product, and how many of the point's elements make one along K."""
-
-    keys: dict[str, Any]
-    packed: int = 1
-
-
 def matmul_case(point: Point) -> Case:
     """Return the case of a product.
 
@@ -57,9 +49,7 @@ def matmul_case(point: Point) -> Case:
     warm = _is_warm(point, notes)
     try:
         if has_tiling(point):
-            case = stated_case(
-                point, chip, _problem(point, chip, types, notes), types.packed, notes
-            )
+            case = stated_case(point, chip, _problem(point, chip, types, notes), notes)
         else:
             case = _planned_case(point, chip, types, notes)
     except CubecoreError as error:
@@ -93,20 +83,14 @@ def _is_warm(point: Point, notes: Notes) -> bool:
     return warm
 
 
-def _types(point: Point, notes: Notes) -> Types:
+def _types(point: Point, notes: Notes) -> dict[str, Any]:
     a, b, c = point.types
     if a.startswith("float32"):
         if "hf32" in a:
             notes.add("float32 proper: its rate is above what HF32's label allows")
-        return Types({"a": "float32", "c": "float32"})
+        return {"a": "float32", "c": "float32"}
     if a.startswith(("fp8", "fp4", "mxfp4")):
-        packed = 2 if a.startswith("fp4") else 1
-        if a.startswith("mxfp4"):
-            notes.add("8-bit floats: their share of Cube time is that of the 8-bit rate")
-        stands = "two 4-bit floats" if packed == 2 else "an 8-bit float"
-        notes.add(f"an int8 for {stands}, of the same bytes and rate; scales count in MTE1 alone")
-        notes.add(_SCALED_BY_FIXPIPE)
-        return Types({"a": "int8", **_AS_HALF}, packed)
+        return _scaled(a, c, notes)
     if a == "?":
         notes.add("inputs of float16")
         a = b = "half"
@@ -119,10 +103,23 @@ def _types(point: Point, notes: Notes) -> Types:
     if made["a"] == "int8" and made["c"] != "int32":
         notes.add(_SCALED_BY_FIXPIPE)
         made |= _AS_HALF
-    return Types(made)
+    return made
 
 
-def _problem(point: Point, chip: Chip, types: Types, notes: Notes, **keys: Any) -> Problem:
+def _scaled(a: str, c: str, notes: Notes) -> dict[str, Any]:
+    """Return the types of a product of small floats, which have scales."""
+    kind = "float8_e4m3fn"
+    if a.startswith("mxfp4"):
+        notes.add("8-bit floats: their share of Cube time is that of the 8-bit rate")
+    if a.startswith("fp4"):
+        kind = "float4_e2m1fn"
+        notes.add("float4_e2m1fn, of the same size, for float4_e1m2")
+    if c == "half/bf16":
+        notes.add("C is float16")
+    return {"a": kind, "scale_a": SCALE_TYPE, "c": _TYPES[c]}
+
+
+def _problem(point: Point, chip: Chip, types: dict[str, Any], notes: Notes, **keys: Any) -> Problem:
     layout = f"{point.trans} {point.formats}"
     stored_nk = re.search(r"B:(T|\[N,K\]|DN)|/Col|\[n,k\]", layout)
     silent = point.trans in {"", "?"} and point.formats not in {"Row/Row", "Row/zN"}
@@ -132,24 +129,24 @@ def _problem(point: Point, chip: Chip, types: Types, notes: Notes, **keys: Any) 
         chip=chip.name,
         m=point.m or 0,
         n=point.n or 0,
-        k=(point.k or 0) // types.packed,
+        k=point.k or 0,
         trans_a=layout.startswith("A:T"),
         trans_b=stored_nk is not None,
         format_b="NZ" if "zN" in point.formats else "ND",
         batch=point.tiling.get("batch", 1),
-        **{**types.keys, **keys},
+        **{**types, **keys},
     )
 
 
-def _planned_case(point: Point, chip: Chip, types: Types, notes: Notes) -> Case:
+def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes) -> Case:
     """Return the case of a kernel whose tiling nobody states: the planner's."""
     text = f"{point.tiling.get('kernel', '')} {point.id}".lower()
     keys: dict[str, Any] = {"cores": point.cores} if point.cores else {}
     single_core = "scsplitk" in text or "single_core_splitk" in text
     if ("splitk" in text or "split-k" in text) and not single_core:
         keys |= {"split_k": True}
-        accumulator = "int32" if types.keys["a"] == "int8" else "float32"
-        if types.keys["c"] != accumulator:
+        accumulator = "int32" if types["a"] == "int8" else "float32"
+        if types["c"] != accumulator:
             notes.add(f"slices of K add up in {accumulator}; the last conversion is left out")
             keys |= {"c": accumulator, "epilogue": Epilogue()}
     problem = _problem(point, chip, types, notes, **keys)

@@ -7,6 +7,7 @@ from typing import Any
 from cubecore.chips import Chip
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.cores import CoreBlock
+from cubecore.tiling.mx import MxTypePara
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
@@ -30,7 +31,10 @@ _DOUBTED = {
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a point states of its tiling: elements, base blocks, and rounds over M."""
+    """What a point states of its tiling: elements, base blocks, and rounds over M.
+
+    `scale_factor` is how much more of the scales along K a load brings than of A and B.
+    """
 
     base: tuple[int, int, int]
     step_k: tuple[int, int]
@@ -38,6 +42,7 @@ class Stated:
     step: tuple[int, int] = (1, 1)
     single: tuple[int, int] | None = None
     rounds: int = 1
+    scale_factor: int = 1
     splits_tail: bool = False
 
 
@@ -46,8 +51,8 @@ def has_tiling(point: Point) -> bool:
     return any(name in point.tiling for name in _STATES)
 
 
-def stated_case(point: Point, chip: Chip, problem: Problem, packed: int, notes: Notes) -> Case:
-    """Return the case of a product whose tiling is the point's, `packed` elements of it in one.
+def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Case:
+    """Return the case of a product whose tiling is the point's.
 
     Raises:
         RequestError: a tiling that the kernel does not carry.
@@ -56,13 +61,11 @@ def stated_case(point: Point, chip: Chip, problem: Problem, packed: int, notes: 
     template = _template(point, text, notes)
     unit_flag = "UnitFlag" in text or bool(point.tiling.get("unitFlag")) or None
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
-    stated = _stated(point, chip, problem, packed, notes)
+    stated = _stated(point, chip, problem, notes)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
     if "UB" in str(point.tiling.get("epilogue", "")):
         notes.add("vector cores write C: no row is off its boundary")
         chip = replace(chip, l0c_to_gm_misaligned_row_cycles=None)
-    if problem.a == "int8" and point.types[0] != "int8":
-        chip = _with_scales(chip, packed)
     step = _step(point, text, template)
     return Case(
         chip,
@@ -71,21 +74,6 @@ def stated_case(point: Point, chip: Chip, problem: Problem, packed: int, notes: 
         tiling_known=True,
         assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
     )
-
-
-def _with_scales(chip: Chip, packed: int) -> Chip:
-    """Return the chip with MTE1's rates for data and their scales, one after the other.
-
-    A scale of a byte belongs to 32 elements and comes at 32 bytes a cycle (asc-devkit, appendix of
-    Cube performance).
-    """
-    for_scales = packed / 32 / 32
-    rates = [
-        round(1 / (1 / rate + for_scales))
-        for rate in (chip.l1_to_l0a_bytes_per_cycle, chip.l1_to_l0b_bytes_per_cycle)
-        if rate
-    ]
-    return replace(chip, l1_to_l0a_bytes_per_cycle=rates[0], l1_to_l0b_bytes_per_cycle=rates[-1])
 
 
 def _text(point: Point) -> str:
@@ -122,7 +110,7 @@ def _cores(point: Point, template: str) -> dict[str, Any]:
     return {"cores": point.cores}
 
 
-def _stated(point: Point, chip: Chip, problem: Problem, packed: int, notes: Notes) -> Stated:
+def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
     tiling = point.tiling
     if "L1tileB" in tiling:
         columns = ceil_div(problem.n, tiling["blocks"])
@@ -132,16 +120,17 @@ def _stated(point: Point, chip: Chip, problem: Problem, packed: int, notes: Note
         in_l1 = tuple(int(x) for x in tiling["L1"].split(","))
         steps = (ceil_div(in_l1[2], base[2]),) * 2
         depth = (2 * steps[0], 2 * steps[1])
-        blocks = (base[0], base[1], base[2] // packed)
+        blocks = (base[0], base[1], base[2])
         adaptive = tiling.get("scheduler") == "ASWT"
         return Stated(blocks, steps, depth, single=(in_l1[0], in_l1[1]), splits_tail=adaptive)
-    blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"] // packed)
+    blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
     steps = _steps(point, chip, problem, blocks, notes)
     depth = _depth(point, problem, steps, notes)
     step = (tiling.get("stepM", 1), tiling.get("stepN", 1))
     depth = (depth[0] * step[0], depth[1] * step[1])
     single, rounds = _single(point, problem, blocks, notes)
-    return Stated(blocks, steps, depth, step, single, rounds)
+    factor = tiling.get("scaleFactor", 1)
+    return Stated(blocks, steps, depth, step, single, rounds, factor)
 
 
 def _steps(
@@ -151,9 +140,9 @@ def _steps(
     tiling = point.tiling
     if problem.template == "NORM":
         return 1, 1
-    size = problem.a_type.size_bytes
+    size = problem.a_type.bytes_of
     k_blocks = ceil_div(problem.k, base[2])
-    room = [chip.l1_bytes // 4 // (rows * base[2] * size) for rows in base[:2]]
+    room = [chip.l1_bytes // 4 // size(rows * base[2]) for rows in base[:2]]
     steps = tuple(max(1, min(r, k_blocks, 8)) for r in room)
     if "stepKa" in tiling and "stepKb" in tiling:
         return tiling["stepKa"], tiling["stepKb"]
@@ -236,6 +225,8 @@ def _laid_out(
         "dbL0B": 1 + (2 * size(base_n * base_k) <= chip.l0b_bytes),
         "dbL0C": 1 + (2 * base_m * base_n * problem.accumulator_type.size_bytes <= chip.l0c_bytes),
     }
+    if problem.mx:
+        fields["mxTypePara"] = MxTypePara(*(stated.scale_factor,) * 2).pack()
     tiling = TCubeTiling(**fields)
     if stated.splits_tail and m_blocks * n_blocks % cores:
         notes.add("the last round's blocks are split over all cores")
