@@ -86,6 +86,14 @@ def test_a_point_is_what_time_says_of_its_tiling(tmp_path, stated):
     assert answer.cases[0].pipes["M"].error == pytest.approx(0, abs=1e-12)
 
 
+def test_a_product_with_a_part_on_vector_cores_is_counted_apart(tmp_path):
+    quant = GOOD | {"id": "catlass_quant_910b3_128_256_1024", "dtype_a": "int8", "dtype_b": "int8"}
+    answer = validate(written(tmp_path, GOOD, quant))
+    assert [case.group for case in answer.cases] == ["library", "partial"]
+    left_out = "vector cores scale the result by rows and columns: left out"
+    assert [left_out in case.assumed for case in answer.cases] == [False, True]
+
+
 def test_what_a_tiling_leaves_open_is_said(tmp_path):
     keys = {"tiling": {"baseM": 128, "baseN": 256, "baseK": 64, "template": "MDL"}}
     (case,) = validate(written(tmp_path, GOOD | keys)).cases

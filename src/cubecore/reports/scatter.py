@@ -16,7 +16,7 @@ _TEMPLATES = files("cubecore.reports") / "templates"
 _SIZE, _MARGIN = 640, 48
 _MARKS = ("circle", "square", "diamond")
 _UNITS = ("us", "ms", "s")
-_COLOURS = ("#0072b2", "#d55e00", "#009e73")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
 
 def scatter_page(answer: Validation) -> str:
@@ -53,7 +53,7 @@ def _group(name: str, errors: Errors) -> dict[str, Any]:
 def _look(group: str) -> dict[str, str]:
     """Return a group's mark and colour; no two groups have both in common."""
     place = list(GROUPS).index(group)
-    return {"mark": _MARKS[place // 3], "colour": _COLOURS[place % 3]}
+    return {"mark": _MARKS[place // len(_COLOURS)], "colour": _COLOURS[place % len(_COLOURS)]}
 
 
 def _percent(value: float | None) -> str:

@@ -16,6 +16,7 @@ GROUPS: Mapping[str, str] = {
     "doubted": "the same, where a publication contradicts itself or never measured the whole",
     "library": "products in our planner's tiling, from 15 us on",
     "small": "the same, below 15 us: their start decides",
+    "partial": "products in our planner's tiling whose part on vector cores is left out",
     "vector": "element-wise kernels whose code is published",
     "vector library": "element-wise kernels of a library, their instructions guessed",
     "dma": "kernels that only load",
