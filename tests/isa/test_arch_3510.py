@@ -134,6 +134,17 @@ def store(kind=CopyMatrixCcToGm, **changes):
         (product(), A5, "mad.a_layout must be NZ on Ascend950PR_9599, got ZZ"),
         (product(a_layout="NZ"), A2, "mad.a_layout must be ZZ on Ascend910B3, got NZ"),
         (product(a_layout="NZ"), A5, None),
+        (
+            product(
+                hf32="nearest_even",
+                a_layout="NZ",
+                a_type=element_type("float32"),
+                b_type=element_type("float32"),
+            ),
+            A5,
+            "mad.hf32 must be off or nearest_even_10 or toward_zero_10 on Ascend950PR_9599, got "
+            "nearest_even",
+        ),
         (product(disable_gemv=True), A2, "mad.disable_gemv must be off on Ascend910B3, got on"),
         (
             product(a_type=element_type("float8_e5m2"), b_type=element_type("float8_e5m2")),

@@ -114,7 +114,9 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad", "unit_flag"): (0, 2, 3),
     ("mad", "a_layout"): ("ZZ", "NZ"),
-    ("mad", "hf32"): ("off", "nearest_even", "toward_zero"),
+    ("mad", "hf32"): (
+        *("off", "nearest_even", "toward_zero", "nearest_even_10", "toward_zero_10"),
+    ),
     **dict.fromkeys(
         (
             *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
@@ -166,6 +168,7 @@ ARCHS = {
             *("load_cbuf_to_cb", "load_cbuf_to_cb_transpose"),
             *("set_flag", "wait_flag", "pipe_barrier", "dsb", "set_mmad_direction", "scalar_work"),
             *("create_cbuf_matrix", "copy_cbuf_to_bt", "set_quant_pre", "set_fpc", "set_atomic"),
+            *("set_hf32_mode", "set_hf32_trans_mode"),
             *("set_ctrl", "clz", "ffs", "ffz", "popc", "zero_bits_cnt", "sflbits", "init"),
             *("clear_nthbit", "set_nthbit", "get_ctrl", "get_block_idx", "get_block_num"),
             *("get_core_id", "get_sub_block_id", "get_sub_block_num", "get_phy_buf_addr"),

@@ -14,6 +14,7 @@ from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
+from cubecore.workflows.operands import Operands
 from harness import as_stored, result_of
 from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact
 
@@ -123,19 +124,34 @@ def test_a_conversion_of_3510_alone_is_refused_elsewhere():
     )
 
 
-REFUSED = {"hf32": (True, "hf32 must be false"), "launch": ("mix", "launch must be cube")}
+@pytest.mark.parametrize("trans", [False, True])
+def test_hf32_keeps_10_bits(trans):
+    """Values of 12 bits: what 11 would keep is lost."""
+    m, n, k = 20, 24, 40
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(1 << 11, 1 << 12, s).astype(np.float32) for s in ((m, k), (k, n)))
+    short = [np.round(x / 2) * 2 for x in (a, b)]  # ties to even: the 11th bit and the implied one
+    stored = Operands(np.ascontiguousarray(a.T) if trans else a, b)
+    problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "float32", "trans_a": trans}
+    wanted = (short[0].astype(np.float64) @ short[1]).astype(np.float32)
+    for engine in ("fast", "reference"):
+        run = cubecore.run(problem, hf32=True, operands=stored, engine=engine)
+        assert [f.message for f in run.findings] == []
+        assert (run.verified, run.engine) == (True, engine)
+        assert np.allclose(run.c, wanted, rtol=1e-6, atol=0)
+
+
+REFUSED = {"launch": ("mix", "launch must be cube")}
 
 
 @pytest.mark.parametrize("option", REFUSED)
 def test_what_it_does_not_carry_there_is_refused(option):
     value, line = REFUSED[option]
-    types = {"a": "float32", "b": "float32", "c": "float32"} if option == "hf32" else {}
-    problem = {"chip": A5.name, "m": 64, "n": 64, "k": 64, option: value, **types}
+    problem = {"chip": A5.name, "m": 64, "n": 64, "k": 64, option: value}
     for ask in (cubecore.run, cubecore.time):
         with pytest.raises(RequestError) as error:
             ask(problem)
-        got = "true" if value is True else value
-        assert f"{line} to be executed or timed on {A5.name}, got {got}" in str(error.value)
+        assert f"{line} to be executed or timed on {A5.name}, got {value}" in str(error.value)
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])

@@ -34,7 +34,12 @@ from cubecore.isa.spec import (
     write,
 )
 from cubecore.layouts import Offsets
-from cubecore.numerics import HF32_ROUNDINGS, accumulate_product, round_hf32
+from cubecore.numerics import (
+    HF32_ROUNDINGS,
+    HF32_SHORT_ROUNDINGS,
+    accumulate_product,
+    round_hf32,
+)
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _INPUTS = (
@@ -122,7 +127,7 @@ class CopyCbufToBt(Instruction):
     uncertain=(
         "the order in which float products are summed is not documented",
         "HF32 keeps 11 bits of mantissa on arch 2201, subnormal numbers included: the page shows "
-        "it in a figure only",
+        "it in a figure only; on 3510 it says 10",
         "NaN and infinity in A or B follow IEEE arithmetic: inferred",
         "an int32 sum outside its range saturates: documented for the product, inferred with bias",
         "a bias in CO1 is a tile of its own that C starts from, laid out as C: the page says where "
@@ -194,7 +199,11 @@ class Mad(Product):
         0, 1, "architecture 3510: one row is read as NZ, not as a vector", default=False
     )
     hf32: str = choice(
-        "rounding of float32 inputs, from set_hf32_mode", "off", *HF32_ROUNDINGS, default="off"
+        "rounding of float32 inputs, from set_hf32_mode; to 10 bits on architecture 3510",
+        "off",
+        *HF32_ROUNDINGS,
+        *HF32_SHORT_ROUNDINGS,
+        default="off",
     )
 
     @property
@@ -216,7 +225,8 @@ class Mad(Product):
         """Take the rounding of float32 inputs from the HF32 registers."""
         if not self.takes_registers or registers.hf32 == "off":
             return self
-        return replace(self, hf32=registers.hf32)
+        short = HF32_SHORT_ROUNDINGS[HF32_ROUNDINGS.index(registers.hf32)]
+        return replace(self, hf32=short if self.a_layout == "NZ" else registers.hf32)
 
     @property
     def is_gemv(self) -> bool:
@@ -292,6 +302,10 @@ class Mad(Product):
             return [Violation("mad.unit_flag", f"be 0 on {chip.name}", str(self.unit_flag))]
         if self.hf32 != "off" and self.a_type is not FLOAT32:
             return [Violation("mad.hf32", f"be off for {self.a_type}", self.hf32)]
+        own = HF32_SHORT_ROUNDINGS if layout == "NZ" else HF32_ROUNDINGS
+        if self.hf32 not in {"off", *own}:
+            need = f"be off or {' or '.join(own)} on {chip.name}"
+            return [Violation("mad.hf32", need, self.hf32)]
         return []
 
     def cost(self, chip: Chip) -> Cost:

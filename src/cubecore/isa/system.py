@@ -61,10 +61,11 @@ class SetCtrl(Instruction):
     Pipe.S,
     names={"cpp": "SetHF32Mode"},
     variants={"asc_enable_hf32": {"enable": True}, "asc_set_fp32_mode": {"enable": False}},
-    source="asc-devkit, asc_enable_hf32 and asc_set_fp32_mode (2201)",
+    source="asc-devkit, asc_enable_hf32 and asc_set_fp32_mode (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetHf32Mode(Instruction):
-    """Let `mad` round float32 inputs to HF32, at twice the rate, or stop doing so."""
+    """Let `mad` round float32 inputs to HF32, at a higher rate, or stop doing so."""
 
     enable: bool = param(0, 1, "round to HF32")
 
@@ -77,7 +78,8 @@ class SetHf32Mode(Instruction):
     "set_hf32_trans_mode",
     Pipe.S,
     names={"c_api": "asc_enable_hf32_trans", "cpp": "SetHF32TransMode"},
-    source="asc-devkit, asc_enable_hf32_trans (2201)",
+    source="asc-devkit, asc_enable_hf32_trans (2201, 3510)",
+    archs=("2201", "3510"),
     uncertain=(
         "mode 1 truncates: the C API and the English pages say toward zero; the basic API's name "
         "NEAREST_ZERO could mean to nearest, Matmul's SetHF32 says to nearest, ties away from zero",

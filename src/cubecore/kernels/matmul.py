@@ -196,10 +196,7 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
 
 def _refused_on_3510(problem: Problem) -> list[Violation]:
     """Return what has other instructions on architecture 3510, which this kernel does not issue."""
-    plain: tuple[tuple[str, object, object], ...] = (
-        ("hf32", problem.hf32, False),
-        ("launch", problem.launch, "cube"),
-    )
+    plain: tuple[tuple[str, object, object], ...] = (("launch", problem.launch, "cube"),)
     return [
         Violation(name, f"be {_word(need)} to be executed or timed on {problem.chip}", _word(value))
         for name, value, need in plain

@@ -69,22 +69,26 @@ def _to_odd_float32(values: Array) -> Array:
 
 HF32_ROUNDINGS = ("nearest_even", "toward_zero")
 """How a float32 becomes HF32 (asc-devkit, asc_enable_hf32_trans: modes 0 and 1)."""
+_SHORT = "_10"
+HF32_SHORT_ROUNDINGS = tuple(rounding + _SHORT for rounding in HF32_ROUNDINGS)
+"""The same with the 10 bits of mantissa that architecture 3510 keeps (asc-devkit, HF32)."""
 _HF32_DROPPED_BITS = 12
-"""float32 keeps 23 bits of mantissa, HF32 the upper 11 of them."""
+"""float32 keeps 23 bits of mantissa, HF32 the upper 11 of them, on architecture 3510 10."""
 
 
 def round_hf32(values: Array, rounding: str) -> Array:
-    """Return float32 `values` rounded to HF32 (1 sign, 8 exponent and 11 mantissa bits).
+    """Return float32 `values` rounded to HF32 (1 sign, 8 exponent and 11 or 10 mantissa bits).
 
-    Subnormal numbers keep the same 11 bits; NaN and infinity stay. ``nearest_even`` may round the
+    Subnormal numbers keep the same bits; NaN and infinity stay. ``nearest_even`` may round the
     largest numbers to infinity, ``toward_zero`` never does. Results are float32.
     """
     bits = np.asarray(values, np.float32).view(np.uint32)
-    kept = np.uint32(2**32 - 2**_HF32_DROPPED_BITS)
+    dropped = _HF32_DROPPED_BITS + rounding.endswith(_SHORT)
+    kept = np.uint32(2**32 - 2**dropped)
     rounded = bits
-    if rounding == "nearest_even":
-        rounded = bits + np.uint32(2 ** (_HF32_DROPPED_BITS - 1) - 1)
-        rounded = rounded + (bits >> _HF32_DROPPED_BITS & 1)
+    if rounding.startswith("nearest_even"):
+        rounded = bits + np.uint32(2 ** (dropped - 1) - 1)
+        rounded = rounded + (bits >> dropped & 1)
     return np.where(np.isnan(values), bits, rounded & kept).view(np.float32)
 
 

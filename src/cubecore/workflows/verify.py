@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.numerics import HF32_ROUNDINGS, largest_finite, round_hf32
+from cubecore.chips.products import L0A_NZ_ARCHS
+from cubecore.numerics import (
+    HF32_ROUNDINGS,
+    HF32_SHORT_ROUNDINGS,
+    largest_finite,
+    round_hf32,
+)
 from cubecore.tiling.problem import SCALE_GROUP, Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import ceil_div
@@ -111,7 +117,9 @@ def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
         of_a, of_b = (x.repeat(SCALE_GROUP, axis=2)[:, :, :k] for x in (of_a, of_b))
         return a.astype(np.float64) * of_a, b.astype(np.float64) * of_b.swapaxes(1, 2)
     if problem.hf32:
-        return round_hf32(a, HF32_ROUNDINGS[0]), round_hf32(b, HF32_ROUNDINGS[0])
+        short = problem.chip_record.arch in L0A_NZ_ARCHS
+        rounding = (HF32_SHORT_ROUNDINGS if short else HF32_ROUNDINGS)[0]
+        return round_hf32(a, rounding), round_hf32(b, rounding)
     return a, b
 
 
