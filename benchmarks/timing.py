@@ -16,7 +16,7 @@ import cubecore
 
 CHIP, CORES = "Ascend910B1", 24
 SIZES = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
-FULL = 2048
+FULL = 4096
 
 
 def least(repeats: int, tilings: dict[int, Any] | None) -> dict[int, float]:

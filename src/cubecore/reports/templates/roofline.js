@@ -93,7 +93,7 @@ function alongLine(text, low, high, columns, dy) {
 
 function roofPoints(chart, r, { x, y }) {
   const height = y(r.tflops), columns = r.points.map((p) => x(p.intensity));
-  const right = Math.max(...columns), roomy = right < 560;
+  const right = Math.max(...columns), roomy = right + 190 < ROOF.right;
   chart.append(svg("line", {
     x1: Math.min(...columns), x2: right, y1: height, y2: height, stroke: "var(--soft)",
     "stroke-dasharray": "4 3",
@@ -109,7 +109,8 @@ function roofPoints(chart, r, { x, y }) {
       `${short(point.intensity)} operations a byte from ${point.name}`,
       `${bytes(point.bytes)} read`]));
   }
-  const at = roomy ? { x: right + 16, y: height + 4 } : { x: right, y: height + 26 };
-  chart.append(svg("text", { ...at, class: "halo", "text-anchor": roomy ? "start" : "middle" },
+  const at = roomy ? { x: right + 16, y: height + 4 }
+    : { x: Math.min(right + 80, ROOF.right), y: height + 26 };
+  chart.append(svg("text", { ...at, class: "halo", "text-anchor": roomy ? "start" : "end" },
     `this product ${short(r.tflops)} TFLOPS`));
 }
