@@ -36,7 +36,8 @@ def listed() -> dict[str, dict[str, set[str]]]:
 
 
 def test_every_declared_type_has_met_its_oracle():
-    assert listed() == declared()
+    refresh = "pytest -m sweep --refresh-goldens tests/isa/test_every_type.py lists what ran"
+    assert listed() == declared(), refresh
 
 
 @pytest.mark.sweep

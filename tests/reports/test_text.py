@@ -55,6 +55,11 @@ def test_numbers_have_four_digits_or_all_before_the_point(value, shown):
             {"c": "half", "epilogue": {"relu": True}, "chip": "Ascend910B1"},
             "C[33x17] float16 = A[33x40] float16 x B[40x17] float16, relu on Ascend910B1",
         ),
+        (
+            {"a": "float8_e5m2", "scale_a": "float8_e8m0fnu", "chip": "Ascend950PR_9599"},
+            "C[33x17] float32 = A[33x40] float8_e5m2 x B[40x17] float8_e5m2, MX scales on "
+            "Ascend950PR_9599",
+        ),
     ],
 )
 def test_a_problem_is_one_line_with_its_operands_as_stored(keys, line):

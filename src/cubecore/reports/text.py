@@ -64,6 +64,7 @@ def problem_line(request: Request) -> str:
         "relu": p.epilogue.relu,
         str(p.epilogue.quant): p.epilogue.quant is not None,
         "HF32": p.hf32,
+        "MX scales": p.mx,
         f"{p.batch} matrices": p.batch > 1,
         f"layout {p.layout}": p.layout is not None,
         "K may be split": p.split_k,
