@@ -268,6 +268,14 @@ def test_every_16_bit_integer_to_half(mode):
         assert list(got) == [to_eleven_bits(v, mode) for v in values.tolist()]
 
 
+def test_every_16_bit_integer_to_float():
+    codes = np.arange(-32768, 32768).astype(np.int16)
+    for part in range(8):
+        values = codes[part << 13 :][: 1 << 13]
+        got = struct.unpack("<8192f", run("int16", "float32", "none", values.tobytes()))
+        assert list(got) == [float(v) for v in values.tolist()]
+
+
 def near_ties(target: str, seed: int) -> np.ndarray:
     """Floats on, just below and just above what `target` can hold or halfway between two."""
     rng = np.random.default_rng(seed)

@@ -171,6 +171,18 @@ def test_every_half(name, ctrl):
             assert same, (hex((part << 14) + code), x, result, wanted)
 
 
+@pytest.mark.parametrize("dtype", UNARY["vnot"])
+def test_every_16_bit_word_inverted(dtype):
+    for part in range(4):
+        bench = Bench(1)
+        codes = range(part << 14, part + 1 << 14)
+        bench.poke(Mem.UB, 0, struct.pack("<16384H", *codes))
+        bench.do(template("vnot", dtype, repeat=128), 65536, 0)
+        assert bench.messages == []
+        got = struct.unpack("<16384H", bench.buffer(Mem.UB).data[65536 : 65536 + 32768].tobytes())
+        assert list(got) == [code ^ 0xFFFF for code in codes]
+
+
 SCALARS = {
     "int16": (0, 1, -3, 32767, -32768),
     "int32": (0, 7, -1, 2**31 - 1, -(2**31)),
