@@ -13,7 +13,7 @@ from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Mem, choice, param, read, write
 from cubecore.isa.vector.family import Member, declare
 from cubecore.isa.vector.unary import UnaryStrides
-from cubecore.numerics import saturate, wrap
+from cubecore.numerics import round_float, saturate, wrap
 from cubecore.numerics.conversion import to_float, to_integer, to_integral
 
 _LANES_OF_A_BYTE = 0x5555_5555_5555_5555_5555_5555_5555_5555
@@ -59,6 +59,10 @@ class Convert(UnaryStrides):
         return [Violation(mask, "treat both lanes of a byte alike", f"lane {lane} unlike the next")]
 
 
+_EXACT_IN_FLOAT64 = 53
+"""Bits of the widest integers that float64 holds."""
+
+
 def convert(
     values: Array, source: ElementType, target: ElementType, rounding: str, registers: Registers
 ) -> Array:
@@ -69,14 +73,17 @@ def convert(
             return np.where(whole == 0, np.zeros((), target.numpy), whole)
         if target.bits > source.bits:
             return values.astype(target.numpy)
-        exact = values.astype(np.float64)
-        return to_float(exact, target, rounding, finite=not registers.float_ieee)
+        finite = not registers.float_ieee
+        if rounding in {"none", "rint"}:
+            return round_float(values, target, finite=finite)
+        return to_float(values.astype(np.float64), target, rounding, finite=finite)
     if source.kind == "float":
         exact = values.astype(np.float64)
         return to_integer(exact, target, rounding, wraps=registers.cast_wraps)
     exact = values.astype(np.int64)
     if target.kind == "float":
-        return to_float(exact, target, rounding, finite=False)
+        held = exact if source.bits > _EXACT_IN_FLOAT64 else exact.astype(np.float64)
+        return to_float(held, target, rounding, finite=False)
     return (wrap if registers.cast_wraps else saturate)(exact, target)
 
 
