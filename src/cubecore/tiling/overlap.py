@@ -186,10 +186,35 @@ def _waits(work: Work, spare: Any) -> Any:
     wait = np.clip(wait, 0, slow + np.where(a_often, b.hidden_cycles, a.hidden_cycles))
     apart = (often == rarely) | np.where(a_often, alone_b, alone_a)
     waits = single + np.where(apart, 0, (rarely - 1) * np.maximum(wait - spare, 0))
+    turns = np.where(np.where(a_often, alone_a, alone_b), 0, _turns(work, spare))
+    waits = np.maximum(waits, turns)
     both = (rarely - 1) * np.maximum(a.mean_cycles + b.arrival_cycles - spare, 0)
     both = both + (a.count - rarely) * np.maximum(a.arrival_cycles - spare, 0)
     both = both + (b.count - rarely) * np.maximum(b.arrival_cycles - spare, 0)
     return np.where(alone_a & alone_b, both, np.minimum(waits, both))
+
+
+def _turns(work: Work, spare: Any) -> Any:
+    """Return for how long MTE1 waits where two buffers of the often loaded operand take turns.
+
+    A buffer is loaded, waits for the latency and is used up before it is loaded again: two chunks
+    take at least as long as that, with their part of the other operand's later loads.
+    """
+    a, b = work.a, work.b
+    a_often = a.count > b.count
+    often = np.maximum(a.count, b.count)
+    quick = np.where(a_often, a.arrival_cycles, b.arrival_cycles)
+    again = np.where(a_often, b.cycles - b.mean_cycles, a.cycles - a.mean_cycles)
+    late = in_turn(quick, again - work.chain, often)
+    return np.maximum(often - 2, 0) * np.maximum(late - spare, 0)
+
+
+def in_turn(quick: Any, rest: Any, often: Any) -> Any:
+    """Return how late a chunk is where two buffers take turns; below 0 if it is not.
+
+    `quick` is its arrival, `rest` what the other's later loads take longer than the work.
+    """
+    return np.minimum((quick + rest / often) / 2, quick)
 
 
 def _idle(work: Work) -> Any:
