@@ -58,9 +58,11 @@ main.add_command(sweep_timings)
 @click.option("--queries", help="JSONL file: plan every line of it, on all cores; - for stdin")
 @click.option("--store", help="with --queries, an SQLite file that keeps and reuses answers")
 @click.option("--processes", type=Integer(), help="with --queries; as many as cores unless given")
+@click.option("--exact", is_flag=True, help="time what is found event by event, fastest first")
 @common_options
 def plan(
     alternatives: int,
+    exact: bool,
     out: str | None,
     queries: str | None,
     store: str | None,
@@ -76,6 +78,8 @@ def plan(
 
     keys, settings, as_json = split_options(options)
     if queries is not None:
+        if exact:
+            raise refuse("--exact", "come without --queries", "both")
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
         return asked.run(as_json)
     for name, value in (("--store", store), ("--processes", processes)):
@@ -83,7 +87,7 @@ def plan(
             raise refuse(name, "come with --queries", "none")
     if out is not None:
         require_writable(out, "--out")
-    answer = make_plan(settings=settings, alternatives=alternatives, **keys)
+    answer = make_plan(settings=settings, alternatives=alternatives, exact=exact, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")
     show(answer, as_json, plan_text)

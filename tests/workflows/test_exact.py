@@ -1,0 +1,50 @@
+"""plan --exact: what is found is timed event by event, and the fastest comes first."""
+
+import pytest
+
+import cubecore
+from cubecore.reports.text import number
+from workflows.command import assert_refused, cli
+
+MIX = {"m": 1024, "n": 2048, "k": 2048, "launch": "mix"}
+
+
+def test_the_fastest_by_events_comes_first():
+    plain = cubecore.plan(MIX, alternatives=3)
+    exact = cubecore.plan(MIX, alternatives=3, exact=True)
+    assert plain.timed_us == ()
+    tilings = [exact.tiling, *(ranked.tiling for ranked in exact.alternatives)]
+    before = [plain.tiling, *(ranked.tiling for ranked in plain.alternatives)]
+    assert set(tilings) == set(before)
+    assert list(exact.timed_us) == sorted(exact.timed_us)
+    assert list(exact.timed_us) == [cubecore.time(MIX, tiling=t).timeline.us for t in tilings]
+    assert exact.tiling != plain.tiling  # the closed form has another order here
+    assert not exact.proven
+    assert exact.blocks != plain.blocks
+
+
+def test_times_stand_in_json_and_text():
+    answer = cli("plan", "--m", "256", "--n", "256", "--k", "256", "--exact", "--json")
+    times = [answer.json["timed_us"], *(a["timed_us"] for a in answer.json["alternatives"])]
+    assert times == sorted(times)
+    assert len(times) == 6
+    text = cli("plan", "--m", "256", "--n", "256", "--k", "256", "--exact").out
+    assert f"Timed event by event: {number(times[0])} us, the fastest of 6\n" in text
+    alone = cli("plan", "--m", "256", "--n", "256", "--k", "256", "--exact", "--alternatives", "0")
+    assert "Timed event by event: " in alone.out
+    assert "the fastest of" not in alone.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--m", "64", "--n", "64", "--k", "64", "--chip", "Ascend310P3"],
+            "Ascend310P3 must be of architecture 2201 or 3510 to execute or time a kernel, got "
+            "architecture 2002; plan and check know its buffers",
+        ),
+        (["--queries", "none.jsonl"], "--exact must come without --queries, got both"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(arguments, message):
+    assert_refused(cli("plan", "--exact", *arguments), message)
