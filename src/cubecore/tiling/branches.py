@@ -43,7 +43,7 @@ is not excluded. The work is counted so that an answer does not depend on the ma
 FINELY_LOOKED_AT, COARSE = 10_000, 1e-3
 """Rows after which only what is faster by so much is looked at: where device memory is the limit,
 there are thousands of tilings of which each saves a cycle of the last tile."""
-FUTILE_LOOKED_AT = 20_000
+FUTILE_LOOKED_AT = 10_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")

@@ -156,7 +156,7 @@ class Measure:
     unit: str
     terms: Callable[[], str]
     remedy: Callable[[], Remedy | None] = no_remedy
-    authority: str = ""
+    authority: str | Callable[[], str] = ""
     limit_terms: Callable[[], str] | None = None
     applies: Any = True
 

@@ -210,7 +210,8 @@ def message_of(declared: Rule, measure: Measure, case: Case, remedy: Remedy | No
 
 def _requirement(measure: Measure, case: Case) -> str:
     unit = f" {measure.unit}" if measure.unit else ""
-    authority = measure.authority or case.chip.name
+    given = measure.authority
+    authority = (given() if callable(given) else given) or case.chip.name
     limit = measure.limit
     if measure.relation == "<=":
         return f"{authority} allows {limit}{unit}: over by {measure.used - limit}{unit}"

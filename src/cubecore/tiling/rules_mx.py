@@ -183,7 +183,7 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
             limit=limit,
             relation="<=",
             unit="",
-            authority=f"{single} {extent} in steps of {one}" if case.effective else single,
+            authority=lambda: f"{single} {extent} in steps of {one}" if case.effective else single,
             terms=lambda: (
                 f"{base} x {step} x {name} = {getattr(t, base)} x {getattr(t, step)} x {factor}"
             ),

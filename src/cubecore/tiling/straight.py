@@ -27,7 +27,7 @@ EXTENTS = ("m", "n", "k")
 """What is a number of a line; everything else of a problem belongs to its kind."""
 NOT_READ = ("chip", "fix", "budget", "seed")
 """What no function of candidates reads of a problem."""
-WARM = 3
+WARM = 6
 """Problems of one kind before lines are made: they cost as much as some problems do without."""
 MOST_KINDS = 512
 """Kinds of problems whose lines are kept; then the oldest go."""
