@@ -2,6 +2,7 @@
 
 The data beside this file (`public_tik.jsonl`) has a line for each operator: its repository and
 file, and an outcome that was measured outside of this repository, which holds none of their code.
+What is verified is measured, and written there, by `python -m tests.public_tik.run CHECKOUTS`.
 """
 
 import json
@@ -33,6 +34,7 @@ def page() -> str:
     counts = Counter(row["outcome"] for row in found)
     traced = counts["verified"] + counts["built"]
     tried = traced + counts["refused"]
+    after = sum("changed" in row for row in found)
     lines = [
         "# Public TIK operators",
         "",
@@ -48,6 +50,11 @@ def page() -> str:
         "|---|---|---|",
         *(f"| {name} | {counts[name]} | {says} |" for name, says in OUTCOMES.items()),
         "",
+        "Every verified operator has its inputs and its oracle in `tests/public_tik`, and",
+        "`python -m tests.public_tik.run CHECKOUTS` repeats the runs, where CHECKOUTS holds the",
+        f"repositories as OWNER/NAME. For {after} of them the oracle was changed after a first",
+        "result, as their lines say; the others are what was expected of the operator before it.",
+        "",
         f"Of {tried} that were tried and need no tensor expressions, {traced} are built and traced "
         f"({100 * traced // tried} %).",
         "",
@@ -55,8 +62,9 @@ def page() -> str:
     for repository, group in groupby(found, key=lambda row: row["repository"]):
         lines += [f"## {repository}", "", "| file | kind | outcome | |", "|---|---|---|---|"]
         for row in group:
-            seen = row.get("why") or ", ".join(row.get("findings", ()))
-            note = seen.replace("|", "\\|").replace("<", "&lt;")
+            changed = f"oracle changed: {row['changed']}" if "changed" in row else ""
+            parts = row.get("why"), changed, ", ".join(row.get("findings", ()))
+            note = "; ".join(filter(None, parts)).replace("|", "\\|").replace("<", "&lt;")
             lines.append(f"| {row['path']} | {row['category']} | {row['outcome']} | {note} |")
         lines.append("")
     return "\n".join(lines)
