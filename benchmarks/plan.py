@@ -33,7 +33,7 @@ from cubecore.workflows.pool import available_cores
 
 SWEEP_TARGET = 10_000
 """Queries that a sweep is to answer in a minute on two cores."""
-WARMING = 250
+WARMING = 1000
 """Problems that are planned first: some of each kind of `problems`."""
 ROWS = 1 << 17
 """Candidates that are judged in one call."""
