@@ -26,8 +26,11 @@ import numpy as np
 import cubecore
 from cubecore.tiling.candidates import Columns
 from cubecore.tiling.cost import cost
-from cubecore.tiling.rules import legal_mask
+from cubecore.tiling.rule_model import Case
+from cubecore.tiling.rules import rules
 from cubecore.tiling.solver import planned_chip
+from cubecore.tiling.stays import kept
+from cubecore.tiling.straight import WARM, Lines, Straight
 from cubecore.tiling.struct import FIELDS
 from cubecore.workflows.pool import available_cores
 
@@ -35,8 +38,8 @@ SWEEP_TARGET = 10_000
 """Queries that a sweep is to answer in a minute on two cores."""
 WARMING = 1000
 """Problems that are planned first: some of each kind of `problems`."""
-ROWS = 1 << 17
-"""Candidates that are judged in one call."""
+ROWS, AT_ONCE = 1 << 17, 1 << 13
+"""Candidates that are judged, and how many of them in one call."""
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910_9392", "Ascend310P3")
 
 
@@ -104,25 +107,35 @@ def one_by_one(asked: list[dict[str, Any]], seed: int) -> dict[str, Any]:
     }
 
 
+def _judged(case: Case, tilings: Any) -> tuple[Any, ...]:
+    """Return whether every rule holds, and the cycles of the closed form."""
+    judged = replace(case, tiling=tilings)
+    measures = tuple(declared.measure for declared in rules())
+    return kept(judged, measures), cost(tilings, case.problem, case.chip).total
+
+
 def judged() -> dict[str, Any]:
-    """Judge many candidates: every rule, and the cost of all of them."""
+    """Judge many candidates as the search does: every rule, and the cost of all of them."""
     plan = cubecore.plan(m=8192, n=8192, k=8192)
     rng = np.random.default_rng(0)
     varied = {
-        name: getattr(plan.tiling, name) * rng.integers(1, 3, ROWS)
+        name: getattr(plan.tiling, name) * rng.integers(1, 3, ROWS).astype(float)
         for name in ("baseM", "baseN", "baseK", "stepKa", "stepKb", "depthA1", "depthB1")
     }
     columns = Columns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
-    chip = planned_chip(plan.request.chip)
-    taken = [
-        seconds(
-            lambda: (
-                legal_mask(columns, plan.problem, chip),
-                cost(columns, plan.problem, chip),
-            )
-        )
-        for _ in range(5)
-    ]
+    case = Case(None, plan.problem, planned_chip(plan.request.chip))
+    function, lines = Straight(_judged), Lines.of(case)
+    parts = [np.arange(first, first + AT_ONCE) for first in range(0, ROWS, AT_ONCE)]
+
+    def all_of_them() -> None:
+        """Judge every part."""
+        for part in parts:
+            function(lines, case, columns.take(part))
+
+    for _ in range(WARM):  # lines are made for a kind of problem that comes again
+        Lines.of(case)
+    all_of_them()
+    taken = [seconds(all_of_them) for _ in range(5)]
     rate = ROWS / statistics.median(taken)
     return {"candidates_per_s": against(rate, 1_000_000, least=True, rows=ROWS)}
 
