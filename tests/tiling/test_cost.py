@@ -393,3 +393,8 @@ def test_the_bound_is_the_largest_of_its_parts():
     assert lower_bound(decode, B3) == int(np.ceil(start + bytes_ * 1.8e9 / 1.49e12))
     outer = problem(m=8192, n=8192, k=1)
     assert lower_bound(outer, B3) == int(np.ceil(start + 8192 * 8192 * 4 / (80 * 20)))
+
+
+def test_a_row_of_one_4_bit_element_is_a_byte_at_least():
+    p = Problem(m=16, n=16, k=1, a="float4_e2m1fn", trans_b=True, chip="Ascend950PR_957d")
+    assert lower_bound(p, p.chip_record) > 0

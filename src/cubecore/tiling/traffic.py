@@ -13,7 +13,7 @@ from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules_extents import ND_INNER_LIMIT
+from cubecore.tiling.rules_extents import ND_INNER_LIMIT, clamp
 from cubecore.tiling.walk import Walk
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
 
@@ -88,7 +88,8 @@ class Transfer:
 def longest_row_bytes(problem: Problem, operand: str) -> Any:
     """Return the most bytes of an operand that lie in one run in global memory."""
     stored = Stored.of(problem, operand)
-    return stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
+    size = stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
+    return clamp(size)  # a row of one 4-bit element
 
 
 @dataclass(frozen=True)
