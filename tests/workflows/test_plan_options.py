@@ -4,6 +4,7 @@ Expectations are computed here from the request, in plain integers.
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -363,6 +364,25 @@ def test_check_says_what_is_not_as_asked():
         f"baseM = {t.baseM}, while fix.baseM asks for = 16",
         f"baseN = {t.baseN}, while fix.baseN asks for at least 512",
     ]
+
+
+@pytest.mark.parametrize(("k", "kb"), [(1024, 752), (752, 1024)])
+def test_an_uncut_k_is_the_shorter_of_two(k, kb):
+    """A share may be the whole extent, whatever its multiple: that is what both operands have."""
+    keys = SIZE | {"k": k, "kb": kb, "split_k": True, "fix": {"singleCoreK": {"multiple": 480}}}
+    plan = cubecore.plan(keys, alternatives=3)
+    for tiling, as_asked in (
+        (plan.tiling, True),
+        (replace(plan.tiling, usedCoreNum=1, singleCoreM=M, singleCoreN=N, singleCoreK=752), True),
+        (replace(plan.tiling, singleCoreK=480), True),
+        (replace(plan.tiling, singleCoreK=736), False),
+    ):
+        found = cubecore.check(tiling, plan.problem)
+        assert ("NOT-AS-ASKED" in {advice.id for advice in found.advice}) is not as_asked
+    shares = {t.singleCoreK for t in (plan.tiling, *(r.tiling for r in plan.alternatives))}
+    assert shares <= {480, 752}
+    only = cubecore.plan(keys, cores=1)
+    assert (only.tiling.singleCoreK, only.tiling.usedCoreNum) == (752, 1)
 
 
 def test_a_plan_says_what_was_asked_in_vain():

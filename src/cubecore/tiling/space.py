@@ -12,7 +12,7 @@ from cubecore.tiling.domains import BLOCKS, COUNTS, Cover, Domain, base_columns,
 from cubecore.tiling.mx import PLAIN
 from cubecore.tiling.reads import Reader, measured, readers
 from cubecore.tiling.rule_model import Case, Measure, Rule
-from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted
+from cubecore.tiling.wanted import NOTHING, SHARED_AXES, Limits, Wanted, is_uncut
 
 Fields = frozenset[str]
 Table = dict[str, NDArray[np.int64]]
@@ -177,7 +177,7 @@ def _asked_rule(name: str, limits: Limits) -> Rule:
         if wanted is None:
             fits = value % limits.multiple == 0
             if name in SHARED_AXES:
-                fits = fits | (value >= getattr(case.tiling, SHARED_AXES[name]))
+                fits = fits | is_uncut(name, case.tiling)
             value, wanted = fits & (value >= limits.low) & (value <= limits.high), 1
         return Measure(used=value, limit=wanted, relation="==", unit="", terms=lambda: name)
 

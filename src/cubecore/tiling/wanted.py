@@ -20,8 +20,8 @@ from cubecore.tiling.struct import FIELDS, INT32_MAX
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Ints = NDArray[np.int64]
-SHARED_AXES = {"singleCoreM": "M", "singleCoreN": "N", "singleCoreK": "Ka"}
-"""Fields that divide an extent among cores."""
+SHARED_AXES = {"singleCoreM": ("M",), "singleCoreN": ("N",), "singleCoreK": ("Ka", "Kb")}
+"""Fields that divide an extent among cores, with the extent: the shorter where there are two."""
 PLANNED_FIELDS = (
     *("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
     *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "iterateOrder"),
@@ -153,7 +153,7 @@ class Wanted:
             values = getattr(columns, name)
             fits = np.asarray(values) % limits.multiple == 0
             if name in SHARED_AXES:
-                fits = fits | (values >= getattr(columns, SHARED_AXES[name]))
+                fits = fits | is_uncut(name, columns)
             found &= fits & (values >= limits.low) & (values <= limits.high)
         return found
 
@@ -190,6 +190,13 @@ class Wanted:
             return np.full_like(values, limits.only)
         low, high = align_up(limits.low, unit), limits.high // unit * unit
         return np.asarray(np.minimum(np.maximum(values, low), max(high, unit)))
+
+
+def is_uncut(name: str, tiling: Any) -> Any:
+    """Whether the share `name` is its whole extent: of one tiling, or of each of many."""
+    share = getattr(tiling, name)
+    wholes = [share >= getattr(tiling, extent) for extent in SHARED_AXES[name]]
+    return wholes[0] if len(wholes) == 1 else wholes[0] | wholes[1]
 
 
 class _One:
