@@ -92,3 +92,94 @@ def test_a_scaled_product_in_its_own_words(engine):
         for x, s in zip((a, b), codes, strict=True)
     ]
     assert np.array_equal(c, (wide[0] @ wide[1].T).astype(np.float32))
+
+
+ROWS, COLUMNS = 3, 37
+
+
+@kernel(outputs=("sorted_rows", "turned"), chip=A5)
+def vector_work(core, x, places, square, sorted_rows, turned):
+    """Each row of x from the largest down, with its places; and the transpose of a square."""
+    rows, groups, merged = (core.ubuf.at("float", at) for at in (0, 4096, 8192))
+    place = core.ubuf.at("uint32", 12288)
+    tile, other, again = (core.ubuf.at("int16", at) for at in (16384, 20480, 24576))
+    core.asc_copy_gm2ub(place, places, 256)
+    core.asc_set_copy_pad_val(int(np.float32(-np.inf).view(np.uint32)))
+    for row in range(ROWS):  # 37 scores, 8 more in two loads, the rest of 64 by a third
+        core.asc_set_gm2ub_loop_size(1, 1)
+        at = rows + 64 * row
+        width = 4 * COLUMNS
+        core.asc_copy_gm2ub_align(at, x + COLUMNS * row, 1, width, 0, 3, True, 0, width, 0)
+        core.asc_copy_gm2ub_align(at + 40, x, 1, 64, 8, 0, True, 0, 0, 0)
+        core.asc_sync()
+        core.asc_copy_ub2ub(at + 48, at + 40, 1, 1, 0, 0)
+        core.asc_sync()
+        core.asc_copy_ub2ub(at + 56, at + 40, 1, 1, 0, 0)
+        core.asc_sync()
+        core.asc_bitsort(groups + 128 * row, at, place, 2)
+        core.asc_sync()
+        two = [groups + 128 * row + 64 * i for i in (0, 1, 1, 1)]
+        core.asc_mrgsort4(merged + 128 * row, two, 1, 32, 32, 0, 0, False, 3)
+    core.asc_copy_gm2ub(tile, square, 512)
+    core.asc_sync()
+    core.asc_transpose(other, tile)
+    for half in (0, 1):
+        core.asc_set_va_reg(half, [again + 16 * (8 * half + i) for i in range(8)])
+        core.asc_set_va_reg(2 + half, [other + 16 * (8 * half + i) for i in range(8)])
+    core.asc_sync()
+    core.asc_transto5hd_b16(0, 2, 1, 0, 0)
+    core.asc_sync()
+    core.asc_set_ub2gm_loop_size(ROWS, 1)
+    core.asc_set_ub2gm_loop1_stride(512, 8 * COLUMNS)
+    core.asc_copy_ub2gm_align(sorted_rows, merged, 1, 8 * COLUMNS, 0, 0, 0)
+    core.asc_set_ub2gm_loop_size(1, 1)
+    core.asc_copy_ub2gm(turned, other, 512)
+    core.asc_copy_ub2gm(turned + 256, again, 512)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_vector_work_that_is_no_register_code(engine):
+    rng = np.random.default_rng(2)
+    x = rng.permutation(ROWS * COLUMNS).astype(np.float32).reshape(ROWS, COLUMNS)
+    square = rng.integers(-999, 999, (16, 16)).astype(np.int16)
+    pairs, turned = np.zeros((ROWS, COLUMNS, 2), np.float32), np.zeros((2, 16, 16), np.int16)
+    args = (x, np.arange(64, dtype=np.uint32), square, pairs, turned)
+    run = vector_work.using(engine=engine)[1](*args)
+    assert [f.message for f in run.findings] == []
+    order = np.argsort(-x, axis=1)
+    assert np.array_equal(pairs[:, :, 0], np.take_along_axis(x, order, axis=1))
+    assert np.array_equal(pairs[:, :, 1].view(np.uint32), order)
+    assert np.array_equal(turned, [square.T, square])
+
+
+@kernel(kind="mix", outputs="z", chip=A5)
+def handed_over(core, x, z):
+    """The AIC stores a product of x by one through L0C; its AIVs each copy a half of it on."""
+    if core.is_aic:
+        l1, l0a, l0b = core.cbuf.at("half", 0), core.ca.at("half", 0), core.cb.at("half", 0)
+        core.asc_copy_gm2l1(l1, x, 1, 16, 0, 0)
+        ordered(core, "PIPE_MTE2", "PIPE_MTE1")
+        core.asc_copy_l12l0a(l0a, l1, 0, 0, 1, 1, 1, 1)
+        core.asc_copy_l12l0b(l0b, l1, 0, 0, 1, 1, 1, 1)
+        ordered(core, "PIPE_MTE1", "PIPE_M")
+        core.asc_mmad(core.cc.at("float", 0), l0a, l0b, 16, 16, 16, 0, False, False, True)
+        ordered(core, "PIPE_M", "PIPE_FIX")
+        later = ("NoConv", 0, 0, 0, 0, 0, 0, 0)
+        tile = core.cc.at("float", 0)
+        core.asc_copy_l0c2gm(z, tile, 16, 16, 16, 16, 0, 0, 0, "NoQuant", 0, False, True, *later)
+        core.asc_sync_block_arrive("PIPE_FIX", 3)
+        return
+    core.asc_sync_block_wait("PIPE_S", 3)
+    part, at = core.ubuf.at("float", 0), 128 * core.asc_get_sub_block_id()
+    core.asc_copy_gm2ub(part, z + at, 512)
+    core.asc_sync()
+    core.asc_copy_ub2gm(z + 256 + at, part, 512)
+
+
+def test_cores_signal_each_other():
+    x = np.random.default_rng(3).integers(-3, 4, (16, 16)).astype(np.float16)
+    z = np.zeros((2, 16, 16), np.float32)
+    run = handed_over[1](x, z)
+    assert [f.message for f in run.findings] == []
+    product_of = x.astype(np.float32) @ x.astype(np.float32).T
+    assert np.array_equal(z, [product_of, product_of])

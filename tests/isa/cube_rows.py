@@ -134,8 +134,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     },
     **rows_3510.TYPES,
 }
-PREPARED = rows_3510.PREPARED | dict.fromkeys(_IMG2COL, "set_fmatrix")
-"""What must be issued before an instruction, by an example of its own."""
+PREPARED = rows_3510.PREPARED | dict.fromkeys(_IMG2COL, ("set_fmatrix",))
+"""What must be issued before an instruction, by examples of its own."""
 ORACLES: dict[str, str] = {
     "set_mmad_direction": "isa/test_cube_registers.py::test_the_direction_changes_no_value",
     "set_lrelu_alpha": "isa/test_cube_registers.py::test_leaky_relu",

@@ -11,7 +11,17 @@ TO_NZ = ("copy_gm_to_cbuf_multi_nd2nz_v2", "copy_gm_to_cbuf_multi_dn2nz")
 WINDOWS = {"load_cbuf_to_ca_v2": L0A, "load_cbuf_to_cb_v2": L0B}
 TURNED = {f"{name}_transpose": mem for name, mem in WINDOWS.items()}
 COPIES = {"copy_gm_to_ubuf_v2": (UB, GM), "copy_ubuf_to_gm_v2": (GM, UB)}
-NAMES = ("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2")
+IMG2COL = {"img2colv2_cbuf_to_ca_v2": L0A, "img2colv2_cbuf_to_cb_v2": L0B}
+ALIGNED = {"copy_gm_to_ubuf_align_v2": (UB, GM), "copy_ubuf_to_gm_align_v2": (GM, UB)}
+LOOPS = {
+    f"set_{part}_{way}": part
+    for way in ("outtoub", "ubtoout")
+    for part in ("loop_size", "loop1_stride", "loop2_stride")
+}
+NAMES = (
+    *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
+    *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub"),
+)
 HOME = dict.fromkeys(NAMES, "Ascend950PR_9599")
 _WINDOW = {"m_step": 1, "k_step": 1, "src_stride": 1, "dst_stride": 1}
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -23,6 +33,19 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     **{name: {"dtype": HALF} | _WINDOW for name in TURNED},
     **{name: {"n_burst": 1, "len_burst": 32} for name in COPIES},
     "copy_cbuf_to_fbuf_v2": {"len_burst": 1},
+    **{
+        name: {"dtype": HALF, "channel_size": 16, "k_extension": 16, "m_extension": 16}
+        for name in IMG2COL
+    },
+    "set_l3d_rpt_v2": {"dst_stride": 1},
+    **{name: {"dtype": HALF, "n_burst": 1, "len_burst": 32} for name in ALIGNED},
+    **{
+        name: {"loop1_size": 1, "loop2_size": 1}
+        if part == "loop_size"
+        else {f"{part[:5]}_{side}_stride": 0 for side in ("src", "dst")}
+        for name, part in LOOPS.items()
+    },
+    "set_pad_val_outtoub": {"pad_val": 0},
 }
 _ALIGN = {GM: 1, UB: 32}
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
@@ -30,12 +53,14 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in (WINDOWS | TURNED).items()},
     **{
         name: {"dst": (dst, _ALIGN[dst]), "src": (src, _ALIGN[src])}
-        for name, (dst, src) in COPIES.items()
+        for name, (dst, src) in (COPIES | ALIGNED).items()
     },
+    **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in IMG2COL.items()},
     "copy_cbuf_to_fbuf_v2": {"dst": (FB, 64), "src": (L1, 32)},
 }
 """Alignment: seed 003, table 1, and the general notes' memories of 3510."""
 _U16, _BIT, _FAR, _NEAR = (0, 65535), (0, 1), (0, 2**40 - 1), (0, 2**21 - 1)
+_PADS = {"left_padding_num": (0, 32), "right_padding_num": (0, 32), "enable_constant_pad": _BIT}
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_mte2_nz_para": {"config": (0, 2**64 - 1)},
     **{
@@ -55,10 +80,37 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     },
     "copy_cbuf_to_fbuf_v2": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
     | {"src_gap_size": _U16, "dst_gap_size": _U16},
+    **{
+        name: {"k_extension": (1, 65535), "m_extension": (1, 65535), "channel_size": (1, 65535)}
+        | {"k_start_pt": _U16, "m_start_pt": _U16, "stride_w": (1, 63), "stride_h": (1, 63)}
+        | dict.fromkeys(("filter_w", "filter_h"), (1, 255))
+        | dict.fromkeys(("dilation_filter_w", "dilation_filter_h"), (1, 255))
+        | dict.fromkeys(("filter_size_w", "filter_size_h", "transpose", "f_matrix_ctrl"), _BIT)
+        for name in IMG2COL
+    },
+    "set_l3d_rpt_v2": {"rpt_stride": _U16, "rpt_time": (0, 255), "rpt_mode": _BIT}
+    | {"dst_stride": _U16},
+    **{
+        name: {"n_burst": (1, 4095), "len_burst": (1, 2**21 - 1)}
+        | {"src_stride": _FAR, "dst_stride": _FAR}
+        | (_PADS if dst is UB else {})
+        for name, (dst, _) in ALIGNED.items()
+    },
+    **{
+        name: {"loop1_size": _NEAR, "loop2_size": _NEAR}
+        if part == "loop_size"
+        else {
+            f"{part[:5]}_src_stride": _FAR if name.endswith("outtoub") else _NEAR,
+            f"{part[:5]}_dst_stride": _NEAR if name.endswith("outtoub") else _FAR,
+        }
+        for name, part in LOOPS.items()
+    },
+    "set_pad_val_outtoub": {"pad_val": (0, 2**32 - 1)},
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
-}
+} | {(name, "l2_cache_mode"): (0, 1, 2, 4) for name in ALIGNED}
+_EXPANDED = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16")
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
     *("float32", "int32", "uint32"),
@@ -75,12 +127,35 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     },
     **{(name, "block"): ("byte",) for name in COPIES},
     ("copy_cbuf_to_fbuf_v2", "word"): ("uint64",),
+    ("img2colv2_cbuf_to_ca_v2", "dtype"): (*_EXPANDED, "int32", "uint32", "float32"),
+    ("img2colv2_cbuf_to_cb_v2", "dtype"): (
+        *(*_EXPANDED, "int16", "uint16", "int32", "uint32", "float32"),
+    ),
+    **{
+        (name, "dtype"): (
+            *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "int16", "uint16"),
+            *("float16", "bfloat16", "int32", "uint32", "float32"),
+        )
+        for name in ALIGNED
+    },
 }
-PREPARED = dict.fromkeys(TO_NZ, "set_mte2_nz_para")
+PREPARED = dict.fromkeys(TO_NZ, ("set_mte2_nz_para",)) | dict.fromkeys(
+    IMG2COL, ("set_fmatrix", "set_l3d_rpt_v2")
+)
 ORACLES: dict[str, str] = {
     **dict.fromkeys(("set_mte2_nz_para", *TO_NZ), "isa/test_moves_3510.py::test_to_nz"),
     **dict.fromkeys(WINDOWS, "isa/test_moves_3510.py::test_windows_of_fractals"),
     **dict.fromkeys(TURNED, "isa/test_moves_3510.py::test_windows_transposed"),
     **dict.fromkeys(COPIES, "isa/test_moves_3510.py::test_runs_of_bytes"),
     "copy_cbuf_to_fbuf_v2": "isa/test_moves_3510.py::test_scales_in_units_of_64_bytes",
+    **dict.fromkeys(IMG2COL, "isa/test_load3d_3510.py::test_windows_of_the_expanded_matrix"),
+    "set_l3d_rpt_v2": "isa/test_load3d_3510.py::test_repeated_windows",
+    "copy_gm_to_ubuf_align_v2": "isa/test_align_3510.py::test_padded_loads",
+    "copy_ubuf_to_gm_align_v2": "isa/test_align_3510.py::test_unaligned_stores",
+    **{
+        name: "isa/test_align_3510.py::"
+        + ("test_padded_loads" if name.endswith("outtoub") else "test_unaligned_stores")
+        for name in LOOPS
+    },
+    "set_pad_val_outtoub": "isa/test_align_3510.py::test_two_names_of_the_padding",
 }

@@ -173,6 +173,10 @@ ARCHS = {
             *("clear_nthbit", "set_nthbit", "get_ctrl", "get_block_idx", "get_block_num"),
             *("get_core_id", "get_sub_block_id", "get_sub_block_num", "get_phy_buf_addr"),
             *("dcci", "dc_preload", "preload", "get_icache_preload_status"),
+            *("vbitsort", "vmrgsort4", "vtranspose", "set_va_reg_sb", "copy_ubuf_to_ubuf"),
+            *(f"scatter_vnchwconv_b{bits}" for bits in (8, 16, 32)),
+            *("set_mov_pad_val", "set_lrelu_alpha", "set_fmatrix", "set_fmatrix_b"),
+            *("set_l3d_padding", "ffts_cross_core_sync", "wait_flag_dev", "get_atomic"),
         ),
         ("2201", "3510"),
     ),
@@ -262,8 +266,8 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
         start = bench.base + 1024 if mem is GM else start_of(template, operand.name)
         addresses.append(start + (by if operand.name == moved else 0))
     vector_rows.prepare(bench)
-    if template.name in cube_rows.PREPARED:
-        bench.do(example(cube_rows.PREPARED[template.name]))
+    for first in cube_rows.PREPARED.get(template.name, ()):
+        bench.do(example(first))
     if template.name.startswith("v"):
         bench.do(SetVectorMask(mask_high=ALL_ONES, mask_low=ALL_ONES))
     bench.do(template, *addresses)
@@ -441,11 +445,12 @@ def test_it_runs_only_on_its_architectures(name, other):
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
 SHARED |= {"asc_copy_gm2l1", "asc_copy_l12l0a", "asc_copy_l12l0b", "asc_copy_gm2l1_nd2nz"}
 SHARED |= {"asc_copy_gm2ub", "asc_copy_ub2gm", "asc_copy_l12fb", "asc_copy_l0c2gm"}
+SHARED |= {"asc_copy_gm2ub_align", "asc_copy_ub2gm_align", "asc_set_l13d_rpt"}
 """Names of the C API that are several instructions: operands, or the chip, tell them apart."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),
     *("Compares", "Select", "TransDataTo5HD", "load3dv1", "vec_trans_scatter", "DataCopyPad"),
-    "Fixpipe",
+    *("Fixpipe", "SetLoadDataRepeat"),
 }
 """Names of other dialects that are several."""
 

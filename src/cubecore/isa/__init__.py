@@ -1,6 +1,7 @@
 """Every instruction, declared once; importing this package declares them all."""
 
 from cubecore.isa import (
+    align_3510,
     caches,
     columns,
     cube,
@@ -10,6 +11,7 @@ from cubecore.isa import (
     joined,
     load2d_3510,
     load3d,
+    load3d_3510,
     moves,
     moves_3510,
     mx,
@@ -25,6 +27,7 @@ from cubecore.isa import (
 from cubecore.isa.spec import instruction_named, instructions
 
 __all__ = [
+    "align_3510",
     "caches",
     "columns",
     "cube",
@@ -36,6 +39,7 @@ __all__ = [
     "joined",
     "load2d_3510",
     "load3d",
+    "load3d_3510",
     "moves",
     "moves_3510",
     "mx",

@@ -7,11 +7,21 @@ from cubecore.errors import Violation
 from cubecore.isa.program import Program
 from cubecore.isa.spec import Instruction, Mem
 
+MOST_BYTES = 2**24
+"""Of one instruction: 32 times what L1 holds, for those that read a run again and again."""
+
 
 @lru_cache(maxsize=65536)
 def template_violations(template: Instruction, chip: Chip) -> tuple[Violation, ...]:
-    """Return what a template breaks on a chip: ranges, types, preconditions; each judged once."""
-    return tuple(template.violations(chip))
+    """Return what a template breaks on a chip: ranges, types, preconditions; each judged once.
+
+    Parameters may each be in their ranges and together ask for terabytes; that ends here.
+    """
+    found = template.violations(chip)
+    if not found and template.size_bytes > MOST_BYTES:
+        need = f"move at most {MOST_BYTES} B, more than all memories of a core hold"
+        found = [Violation(template.name, need, f"{template.size_bytes} B")]
+    return tuple(found)
 
 
 def program_violations(program: Program, chip: Chip) -> list[Violation]:

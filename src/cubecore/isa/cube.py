@@ -111,10 +111,14 @@ class CopyCbufToBt(Instruction):
             ]
         return []
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.len_burst * DATA_BLOCK_BYTES
+
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to BiasTable link."""
-        size = self.n_burst * self.len_burst * DATA_BLOCK_BYTES
-        return Cost(math.ceil(costs.l1_to_bt_cycles(chip, size)))
+        return Cost(math.ceil(costs.l1_to_bt_cycles(chip, self.size_bytes)))
 
 
 @instruction(

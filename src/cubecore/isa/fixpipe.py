@@ -171,6 +171,12 @@ class _Fixpipe(Instruction):
         """The scales are not addressed by the instruction itself."""
         return addresses if self.scales_at is None else (*addresses, self.scales_at)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a tile in L0C."""
+        size: int = self.m_size * self.src_type.bytes_of(self.n_size)
+        return size
+
     def offsets_scales(self) -> Offsets:
         """Shape [n_size]."""
         return np.arange(self.n_size, dtype=np.intp)
@@ -328,6 +334,11 @@ class CopyMatrixCcToGm(_Fixpipe):
             found.append(Violation(subject, "be off with unit_flag", "on"))
         return found
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tiles in L0C."""
+        return self.nd_num * super().size_bytes
+
     def cost(self, chip: Chip) -> Cost:
         """Rows and bytes written."""
         rows = self.nd_num * self.m_size
@@ -386,7 +397,8 @@ class CopyMatrixCcToCbuf(_Fixpipe):
     "set_lrelu_alpha",
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_lrelu_alpha"},
-    source="asc-devkit, asc_set_l0c2gm_lrelu_alpha (2201)",
+    source="asc-devkit, asc_set_l0c2gm_lrelu_alpha (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetLreluAlpha(Instruction):
     """Set the factor of fixpipe's leaky ReLU; a half one is widened, which is exact."""

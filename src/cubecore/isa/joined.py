@@ -56,6 +56,12 @@ class CopyMatrixCcToUbuf(Instruction):
     relu: bool = param(0, 1, "replace negative values by 0", default=False)
     scale: int = param(0, 2**32 - 1, "bits of the float32 that int32 is multiplied by", default=0)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        size: int = self.n_burst * self.len_burst * self.src_type.bytes_of(_FRACTAL_ELEMENTS)
+        return size
+
     def offsets_src(self) -> Offsets:
         """Shape [n_burst, elements of a run]."""
         return self._runs(self.src_gap)

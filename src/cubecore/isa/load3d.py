@@ -39,10 +39,9 @@ _TAILS = {4: (8, 16, 32), 8: (4, 8, 16), 16: (4, 8), 32: (4,)}
 _MORE = 256
 """What filter_size_w and filter_size_h add."""
 _LEAST_BOUNDARY = 1024
-_TRANSPOSED_BITS = (16, 32)
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """One axis of the window: which of the matrix's indices, and where they go."""
 
     taken: Offsets
@@ -65,6 +64,8 @@ class Img2col(Instruction):
     """
 
     transposes: ClassVar[bool]
+    transposed_bits: ClassVar[tuple[int, ...]] = (16, 32)
+    """Elements that `transpose` takes."""
     signature = (
         *("dst", "src", "k_extension", "m_extension", "k_start_pt", "m_start_pt"),
         *("stride_w", "stride_h", "filter_w", "filter_h", "dilation_filter_w"),
@@ -159,7 +160,7 @@ class Img2col(Instruction):
         down, along = self.places_of_filter
         return down * along, high * wide * self.channel_size
 
-    def _side(self, along_k: bool) -> _Side:
+    def side(self, along_k: bool) -> Side:
         """Return one axis of all windows; indices outside of the matrix are left out."""
         unit = self.dtype.c0 if along_k else FRACTAL_ROWS
         start, extent = (
@@ -173,12 +174,12 @@ class Img2col(Instruction):
         indices = (start + number * repetition.stride * unit + window).ravel()
         at = (number * whole + window).ravel()
         inside = indices < self.matrix[int(along_k)]
-        return _Side(indices[inside], at[inside], times * whole)
+        return Side(indices[inside], at[inside], times * whole)
 
     def offsets_src(self) -> Offsets:
         """Shape [rows, columns] of the windows; points outside of the map are negative."""
         f = self.feature
-        rows, columns = self._side(along_k=False).taken, self._side(along_k=True).taken
+        rows, columns = self.side(along_k=False).taken, self.side(along_k=True).taken
         if f is None:
             return np.zeros((0, 0), np.intp)
         base, channel, width, y, x = self._columns(columns, f)
@@ -207,7 +208,7 @@ class Img2col(Instruction):
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
-        rows, columns = self._side(along_k=False), self._side(along_k=True)
+        rows, columns = self.side(along_k=False), self.side(along_k=True)
         c0 = self.dtype.c0
         i, j = rows.at[:, None], columns.at
         if not self.turned:
@@ -248,8 +249,9 @@ class Img2col(Instruction):
         if self.k_start_pt % c0:
             need = f"be a multiple of {c0} for {self.dtype}"
             found.append(Violation(f"{self.name}.k_start_pt", need, str(self.k_start_pt)))
-        if self.transpose and not self.transposes and bits not in _TRANSPOSED_BITS:
-            need = f"be off for {self.dtype}, which is not of 16 or 32 bits"
+        if self.transpose and not self.transposes and bits not in self.transposed_bits:
+            known = " or ".join(str(size) for size in self.transposed_bits)
+            need = f"be off for {self.dtype}, which is not of {known} bits"
             found.append(Violation(f"{self.name}.transpose", need, "on"))
         if self.feature is None or found:
             return found
@@ -279,12 +281,12 @@ class Img2col(Instruction):
     @property
     def size_bytes(self) -> int:
         """Bytes written: whole fractals of the windows."""
-        rows, columns = self._side(along_k=False).extent, self._side(along_k=True).extent
+        rows, columns = self.side(along_k=False).extent, self.side(along_k=True).extent
         size: int = self.dtype.bytes_of(rows * columns)
         return size
 
 
-_UNCERTAIN = (
+UNCERTAIN = (
     "channel_size takes all the values of the page's list, up to 65535 as in the basic API; the C "
     "API's range [1, 63] contradicts the list",
     "a last block of fewer than C0 channels lies densely behind the whole ones: the pages show it "
@@ -301,7 +303,7 @@ _UNCERTAIN = (
     names={"c_api": "asc_copy_l12l0a", "cpp": "LoadData(LoadData3DParamsV2)"},
     source="asc-devkit, asc_copy_l12l0a (2201), 3D form; LoadData (3D)",
     uncertain=(
-        *_UNCERTAIN,
+        *UNCERTAIN,
         "a transposed window has as many fractals in a row as hold its rows rounded up to 16",
     ),
     copies=True,
@@ -327,7 +329,7 @@ class Img2colv2CbufToCa(Img2col):
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b", "cpp": "LoadData(LoadData3DParamsV2, B2)"},
     source="asc-devkit, asc_copy_l12l0b (2201), 3D form; LoadData (3D)",
-    uncertain=_UNCERTAIN,
+    uncertain=UNCERTAIN,
     copies=True,
 )
 class Img2colv2CbufToCb(Img2col):
@@ -375,7 +377,8 @@ class _SetFmatrix(Instruction):
     "set_fmatrix",
     Pipe.S,
     names={"c_api": "asc_set_l13d_fmatrix", "cpp": "SetFmatrix"},
-    source="asc-devkit, asc_set_l13d_fmatrix, asc_l13d_fmatrix_config and SetFmatrix (2201)",
+    source="asc-devkit, asc_set_l13d_fmatrix, asc_l13d_fmatrix_config and SetFmatrix (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetFmatrix(_SetFmatrix):
     """Describe the feature map that load3d expands, and its padding."""
@@ -389,7 +392,8 @@ class SetFmatrix(_SetFmatrix):
     "set_fmatrix_b",
     Pipe.S,
     names={"c_api": "asc_set_l13d_fmatrix_b"},
-    source="asc-devkit, asc_set_l13d_fmatrix_b and asc_l13d_fmatrix_config (2201)",
+    source="asc-devkit, asc_set_l13d_fmatrix_b and asc_l13d_fmatrix_config (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetFmatrixB(_SetFmatrix):
     """Describe the feature map that load3d expands with f_matrix_ctrl, and its padding."""
@@ -403,7 +407,8 @@ class SetFmatrixB(_SetFmatrix):
     "set_l3d_padding",
     Pipe.S,
     names={"c_api": "asc_set_l13d_padding", "cpp": "SetLoadDataPaddingValue"},
-    source="asc-devkit, asc_set_l13d_padding and SetLoadDataPaddingValue (2201)",
+    source="asc-devkit, asc_set_l13d_padding and SetLoadDataPaddingValue (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetL3dPadding(Instruction):
     """Set what load3d reads outside of the feature map: an element's bits, from the lowest up."""

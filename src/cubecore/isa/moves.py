@@ -136,6 +136,12 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         piece = (column // c0) * self.dst_nz_c0_stride + row * self.dst_nz_n_stride
         return matrix * self.dst_nz_matrix_stride + piece * c0 + column % c0
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        size: int = self.nd_num * self.n_value * self.dtype.bytes_of(self.d_value)
+        return size
+
     def cost(self, chip: Chip) -> Cost:
         """One strided transfer of nd_num * n_value rows."""
         rows, row_bytes = self.nd_num * self.n_value, self.dtype.bytes_of(self.d_value)

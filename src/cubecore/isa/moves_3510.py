@@ -131,13 +131,20 @@ class _ToNz(Instruction):
         return NzPara.unpack(self.para or 0)
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        size: int = self.nz.matrices * self.n_value * self.dtype.bytes_of(self.d_value)
+        return size
+
+    @property
     def small(self) -> bool:
         """Whether rows are 4 elements."""
         return self.smallc0_en and self.d_value <= _SMALL_C0
 
     def _axes(self) -> tuple[Offsets, Offsets, Offsets]:
-        matrix = np.arange(self.nz.matrices if self.d_value else 0, dtype=np.intp)[:, None, None]
-        rows, wide = self.n_value, align_up(self.d_value, self.dtype.c0)
+        count = self.nz.matrices if self.d_value else 0
+        matrix = np.arange(count, dtype=np.intp)[:, None, None]
+        rows, wide = self.n_value if count else 0, align_up(self.d_value, self.dtype.c0)
         if self.small:
             rows, wide = align_up(rows, self.dtype.c0 // _SMALL_C0 or 1), _SMALL_C0
         row = np.arange(rows, dtype=np.intp)[:, None]
@@ -260,10 +267,15 @@ class _ByteRuns(Instruction):
         return [Violation(f"{self.name}.{name}", need, str(stride))]
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.len_burst
+
+    @property
     def traffic(self) -> GlobalTraffic:
         """What the copy asks of global memory."""
-        size, writes = self.n_burst * self.len_burst, self.pipe is Pipe.MTE3
-        return GlobalTraffic(size, self.len_burst, writes=writes, of_ub=True)
+        writes = self.pipe is Pipe.MTE3
+        return GlobalTraffic(self.size_bytes, self.len_burst, writes=writes, of_ub=True)
 
 
 _BITS = "the prototype's 16 bits cannot hold the lengths and strides that the page allows"
@@ -290,8 +302,7 @@ class CopyGmToUbufV2(_ByteRuns):
 
     def cost(self, chip: Chip) -> Cost:
         """One transfer of a vector core's MTE2."""
-        size = self.n_burst * self.len_burst
-        cycles = costs.gm_to_ub_cycles(chip, size, self.n_burst, self.src_stride)
+        cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, self.src_stride)
         return Cost(math.ceil(cycles), traffic=self.traffic)
 
 
@@ -317,7 +328,7 @@ class CopyUbufToGmV2(_ByteRuns):
 
     def cost(self, chip: Chip) -> Cost:
         """One transfer of a vector core's MTE3."""
-        cycles = costs.ub_to_gm_cycles(chip, self.n_burst * self.len_burst)
+        cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
         return Cost(math.ceil(cycles), traffic=self.traffic)
 
 
@@ -358,7 +369,11 @@ class CopyCbufToFbufV2(Instruction):
         starts = np.arange(self.n_burst, dtype=np.intp)[:, None] * (words + gap_bytes // 8)
         return starts + np.arange(words, dtype=np.intp)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.len_burst * _SCALE_UNIT
+
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to Fixpipe link."""
-        size = self.n_burst * self.len_burst * _SCALE_UNIT
-        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, size)))
+        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))

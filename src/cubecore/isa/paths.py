@@ -167,6 +167,11 @@ class CopyCbufToMatrixCc(Instruction):
         starts = np.arange(self.n_burst, dtype=np.intp) * (values + gap * kind.c0)
         return starts[:, None] + np.arange(values, dtype=np.intp)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.len_burst * DATA_BLOCK_BYTES
+
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """As it is, or rounded."""
         values = inputs["src"]
@@ -186,7 +191,7 @@ class CopyCbufToMatrixCc(Instruction):
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0A link."""
-        size = self.n_burst * self.len_burst * DATA_BLOCK_BYTES
+        size = self.size_bytes
         return Cost(math.ceil(costs.l1_to_l0a_cycles(chip, size)))
 
 
@@ -232,6 +237,11 @@ class CopyGmToCbufPad(Instruction):
     def byte(self) -> ElementType:
         """What is moved."""
         return RAW_BYTE
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the longer side."""
+        return self.n_burst * self.len_burst * DATA_BLOCK_BYTES
 
     @property
     def kept(self) -> int:

@@ -51,11 +51,30 @@ class FeatureMap:
 
 @dataclass(frozen=True, slots=True)
 class Load3dRepeat:
-    """How load3d repeats its window: fractals between two, how often, along K or M."""
+    """How load3d repeats its window: fractals between two, how often, along K or M.
+
+    `dst_stride` is architecture 3510's: fractals between columns in L0A, rows in L0B; 0: not set.
+    """
 
     stride: int = 0
     time: int = 1
     along_k: bool = False
+    dst_stride: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLoops:
+    """How architecture 3510 repeats a copy of any length: an inner loop in an outer one.
+
+    Counts, and bytes from one turn to the next at the source and at the destination.
+    """
+
+    inner: int = 1
+    outer: int = 1
+    inner_src: int = 0
+    inner_dst: int = 0
+    outer_src: int = 0
+    outer_dst: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +94,8 @@ class Registers:
     factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
     `ffts_base` is kept for who asks. `fmatrix` and the next four are load3d's: its maps, what it
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
-    for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set.
+    for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set;
+    `to_ub` and `from_ub` are its loops of copies.
     """
 
     mask_high: int = FULL_MASK
@@ -110,6 +130,8 @@ class Registers:
     load3d_repeat: Load3dRepeat = Load3dRepeat()
     load3d_boundary: int = 0
     nz_para: int | None = None
+    to_ub: CopyLoops = CopyLoops()
+    from_ub: CopyLoops = CopyLoops()
 
     def leaving(self, name: str, value: object) -> Self:
         """Return them with another value in one register of `LEFT`; quicker than `replace`."""

@@ -68,10 +68,14 @@ class CopyCbufToFbuf(Instruction):
         starts = np.arange(self.n_burst, dtype=np.intp)[:, None] * pitch
         return starts + np.arange(self.len_burst * _WORDS, dtype=np.intp)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        return self.n_burst * self.len_burst * FIXPIPE_ALIGN_BYTES
+
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to Fixpipe link."""
-        size = self.n_burst * self.len_burst * FIXPIPE_ALIGN_BYTES
-        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, size)))
+        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))
 
 
 @instruction(
@@ -192,7 +196,8 @@ class SetAtomic(Instruction):
     "get_atomic",
     Pipe.S,
     names={"c_api": "asc_get_store_atomic_config"},
-    source="asc-devkit, asc_get_store_atomic_config and asc_store_atomic_config (2201)",
+    source="asc-devkit, asc_get_store_atomic_config and asc_store_atomic_config (2201, 3510)",
+    archs=("2201", "3510"),
     uncertain=("the codes of max (1) and min (2): the page has that of add alone",),
 )
 class GetAtomic(Instruction):

@@ -358,6 +358,11 @@ class Instruction:
         """
         return mem is Mem.L0C and self.shares_units and earlier.shares_units
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that it moves; 0 where the ranges of its parameters keep them few."""
+        return 0
+
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Return what this template breaks beyond the ranges of its parameters."""
         return []

@@ -145,7 +145,9 @@ def joined_pipes(sync: Instruction) -> tuple[str, ...]:
         "asc_sync_subblock_arrive": {"mode": 1},
         "asc_sync_block_arrive": {"mode": 2},
     },
-    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive; spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive (2201, 3510); "
+    "spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
     uncertain=("the pipe's earlier instructions complete before the signal: inferred",),
 )
 class FftsCrossCoreSync(Sync):
@@ -166,7 +168,8 @@ class FftsCrossCoreSync(Sync):
     Pipe.S,
     names={"cpp": "CrossCoreWaitFlag"},
     variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
-    source="asc-devkit, asc_sync_{inter,subblock,block}_wait; spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510); spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
 )
 class WaitFlagDev(Sync):
     """Hold the whole core until the flag's counter is above 0, and take one from it."""

@@ -41,7 +41,8 @@ _GAPS = (
     "copy_ubuf_to_ubuf",
     Pipe.V,
     names={"c_api": "asc_copy_ub2ub", "cpp": "DataCopy(UB to UB)", "tik": "data_move"},
-    source="asc-devkit, asc_copy_ub2ub (2201)",
+    source="asc-devkit, asc_copy_ub2ub (2201, 3510)",
+    archs=("2201", "3510"),
     copies=True,
 )
 class CopyUbufToUbuf(Bursts):
@@ -61,7 +62,8 @@ class CopyUbufToUbuf(Bursts):
     "set_mov_pad_val",
     Pipe.S,
     names={"c_api": "asc_set_copy_pad_val", "cpp": "SetPadValue"},
-    source="asc-devkit, asc_set_copy_pad_val (2201)",
+    source="asc-devkit, asc_set_copy_pad_val (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetMovPadVal(Instruction):
     """Set what copies with padding fill with: the bits of an element, from the lowest up."""

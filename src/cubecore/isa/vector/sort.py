@@ -52,7 +52,8 @@ def _descending(scores: Array) -> Array:
     "vbitsort",
     Pipe.V,
     names={"c_api": "asc_bitsort", "cpp": "Sort32", "tik": "vsort32"},
-    source="asc-devkit, asc_bitsort (2201); basic API, Sort32",
+    source="asc-devkit, asc_bitsort (2201, 3510); basic API, Sort32",
+    archs=("2201", "3510"),
     uncertain=(
         _ORDER,
         "the two bytes between a half and its index become 0",
@@ -102,7 +103,8 @@ class Vbitsort(Instruction):
     "vmrgsort4",
     Pipe.V,
     names={"c_api": "asc_mrgsort4", "cpp": "MrgSort", "tik": "vmrgsort4"},
-    source="asc-devkit, asc_mrgsort4 (2201); basic API, MrgSort",
+    source="asc-devkit, asc_mrgsort4 (2201, 3510); basic API, MrgSort",
+    archs=("2201", "3510"),
     uncertain=(
         _ORDER,
         "a queue that is empty from the start is exhausted at once",

@@ -43,7 +43,8 @@ def _cycles(template: Instruction, chip: Chip, element: str, repeats: int, lanes
     "vtranspose",
     Pipe.V,
     names={"c_api": "asc_transpose", "cpp": "Transpose", "tik": "vec_trans"},
-    source="asc-devkit, asc_transpose (2201)",
+    source="asc-devkit, asc_transpose (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class Vtranspose(Instruction):
     """Transpose 16 x 16 elements of 16 bits, 512 bytes each of src and dst; without a mask.
@@ -84,7 +85,8 @@ def _address(number: int) -> Any:
     "set_va_reg_sb",
     Pipe.V,
     names={"c_api": "asc_set_va_reg"},
-    source="asc-devkit, asc_set_va_reg (2201)",
+    source="asc-devkit, asc_set_va_reg (2201, 3510)",
+    archs=("2201", "3510"),
 )
 class SetVaRegSb(Instruction):
     """Put eight addresses of blocks into a VA register."""
@@ -170,14 +172,15 @@ class To5hd(Instruction):
         return _cycles(self, chip, self.unit.name, self.repeat, min(lanes, _EDGE**2))
 
 
-_PAGE = "asc-devkit, asc_transto5hd (2201); basic API, TransDataTo5HD"
+_PAGE = "asc-devkit, asc_transto5hd (2201, 3510); basic API, TransDataTo5HD"
+_ARCHS = ("2201", "3510")
 
 
 def _names(bits: int) -> dict[str, str]:
     return {"c_api": f"asc_transto5hd_b{bits}", "cpp": "TransDataTo5HD", "tik": "vec_trans_scatter"}
 
 
-@instruction("scatter_vnchwconv_b16", Pipe.V, names=_names(16), source=_PAGE)
+@instruction("scatter_vnchwconv_b16", Pipe.V, names=_names(16), source=_PAGE, archs=_ARCHS)
 class ScatterVnchwconvB16(To5hd):
     """Element i of src's block j becomes element j of dst's block i: 16 x 16 of 16 bits."""
 
@@ -192,7 +195,7 @@ class ScatterVnchwconvB16(To5hd):
         return self._blocks("src")[:, None, :] + np.arange(_EDGE, dtype=np.intp)[:, None]
 
 
-@instruction("scatter_vnchwconv_b32", Pipe.V, names=_names(32), source=_PAGE)
+@instruction("scatter_vnchwconv_b32", Pipe.V, names=_names(32), source=_PAGE, archs=_ARCHS)
 class ScatterVnchwconvB32(To5hd):
     """Element i of src's block j becomes element j of the pair of dst's blocks 2 i and 2 i + 1.
 
@@ -213,7 +216,7 @@ class ScatterVnchwconvB32(To5hd):
         return self._blocks("src")[:, None, :] + np.arange(_EDGE // 2, dtype=np.intp)[:, None]
 
 
-@instruction("scatter_vnchwconv_b8", Pipe.V, names=_names(8), source=_PAGE)
+@instruction("scatter_vnchwconv_b8", Pipe.V, names=_names(8), source=_PAGE, archs=_ARCHS)
 class ScatterVnchwconvB8(To5hd):
     """Byte i of one half of src's block j becomes byte j of one half of dst's block i: 16 x 16.
 
