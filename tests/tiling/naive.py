@@ -75,8 +75,11 @@ def count(p, soc, *, every):
     return grids * up(p.m, 32) * up(p.n, 32) // 256 * steps * 16
 
 
-def fastest(p, soc, *, every):
-    """Return the least predicted cycles of all legal tilings, and how many of them there are."""
+def fastest(p, soc, *, every, asked=None):
+    """Return the least predicted cycles of all legal tilings, and how many of them there are.
+
+    Of those only that are as `asked`: values by field, of which any will do.
+    """
     soc = replace(soc, l1_bytes=soc.l1_user_bytes)  # what a plan may use
     best, legal_count = np.inf, 0
     fixed = {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "isBias": int(p.bias is not None)}
@@ -85,7 +88,10 @@ def fastest(p, soc, *, every):
         fields = {name: part[:, place] for place, name in enumerate(FIELDS)}
         # More transLength than needed is legal; whether UB holds what is needed is another rule.
         columns = Columns(fields | fixed | {"transLength": 2**30})
-        legal = columns.take(legal_mask(columns, p, soc)[0])
+        allowed = legal_mask(columns, p, soc)[0]
+        for name, values in (asked or {}).items():
+            allowed = allowed & np.isin(fields[name], list(values))
+        legal = columns.take(allowed)
         if len(legal):
             legal_count += len(legal)
             best = min(best, float(np.ceil(cost(legal, p, soc).total.min())))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cubecore.chips import chip
-from cubecore.errors import CubecoreError
+from cubecore.errors import CubecoreError, NoLegalTilingError
 from cubecore.tiling import bounds, branches
 from cubecore.tiling.bounds import block_bounds, pair_bound, split_bound
 from cubecore.tiling.branches import Search
@@ -37,7 +37,7 @@ from cubecore.tiling.stays import (
     ways,
 )
 from cubecore.tiling.straight import Lines
-from cubecore.tiling.wanted import NOTHING
+from cubecore.tiling.wanted import NOTHING, Wanted
 from tiling.naive import count, fastest
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910B4", "Ascend910_9392", "Ascend950PR_9589")
@@ -126,6 +126,57 @@ def test_no_other_share_of_a_core_is_faster(seed):
     """Shares of every length, where the planner looks at the smallest for a number of cores."""
     p, soc, solution = small(seed, every=True)
     assert solution.best.predicted.cycles == fastest(p, soc, every=True)[0]
+
+
+ASKED = (
+    {"dbL0A": 1},
+    {"dbL0B": 2},
+    {"dbL0C": 1},
+    {"iterateOrder": 1},
+    {"baseM": "32.."},
+    {"baseN": {"multiple": 32}},
+    {"baseK": {"multiple": 32}},
+    {"baseK": "32..", "dbL0B": 2},
+    {"baseM": 16, "baseN": "..32"},
+    {"stepKa": "..1"},
+    {"depthB1": "2.."},
+    {"stepKb": 2},
+    {"usedCoreNum": "..2"},
+    {"singleCoreM": {"multiple": 16}},
+)
+
+
+@pytest.mark.parametrize("seed", range(42))
+def test_what_is_asked_for_costs_no_more_than_it_must(seed):
+    """The fastest of all tilings with a few fields as asked for is found."""
+    asked = ASKED[seed % len(ASKED)]
+    p, soc, free = small(1000 + seed)
+    best, legal = fastest(p, soc, every=False, asked=allowed(asked, p))
+    try:
+        found = solve(p, soc, 1, Wanted.from_json(asked)).best
+    except NoLegalTilingError:
+        assert not legal
+        return
+    # Some fields may hold more than makes a difference, which the oracle does not write out.
+    assert free.best.predicted.cycles <= found.predicted.cycles <= best
+    assert all(getattr(found.tiling, name) in values for name, values in allowed(asked, p).items())
+    assert check_tiling(found.tiling, p, soc).legal
+
+
+def allowed(asked, p):
+    """Return the values that will do by field: of numbers below 200, more than there are."""
+    return {
+        name: {x for x in range(200) if will_do(name, x, want, p)} for name, want in asked.items()
+    }
+
+
+def will_do(name, value, want, p):
+    if isinstance(want, int):
+        return value == want
+    if isinstance(want, str):
+        low, high = want.split("..")
+        return int(low or 0) <= value <= int(high or 200)
+    return value % want["multiple"] == 0 or (name == "singleCoreM" and value == p.m)
 
 
 @pytest.mark.sweep

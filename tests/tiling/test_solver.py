@@ -169,7 +169,8 @@ def test_a_hopeless_search_ends_early_and_says_so():
         "7312 x 2448 x 99 on Ascend950DT_9591 must have a tiling that satisfies every rule, got "
         "none among the likeliest: A-4BIT-ROW (stored rows of a 4-bit A are even)"
     )
-    assert 0 < int(excluded.split()[0]) < 2 * FUTILE_LOOKED_AT
+    # Each is looked at twice: near the bounds, and beyond.
+    assert 0 < int(excluded.split()[0]) < 3 * FUTILE_LOOKED_AT
 
 
 def test_the_smallest_buffers_that_hold_one_fractal_suffice():

@@ -222,19 +222,20 @@ class Search:
             return
         bounds = block_bounds(self.case, blocks, self.lines)
         self.blocks_left -= len(blocks)
-        self.seen += len(blocks)
         pool = _Pool(blocks, bounds)
         if not self.strict and not bounds.fits.all():
             pool = pool.take(np.flatnonzero(bounds.fits))
             pair, bounds = pair[np.flatnonzero(bounds.fits)], pool.bounds
+        self.seen += len(blocks) - len(pool.blocks)
         rest = self._open(bounds.total, self.stays_left)
         if not self.found:
             rest = _mixed(pair[rest], rest, self.first_blocks)
         size = 4 * self.first_blocks
-        while len(rest) and not self.found:
+        while len(rest) and not self.found and self.seen < FUTILE_LOOKED_AT:
             part, rest = rest[:size], rest[size:]
             self._first_stays(pool.take(part))
-            size *= 2
+            self.seen += len(part)
+            size = min(2 * size, FUTILE_LOOKED_AT // 4)
         rest = rest[bounds.total.cycles[rest] <= self.bar]
         if len(rest):
             self.held.append(pool.take(rest))

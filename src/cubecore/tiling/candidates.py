@@ -29,6 +29,8 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+BUFFER_FIELDS = ("dbL0A", "dbL0B", "dbL0C")
+"""How many buffers there are in L0A, L0B and L0C."""
 LARGEST_BLOCK = 4080
 """The largest multiple of 16 that one Mmad takes along an axis (seed 002, table 3: 4095)."""
 MOST_PAIRS = 4096
@@ -225,6 +227,7 @@ class _Axis:
         self, shares: Floats, units: set[int], most: int, wanted: Wanted, name: str
     ) -> None:
         longest = min(int(shares.max()), LARGEST_BLOCK, most // FRACTAL_ROWS)
+        units = {wanted.unit(name, unit) for unit in units}
         top = min(align_up(longest, max(units)), LARGEST_BLOCK)
         plain = np.arange(FRACTAL_ROWS, top + 1, FRACTAL_ROWS)
         self.sizes = wanted.blocks(name, plain).astype(float)
@@ -233,8 +236,7 @@ class _Axis:
         smallest = [align_up(even, unit) == self.sizes for unit in units]
         self.useful = np.logical_or.reduce(smallest)
         if name in wanted.fields and len(self.sizes):
-            ends = ~np.isin(self.sizes, plain) | (self.sizes == self.sizes.min())
-            self.useful |= ends | (self.sizes == self.sizes.max())
+            self.useful |= self.sizes == self.sizes.min()
 
 
 @cache
@@ -266,12 +268,13 @@ def base_k_sizes(case: Case, k: int, wanted: Wanted = NOTHING) -> Ints:
     unit = case.k_align if case.k_is_inner("a") and case.k_is_inner("b") else FRACTAL_ROWS
     if case.problem.mx:
         unit = case.base_k_multiple
-    longest = min(align_up(k, max(unit, case.k_align)), LARGEST_BLOCK)
-    values = np.arange(unit, longest + 1, unit)
-    if "baseK" in wanted.fields:
-        return wanted.blocks("baseK", values, unit)
+    units = {wanted.unit("baseK", multiple) for multiple in (unit, case.k_align)}
+    longest = min(align_up(k, max(units)), LARGEST_BLOCK)
+    values = wanted.blocks("baseK", np.arange(unit, longest + 1, unit), unit)
     even = ceil_div(k, ceil_div(k, values))
-    useful = [align_up(even, u) == values for u in {unit, case.k_align}]
+    useful = [align_up(even, multiple) == values for multiple in units]
+    if "baseK" in wanted.fields:
+        useful.append(values == values.min(initial=LARGEST_BLOCK))
     return np.asarray(values[np.logical_or.reduce(useful)])
 
 
@@ -288,9 +291,8 @@ def base_blocks(
     parts = []
     for k in sorted(set(t.singleCoreK.tolist())):
         sizes = base_k_sizes(case, int(k), wanted).astype(float)
-        # What is asked for and does not fit is left to the rules.
-        fits = sizes <= (one[:, None] if "baseK" not in wanted.fields else sizes)
-        if misfits:
+        fits = sizes <= one[:, None]
+        if misfits or "baseK" in wanted.fields:  # what is asked for and does not fit as well
             fits |= sizes == sizes[:1]
         row, place = np.nonzero(fits & (t.singleCoreK == k)[:, None])
         parts.append((row, sizes[place]))
@@ -301,7 +303,7 @@ def base_blocks(
     accumulators = case.accumulator.bytes_of(2 * t.baseM * t.baseN)
     l0c = np.where(accumulators <= case.chip.l0c_bytes, 2.0, 1.0)[row]
     found = t.take(row).with_fields(baseK=base_k, dbL0A=l0, dbL0B=l0, dbL0C=l0c)
-    if wanted.of(("dbL0A", "dbL0B", "dbL0C")).fields:
+    if wanted.of(BUFFER_FIELDS).fields:
         return _with_buffers(found), np.tile(row, 8)
     return found, row
 

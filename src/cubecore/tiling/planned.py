@@ -42,7 +42,8 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
     if isinstance(settled, Conflict):
         raise ConflictError(problem, chip, settled)
     try:
-        return _completed(solved(shared, chip, count, problem.fix), problem, chip)
+        found = solved(shared, chip, count, problem.fix, explained=settled is None)
+        return _completed(found, problem, chip)
     except NoLegalTilingError:
         settled = settled if doubtful else why_no_plan(narrowing, problem.fix)
         if isinstance(settled, TCubeTiling):
@@ -66,7 +67,8 @@ def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Sol
         values = {name: getattr(known, name) for name in names}
         guide = {name: Limits(value, value) for name, value in values.items()}
         with suppress(NoLegalTilingError):
-            near = solved(shared, chip, count, Wanted({**problem.fix.fields, **guide}))
+            wanted = Wanted({**problem.fix.fields, **guide})
+            near = solved(shared, chip, count, wanted, explained=False)
             return _completed(near, problem, chip)
     return _completed(only(known, shared, chip), problem, chip)
 

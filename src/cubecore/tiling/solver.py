@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.branches import GROUP_FIELDS, Found, Search
-from cubecore.tiling.candidates import Columns, concatenate
+from cubecore.tiling.candidates import BUFFER_FIELDS, Columns, concatenate
 from cubecore.tiling.cost import Cost, Prediction, cost, lower_bound, predict, predictions
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
@@ -104,12 +104,17 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
     return solved(problem, chip, count, wanted)
 
 
-def solved(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution:
-    """Return what `solve` does for a problem that is known to be one that can be planned."""
+def solved(
+    problem: Problem, chip: Chip, count: int, wanted: Wanted, *, explained: bool = True
+) -> Solution:
+    """Return what `solve` does for a problem that is known to be one that can be planned.
+
+    Where nothing is found and nobody asks for it to be `explained`, the error says no more.
+    """
     chip = planned_chip(chip)
     case = Case(None, problem, chip)
     lines = Lines.of(case)
-    found, picked = _searched(case, count, wanted, lines)
+    found, picked = _searched(case, count, wanted, lines, explained=explained)
     tilings = found.tilings.take(picked)
     ranked = _ranked(tilings, case, lines, plain=not wanted.fields)
     bound = lower_bound(problem, chip)
@@ -135,18 +140,24 @@ def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
     return Solution(best, (), bound, least, bound, complete=False, proven=False, judged=1)
 
 
-def _searched(case: Case, count: int, wanted: Wanted, lines: Lines) -> tuple[Found, NDArray[Any]]:
+def _searched(
+    case: Case, count: int, wanted: Wanted, lines: Lines, *, explained: bool
+) -> tuple[Found, NDArray[Any]]:
     """Return what the search found, and the rows of the best and of the next `count`.
 
-    Base blocks are held to every rule only if what comes out needs it, or if nothing does.
+    Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
+    are asked for that may not fit L0, or if nothing does and it is to be `explained`.
     """
-    search = Search(case, count, wanted, strict=False, lines=lines)
-    found = search.run()
-    if found is not None:
-        picked = _best_of_each(found, count + 1)
-        (legal,) = _LEGAL(lines, case, found.tilings.take(picked))
-        if np.all(legal):
-            return found, picked
+    if not wanted.of(BUFFER_FIELDS).fields:
+        search = Search(case, count, wanted, strict=False, lines=lines)
+        found = search.run()
+        if found is not None:
+            picked = _best_of_each(found, count + 1)
+            (legal,) = _LEGAL(lines, case, found.tilings.take(picked))
+            if np.all(legal):
+                return found, picked
+        elif not explained:
+            raise _no_tiling(case, search, wanted)
     search = Search(case, count, wanted, strict=True, lines=lines)
     found = search.run()
     if found is None:

@@ -100,7 +100,10 @@ def ways(
     tiles, k_steps = ceil_div(share, base), ceil_div(t.singleCoreK, t.baseK)
     most = _most_blocks(case, blocks, operand)
     names = STAY_FIELDS[operand]
-    every = bool(wanted.of(names).fields)
+    asked = wanted.of(names).fields
+    every = bool(asked)
+    if names[1] in asked:  # a step of more than there is, where it is asked for
+        k_steps = np.maximum(k_steps, asked[names[1]].low)
     block, step, step_k = _steps(case, tiles, k_steps, most, every=every)
     size, room = step * step_k, most[block]
     again = 2 * size <= room

@@ -172,24 +172,20 @@ class Wanted:
         return np.asarray(found[fits & (found >= limits.low) & (found <= limits.high)])
 
     def blocks(self, name: str, proposed: Ints, unit: int = FRACTAL_ROWS) -> Ints:
-        """Return the base blocks to try; an end of a range is one of them."""
+        """Return the base blocks to try, multiples of `unit`; the start of a range is one."""
         limits = self.fields.get(name)
-        if limits is None:
+        if limits is None or not len(proposed):
             return proposed
         if limits.only is not None:
-            return np.full(1, limits.only) if len(proposed) else proposed
-        near = proposed[(proposed >= limits.low) & (proposed <= limits.high)]
-        return np.unique(np.concatenate([near, _within(limits, unit)]))
+            return np.full(1, limits.only)
+        unit = self.unit(name, unit)
+        near = (proposed >= limits.low) & (proposed <= limits.high) & (proposed % unit == 0)
+        return np.union1d(proposed[near], _within(limits, unit)[:1])
 
-    def clipped(self, name: str, values: Ints, unit: int) -> Ints:
-        """Return `values`, multiples of `unit`, brought into the range, row by row."""
+    def unit(self, name: str, unit: int) -> int:
+        """Return what a field must be a multiple of that must be one of `unit` besides."""
         limits = self.fields.get(name)
-        if limits is None:
-            return values
-        if limits.only is not None:
-            return np.full_like(values, limits.only)
-        low, high = align_up(limits.low, unit), limits.high // unit * unit
-        return np.asarray(np.minimum(np.maximum(values, low), max(high, unit)))
+        return unit if limits is None else math.lcm(unit, limits.multiple)
 
 
 def is_uncut(name: str, tiling: Any) -> Any:
