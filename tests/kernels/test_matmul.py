@@ -9,6 +9,7 @@ import pytest
 import cubecore
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.spec import Mem
 from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul import matmul_launch
@@ -391,6 +392,30 @@ every_raced = pytest.mark.parametrize(
 def test_flags_order_every_pair_of_conflicting_accesses(problem, walk, order):
     _, program = raced_listing(problem, walk, order)
     HappensBefore(program).require_order()
+
+
+@every_raced
+@every_walk
+@every_order
+def test_without_preload_all_of_k_is_asked_for_where_it_is_needed(problem, walk, order):
+    """The same loads and products, in order; only a chunk that holds all of K comes later."""
+    tiling, ahead = raced_listing(problem, walk, order)
+    late = listing(matmul_launch(problem, tiling, A2, preload=False))
+    HappensBefore(late).require_order()
+
+    def work(program):
+        return sorted(repr(one) for one in program if isinstance(one[0], Mad | CopyMatrixCcToGm))
+
+    def loads(program):
+        return [repr(one) for one in program if isinstance(one[0], CopyGmToCbufMultiNd2Nz)]
+
+    def loads_before_any_product(program):
+        return len(loads(program[: [isinstance(t, Mad) for t, _ in program].index(True)]))
+
+    assert work(late) == work(ahead)
+    assert sorted(loads(late)) == sorted(loads(ahead))
+    less = loads_before_any_product(ahead) - loads_before_any_product(late)
+    assert less > 0 if walk == "K whole, several tiles" else less >= 0
 
 
 @every_kind

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -57,15 +58,45 @@ def test_the_sides_of_a_branch_do_not_follow_each_other():
 
 @pytest.mark.parametrize("blocks", [1, 16, 256, 2048])
 def test_a_loop_that_reads_everything_again(blocks):
-    """4 rounds over 8 blocks: what a round brings in is what has passed since the last touch."""
+    """4 rounds over 8 blocks: a round of them lies between two touches, there or not."""
     size = blocks * 32
     body = loop(I, 4, loop(J, 8, load(Expr.of(J) * size, blocks)))
-    left = 1.0
-    for _ in range(200):  # a round brings in what the round before lost
-        total = 8 * size + 3 * 8 * size * left
-        left = 1 - math.exp(-total / 4 / MIB)
-    want = STEPS - int(STEPS * (1 - left) + 0.5)
-    assert gone(Program((body,))) == [(64, want)]
+    assert gone(Program((body,))) == [(64, sixty_fourths(8 * size))]
+
+
+def touched_between(trips, follows):
+    """Return by level how many blocks a walk over a nest touches from one touch to the next."""
+    order: list[tuple[int, ...]] = []
+    found: dict[int, set[int]] = {}
+    carriers = [i for i, moves in enumerate(follows) if not moves]
+    last: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for place in product(*(range(n) for n in trips)):
+        block = tuple(at for at, moves in zip(place, follows, strict=True) if moves)
+        if block in last:
+            since = order[len(order) - 1 - order[::-1].index(block) :]
+            turned = [n for n, i in enumerate(carriers, 1) if place[i] > 0][-1]
+            found.setdefault(turned, set()).add(len(set(since)))
+        last[block] = place
+        order.append(block)
+    return found
+
+
+@pytest.mark.parametrize("follows", list(product((False, True), repeat=3))[1:])
+def test_between_two_touches_lie_the_blocks_of_a_turn_each_once(follows):
+    """Against a walk that remembers every block, for every nest of three loops."""
+    trips, size = (3, 4, 2), 65536
+    steps = {I: 8 * size, J: 2 * size, K: size}
+    moving = [v for v, moves in zip(steps, follows, strict=True) if moves]
+    address = sum((Expr.of(v) * steps[v] for v in moving), Expr(0))
+    nest = load(address, size // 32)
+    for var, n in zip((K, J, I), reversed(trips), strict=True):
+        nest = loop(var, n, nest)
+    ((cold, *levels),) = gone(Program((nest,)))
+    want = touched_between(trips, follows)
+    assert cold == 64
+    for level, left in enumerate(levels, 1):
+        (blocks,) = want[level]
+        assert left == sixty_fourths(blocks * size)
 
 
 def test_the_innermost_loop_that_has_turned_decides():
@@ -167,14 +198,13 @@ def test_what_was_written_can_be_read_from_l2():
 
 @pytest.mark.parametrize("power", [1, 4])
 def test_the_oldest_go_first_the_more_the_power(power):
-    """Two rounds over 0.75 of L2: half of 1.5 in between, if nothing stays."""
+    """Two rounds over 0.75 of L2: that much lies in between, and what is gone comes again."""
     body = loop(I, 2, loop(J, 12, load(Expr.of(J) * 65536, 2048)))
     traffic = traffic_of(Program((body,)), on=replace(ROUND, l2_survival_power=power))
     ((cold, again),) = [share.gone for share in traffic.shares(0).values()]
-    left = 1.0
-    for _ in range(200):
-        left = 1 - math.exp(-((0.75 * (1 + left) / 2) ** power))
+    left = 1 - math.exp(-(0.75**power))
     assert (cold, again) == (64, STEPS - int(STEPS * (1 - left) + 0.5))
+    assert traffic.brought_bytes == pytest.approx(0.75 * MIB * (1 + left))
 
 
 @pytest.mark.parametrize("trans", [False, True])

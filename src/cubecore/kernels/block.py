@@ -1,7 +1,7 @@
 """The part of a core's tree that computes one block of C."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cubecore.isa.cube import Mad
@@ -144,6 +144,7 @@ class BlockTree:
         else:
             plan, l1 = self.plan.b, self.l1_b
             walk = Walk(share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer)
+        walk = replace(walk, ahead=self.plan.preload)
         scales = None
         if plan.scales is not None:
             scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)

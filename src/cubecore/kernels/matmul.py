@@ -35,7 +35,7 @@ from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up
 
 @dataclass(frozen=True, slots=True)
 class MatmulPlan:
-    """Everything that a core's tree depends on."""
+    """Everything that a core's tree depends on; `preload` is as `matmul_launch` has it."""
 
     problem: Problem
     tiling: TCubeTiling
@@ -44,6 +44,7 @@ class MatmulPlan:
     a: OperandPlan
     b: OperandPlan
     c: ResultPlan
+    preload: bool = True
 
     @property
     def accumulator(self) -> ElementType:
@@ -58,6 +59,7 @@ def matmul_plan(
     step: str | None = None,
     *,
     padded: bool = False,
+    preload: bool = True,
 ) -> MatmulPlan:
     """Return the plan of the kernel that `tiling` implies for `problem` on `chip`."""
     return MatmulPlan(
@@ -68,6 +70,7 @@ def matmul_plan(
         a=operand_plan(problem, tiling, is_a=True, padded=padded),
         b=operand_plan(problem, tiling, is_a=False, padded=padded),
         c=ResultPlan(problem, tiling),
+        preload=preload,
     )
 
 
@@ -80,6 +83,7 @@ def matmul_launch(
     *,
     stand_in: bool = False,
     padded: bool = False,
+    preload: bool = True,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
@@ -87,7 +91,9 @@ def matmul_launch(
     (`scalar_step_cycles`): what kind of kernel the code is taken to be; the template's by default.
     `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
     With `stand_in`, to be timed alone, other instructions stand for those that 3510 has instead.
-    `padded` lays A and B out in rows an odd number of 512 B apart where they are ND.
+    `padded` lays A and B out in rows an odd number of 512 B apart where they are ND. Without
+    `preload` template MDL asks for a chunk that holds all of K when a tile needs it, not while the
+    one before is computed (doMTE2Preload, which the Matmul API leaves off).
 
     Raises:
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
@@ -95,7 +101,7 @@ def matmul_launch(
     """
     require_supported(problem, stand_in=stand_in)
     tiling.require_match(problem)
-    plan = matmul_plan(problem, tiling, chip, step, padded=padded)
+    plan = matmul_plan(problem, tiling, chip, step, padded=padded, preload=preload)
     trees: dict[tuple[Share, ...], CoreTree] = {}
     cores = []
     for core, own in enumerate(blocks or _blocks_of_cores(plan)):

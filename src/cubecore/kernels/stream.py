@@ -75,7 +75,8 @@ class Walk:
     """What a stream knows of the core's walk.
 
     `step` and `other_step` are the tiles of a chunk of the operand's own axis and of the other.
-    `outer` says that the operand's own axis is the outer one of the tiling's order.
+    `outer` says that the operand's own axis is the outer one of the tiling's order, `ahead` that
+    the next chunk is asked for ahead of its use even if it holds all of K.
     """
 
     own: int
@@ -86,6 +87,7 @@ class Walk:
     other_base: int
     other_step: int
     outer: bool
+    ahead: bool = True
 
 
 class Stream(ABC):
@@ -216,7 +218,7 @@ class ChunkStream(Stream):
         self._cursor = self._sequence()
         self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
         self._used = Ring(builder, f"{self._name}_used", plan.buffers)
-        ahead = plan.buffers > 1
+        ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
         self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
 
     def _sequence(self) -> Cursor:

@@ -3,18 +3,21 @@
 A load's *nest* is the loops that it walks, or those that it stands for (`Issue.walk`). A loop that
 its address does not follow asks for the same blocks again in every trip; the innermost such loop
 that has turned is where the last touch was, and one turn of it is how long ago that was. What all
-cores bring in during that share of the launch decides what is left (`costs.l2_gone`).
+cores touch during that share of the launch, each block once, decides what is left
+(`costs.l2_gone`): a block that is asked for again moves up among those that stay, whether it was
+there or not, so what is touched counts and not what is brought in.
 
-The bytes that a launch brings in depend on what is left, and the other way round; the answer is
-the fixed point. Traffic is taken to be spread evenly over the launch, cores to march in step: those
-that ask for one block in the same place of the program share its miss.
+Traffic is taken to be spread evenly over the launch, cores to march in step: those that ask for one
+block in the same place of the program share its miss.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -27,8 +30,6 @@ from cubecore.isa.spec import Cost, GlobalTraffic, Instruction, Mem
 STEPS = 64
 """Survival is counted in 64ths, so that equal states are equal on every machine."""
 _FRESH = Registers()
-_ROUNDS = 60
-"""Rounds of the fixed point at most; it settles in a handful."""
 
 
 @lru_cache(maxsize=65536)
@@ -125,12 +126,15 @@ class Leaf:
         result.append((rest, self.before))
         return tuple(reversed(result))
 
-    def gone(self, brought: float, chip: Chip) -> tuple[float, ...]:
-        """Return what L2 no longer holds, by `Touch` level, if a launch brings in that much."""
+    def gone(self, touched: Callable[[float], float], chip: Chip) -> tuple[float, ...]:
+        """Return what L2 no longer holds, by `Touch` level.
+
+        `touched` gives the bytes that all cores touch in a share of the launch.
+        """
         if self.past_l2:
             return (1.0,) * len(self.classes)
         return tuple(
-            1.0 if since is None else costs.l2_gone(chip, since * brought)
+            1.0 if since is None else costs.l2_gone(chip, touched(since))
             for _, since in self.classes
         )
 
@@ -344,24 +348,51 @@ class Traffic:
                 last.setdefault(place, []).append((leaf, passed))
             passed += weight
 
+    def touched_bytes(self, since: float) -> float:
+        """Return the bytes that all cores touch in a share of the launch, each block once.
+
+        What was last asked for longer ago than that is touched for the first time in it.
+        """
+        shares, sums = self._asked
+        return since * sums[bisect_left(shares, since)]
+
+    @cached_property
+    def _asked(self) -> tuple[list[float], list[float]]:
+        """Return the shares of the launch after which blocks are asked for again, rising.
+
+        Beside each the bytes for which it is so long or longer, all of the launch together; last
+        those that are touched once.
+        """
+        bytes_after: dict[float, float] = {math.inf: self._written_bytes}
+        for leaf in self._loads:
+            size = float(leaf.blocks) * leaf.traffic.size_bytes
+            for count, since in leaf.classes:
+                share = math.inf if since is None else since
+                bytes_after[share] = bytes_after.get(share, 0.0) + count * size
+        shares = sorted(bytes_after)
+        sums = list(accumulate(bytes_after[share] for share in reversed(shares)))
+        return shares, sums[::-1]
+
     @cached_property
     def brought_bytes(self) -> float:
         """Bytes that the launch brings into L2: what it misses and what it writes."""
-        written = sum(
+        return self._written_bytes + sum(
+            float(x.blocks) * x.missing_bytes(x.gone(self.touched_bytes, self.chip))
+            for x in self._loads
+        )
+
+    @cached_property
+    def _written_bytes(self) -> float:
+        return sum(
             leaf.count * leaf.traffic.size_bytes * float(leaf.blocks)
             for leaf in self._all
             if leaf.traffic.writes
         )
-        loads = [x for x in self._all if not x.traffic.writes and not x.past_l2]
-        brought = written + sum(float(x.blocks) * x.count * x.traffic.size_bytes for x in loads)
-        for _ in range(_ROUNDS):
-            before = brought
-            brought = written + sum(
-                float(x.blocks) * x.missing_bytes(x.gone(before, self.chip)) for x in loads
-            )
-            if abs(brought - before) <= before * 1e-9:
-                break
-        return brought
+
+    @cached_property
+    def _loads(self) -> list[Leaf]:
+        """The loads that leave what they bring in L2."""
+        return [leaf for leaf in self._all if not leaf.traffic.writes and not leaf.past_l2]
 
     @property
     def _all(self) -> Iterator[Leaf]:
@@ -379,7 +410,7 @@ class Traffic:
         found: dict[Issue, Share] = {}
         for leaf in self.marks[number].leaves:
             own = self._leaves[number][leaf.key]
-            gone = own.gone(self.brought_bytes, self.chip)
+            gone = own.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             found[leaf.issue] = Share(cores, own.blocks, parts)
         return found
@@ -392,7 +423,7 @@ class Traffic:
             if leaf.traffic.writes:
                 missing += size * leaf.count * leaf.traffic.size_bytes * self.written_back / STEPS
             else:
-                missing += size * leaf.missing_bytes(leaf.gone(self.brought_bytes, self.chip))
+                missing += size * leaf.missing_bytes(leaf.gone(self.touched_bytes, self.chip))
         return missing
 
 

@@ -27,6 +27,8 @@ _DOUBTED = {
     "qwen3_a3_down_proj": "a mean block's time, times the rounds; nobody measured the whole",
 }
 """Points that contradict others of their own publication; they are timed and counted apart."""
+_SAID_BESIDE = {"asc_mmhp_950_case4": {"stepKa": 2, "stepKb": 2, "depthA1": 4, "depthB1": 4}}
+"""What the text beside a publication's table states: two buffers of two blocks each in case 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,10 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cas
         notes.add("vector cores write C: no row is off its boundary")
         chip = replace(chip, l0c_to_gm_misaligned_row_cycles=None)
     step = _step(point, text, template)
+    preload = _preloads(point, problem, stated, step, notes)
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, blocks, stand_in=True),
+        lambda: matmul_launch(problem, tiling, chip, step, blocks, stand_in=True, preload=preload),
         "doubted" if point.id in _DOUBTED else "known",
         tiling_known=True,
         assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
@@ -102,6 +105,15 @@ def _step(point: Point, text: str, template: str) -> str:
     return "MDL" if template == "MDL" else "NORM"
 
 
+def _preloads(point: Point, problem: Problem, stated: Stated, step: str, notes: Notes) -> bool:
+    """Whether a chunk with all of K is loaded ahead: by hand it is, in the API if asked for."""
+    whole = max(stated.step_k) * stated.base[2] >= problem.k
+    if problem.template != "MDL" or step == "BASIC" or "preload" in point.tiling or not whole:
+        return True
+    notes.add("the Matmul API loads a chunk with all of K when it is needed")
+    return False
+
+
 def _cores(point: Point, template: str) -> dict[str, Any]:
     """Return the problem's launch and cores."""
     clients = point.tiling.get("usedCoreNum")
@@ -111,6 +123,10 @@ def _cores(point: Point, template: str) -> dict[str, Any]:
 
 
 def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
+    said = _SAID_BESIDE.get(point.id, {})
+    if said:
+        notes.add(f"{', '.join(f'{name} {value}' for name, value in said.items())}: the text's")
+    point = replace(point, tiling={**point.tiling, **said})
     tiling = point.tiling
     if "L1tileB" in tiling:
         columns = ceil_div(problem.n, tiling["blocks"])
