@@ -173,7 +173,7 @@ class Explorer:
     ) -> tuple[str, Reader | None]:
         """Return the field to join next: one that a rule gives, or the one that costs the least."""
         joined = self.free.difference(pending)
-        columns = self.space.base | tables[0]
+        columns = self.space.base | {n: x[:1] for n, x in tables[0].items()}
         for name in pending:
             for reader in self.relevant:
                 known = name in reader.reads and (reader.reads & self.free) - {name} <= joined
@@ -235,11 +235,12 @@ class Explorer:
             self.budget.spend(2 * rows, 1)
             choices = wanted_values(wanted, name, self.space.base | table, self.space.case)
             if choices is not None:
-                grown = {n: np.tile(x, len(choices)) for n, x in table.items()}
+                each = len(choices)
+                grown = {n: np.tile(x, each) if each > 1 else x for n, x in table.items()}
                 grown[name] = np.concatenate([np.broadcast_to(x, rows) for x in choices])
                 held = (grown[name] >= INT32_MIN) & (grown[name] <= INT32_MAX)
                 if held.any():
-                    yield {n: x[held] for n, x in grown.items()}
+                    yield grown if held.all() else {n: x[held] for n, x in grown.items()}
                 return
         if self.how is How.THIN and len(values) > THIN_VALUES:
             self.complete = False
