@@ -139,7 +139,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option(
     "--checks",
     default="all",
-    help="memcheck,initcheck,racecheck,synccheck or some of them; all; none",
+    help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; all; none",
 )
 @click.option("--sarif", help="SARIF file of the findings")
 @debug_options

@@ -633,6 +633,8 @@ def test_nothing_is_written_when_a_kernel_fails():
     [
         ({"kind": "matrix"}, "kind must be vector, cube, mix, got 'matrix'"),
         ({"outputs": "z"}, "z must be a parameter of body behind the core, got none"),
+        ({"scratch": "z"}, "z must be a parameter of body behind the core, got none"),
+        ({"outputs": "a", "scratch": ("a",)}, "a must be an output or scratch, got both"),
         ({"types": {"a": "floot"}}, "a must be an element type ("),
     ],
 )
@@ -643,6 +645,39 @@ def test_a_kernel_that_is_declared_wrongly(options, line):
     with pytest.raises(RequestError) as error:
         kernel(**options)(body)
     assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_scratch_starts_unwritten_and_need_not_be_written_whole(engine):
+    """Here 256 B of it are written, and as many, or more, are read."""
+
+    @kernel(outputs="c", scratch="w", engine=engine)
+    def through(core, a, c, w, read):
+        x = core.ubuf("float", 128)
+        core.asc_copy_gm2ub_sync(x, a, 256)
+        core.asc_copy_ub2gm_sync(w, x, 256)
+        core.asc_copy_gm2ub_sync(x, w, read)
+        core.asc_copy_ub2gm_sync(c, x, 256)
+
+    a, c, w = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(128, np.float32)
+    assert through[1](a, c, w, 256).clean
+    assert (c == a).all()
+    assert (w[:64] == a).all()
+    assert w[64:].view(np.uint8).tolist() == [0xFF] * 256  # what nobody wrote
+    more = through[1](a, c, w, 288).findings
+    assert more == ()  # a copy of what is unwritten is unwritten, and nobody uses it
+    (finding,) = kernel(scratch="a")(_added).using(engine=engine)[1](a).findings
+    assert finding.message == (
+        "vadd.src0 must be initialised in UB, got 64 of 64 elements never written, first repeat 0, "
+        "lane 0"
+    )
+
+
+def _added(core, a):
+    x, y = core.ubuf("float", 64), core.ubuf("float", 64)
+    core.asc_duplicate_sync(y, 1.0, 64)
+    core.asc_copy_gm2ub_sync(x, a, 256)
+    core.asc_add_sync(y, x, y, 64)
 
 
 def test_an_option_that_there_is_not():

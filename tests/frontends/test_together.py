@@ -262,3 +262,57 @@ def test_registers_that_values_leave_differ_from_core_to_core():
     run, (_, z) = both(chosen, 4, (x, np.zeros_like(x)))
     assert run.clean
     assert np.array_equal(z, np.minimum(x, np.float16(64)))
+
+
+def test_a_result_that_nobody_reads_ends_lockstep_and_is_found():
+    @cubecore.kernel(outputs="z")
+    def sums(core, x, z, wrong):
+        a, b = core.ubuf("half", 128), core.ubuf("half", 128)
+        core.asc_set_vector_mask(FULL, FULL)
+        for turn in range(3):
+            at = (core.block_idx * 3 + turn) * 128
+            core.asc_copy_gm2ub(a, x + at, 256)
+            core.asc_copy_gm2ub(b, x + at, 256)
+            core.asc_sync()
+            to = b if wrong else a
+            core.asc_add(to, a, b, 1, 1, 1, 1, 8, 8, 8)
+            core.asc_sync()
+            core.asc_copy_ub2gm(z + at, a, 256)
+            core.asc_sync()
+
+    x = np.arange(768, dtype=np.float16)
+    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), False)
+    assert run.clean
+    assert np.array_equal(z, 2 * x)
+    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), True, engine="reference")
+    assert {(f.id, f.instruction, f.count) for f in run.findings} == {("unread", "vadd", 4)}
+    assert np.array_equal(z, x)
+    off = "memcheck,initcheck,racecheck,synccheck"
+    assert both(sums, 2, (x, np.zeros_like(x)), True, checks=off)[0].clean
+
+
+def test_a_result_that_some_cores_gather_is_judged_core_by_core():
+    @cubecore.kernel(outputs="z", types={"x": "float", "at": "uint32"})
+    def gathered(core, x, at, z):
+        a, b, c = (core.ubuf("float", 64) for _ in range(3))
+        where = core.ubuf("uint32", 64)
+        core.asc_set_vector_mask(0, FULL)
+        core.asc_copy_gm2ub(a, x + core.block_idx * 64, 256)
+        core.asc_copy_gm2ub(where, at + core.block_idx * 64, 256)
+        core.asc_sync()
+        for _ in range(2):
+            core.asc_add(b, a, a, 1, 1, 1, 1, 8, 8, 8)
+            core.asc_sync()
+            core.asc_gather(c, a, where, 64)
+            core.asc_sync()
+            core.asc_set_vector_mask(0, FULL)
+            core.asc_copy_ub2gm(z + core.block_idx * 64, c, 256)
+            core.asc_sync()
+
+    x = np.arange(128, dtype=np.float32)
+    for second, sums in ((np.arange(64) * 4, 0), (np.arange(64) * 4 + 256, 1)):
+        at = np.concatenate([np.arange(64) * 4 + 256, second]).astype(np.uint32)
+        alike = "lockstep" if sums else "reference"
+        run, (_, _, z) = both(gathered, 2, (x, at, np.zeros_like(x)), engine=alike)
+        assert [f.core for f in run.findings] == ([] if sums else ["core 0 AIV1"])
+        assert np.array_equal(z[64:], (1 + sums) * x[64:])

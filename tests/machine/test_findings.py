@@ -443,7 +443,10 @@ def test_a_finding_as_json():
 
 
 def test_every_finding_belongs_to_a_check():
-    assert set(FINDING_IDS.values()) <= {"memcheck", "initcheck", "racecheck", "synccheck"}
+    assert set(FINDING_IDS.values()) == {
+        *("memcheck", "initcheck", "racecheck", "synccheck", "usecheck")
+    }
     for name in ("out-of-bounds", "misaligned", "capacity", "parameter"):
         assert FINDING_IDS[name] == "memcheck"
     assert FINDING_IDS["uninitialised"] == "initcheck"
+    assert FINDING_IDS["unread"] == "usecheck"

@@ -456,12 +456,74 @@ def test_a_counter_between_cores_that_is_left_above_0():
 
 def test_each_check_can_be_switched_off():
     gm, (a,) = placed("a")
-    program = [MASK, fetch(a, 0), (VADD, 33, 0, 96), set_("MTE2", "V")]
+    lost = [(VADD, 256, 128, 128), barrier("V"), (VADD, 256, 128, 128)]
+    program = [MASK, fetch(a, 0), (VADD, 33, 0, 96), set_("MTE2", "V"), *lost]
     everything = {f.check for f in check(program, gm=gm, checks=frozenset(CHECKS)).findings}
     assert everything == set(CHECKS)
     for off in CHECKS:
         left = check(program, gm=gm, checks=frozenset(CHECKS) - {off}).findings
         assert {f.check for f in left} == everything - {off}
+
+
+# --- results that nobody reads
+
+WIDE = instruction_named("vadd")(dtype=INT, repeat=2)
+WIDE_MASK = (SetVectorMask(mask_high=0, mask_low=2**64 - 1),)
+FILL = instruction_named("vector_dup")(dtype=INT, value=1)
+LARGEST = instruction_named("vcmax")(dtype=WORD)
+
+
+def unread(*steps):
+    """Return the lines (first result, what writes over it) of usecheck's findings, bytes, count."""
+    gm, (a,) = placed("a")
+    program = [WIDE_MASK, fetch(a, 0, 128), barrier()]
+    for step in steps:
+        program += [step(a) if callable(step) else step, barrier()]
+    found = check(program, gm=gm, checks=frozenset({"usecheck"})).findings
+    assert {f.id for f in found} <= {"unread"}
+    places = [[access.location.line // 2 - 1 for access in f.accesses] for f in found]
+    spans = [(f.accesses[0].start, f.accesses[0].end) for f in found]
+    assert all(f.location == f.accesses[0].location for f in found)
+    return [(*p, *span, f.count) for p, span, f in zip(places, spans, found, strict=True)]
+
+
+SUM, AGAIN = (WIDE, 1024, 0, 512), (WIDE, 1024, 512, 512)
+"""Two results in the same 512 B, from the 1024 B that were loaded."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([SUM, AGAIN], [(1, 2, 1024, 1536, 1)]),
+        ([SUM, (WIDE, 0, 1024, 512), AGAIN], []),  # read as src0
+        ([SUM, (WIDE, 1024, 1024, 0)], []),  # in place
+        ([SUM, lambda a: store(a, 1024, 16), AGAIN], []),
+        ([SUM, lambda a: store(a, 1504, 1), AGAIN], []),  # of one block
+        ([SUM, lambda a: store(a, 1536, 1), AGAIN], [(1, 3, 1024, 1536, 1)]),  # beside it
+        ([SUM, lambda a: fetch(a, 1024, 16)], [(1, 2, 1024, 1536, 1)]),
+        ([SUM, lambda a: fetch(a, 992, 18)], [(1, 2, 1024, 1536, 1)]),  # by more
+        ([SUM, lambda a: fetch(a, 1024, 15)], []),  # by less
+        ([SUM, lambda a: fetch(a, 1024, 15), AGAIN], [(1, 3, 1024, 1536, 1)]),
+        ([SUM, lambda a: store(a, 1024, 1), lambda a: fetch(a, 1024, 1), AGAIN], []),
+        ([lambda a: fetch(a, 1024, 16), lambda a: fetch(a, 1024, 16)], []),  # brought, not made
+        ([(FILL, 1024), (FILL, 1024)], []),  # made of nothing
+        ([(LARGEST, 1024, 0), (LARGEST, 1024, 512)], []),  # MAX_MIN_CNT has it, too
+        ([SUM], []),  # left for whoever comes next
+    ],
+)
+def test_a_result_that_is_written_over_before_anybody_reads_it(steps, expected):
+    assert unread(*steps) == expected
+
+
+def test_the_sentence_about_a_result_that_nobody_reads():
+    gm, (a,) = placed("a")
+    program = [WIDE_MASK, fetch(a, 0, 128), barrier(), SUM, barrier("V"), AGAIN]
+    outcome = check(program, gm=gm, checks=frozenset({"usecheck"}))
+    assert lines(outcome) == [
+        "unread (1) core 0 AIV0: vadd.dst must be read before bytes [1024, 1536) of UB are written "
+        "again, got vadd.dst (V, k.py:6 (kernel)) over what nobody has read since (V, k.py:4 "
+        "(kernel)); read it first, or do not compute it"
+    ]
 
 
 # --- the order graph

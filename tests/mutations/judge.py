@@ -17,7 +17,9 @@ from mutations.mutants import mutants
 from mutations.recording import ALL, Read, replayed
 
 _ORDER = ("race-", "flag-", "deadlock")
-_BYTES = ("out-of-bounds", "misaligned", "capacity", "overlap", "uninitialised", "race-")
+_BYTES = (
+    *("out-of-bounds", "misaligned", "capacity", "overlap", "uninitialised", "race-", "unread"),
+)
 _MISSING = ("uninitialised", "race-")
 
 

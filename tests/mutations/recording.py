@@ -34,6 +34,7 @@ class Tensor:
     name: str
     data: bytes
     placed: bool
+    scratch: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Recorder(Debugger):
     def launched(self, tensors):
         super().launched(tensors)
         made = [
-            Tensor(name, tensor.buffer.data.tobytes(), tensor.placed)
+            Tensor(name, tensor.buffer.data.tobytes(), tensor.placed, tensor.scratch)
             for name, tensor in sorted(tensors.items(), key=lambda item: item[1].address)
         ]
         self.launches.append((tuple(made), {}))
@@ -106,7 +107,7 @@ def replayed(recording, order="program", checks=frozenset()):
     tensors = [
         gm.place(t.name, np.frombuffer(t.data, np.uint8))
         if t.placed
-        else gm.allocate(t.name, len(t.data))
+        else gm.allocate(t.name, len(t.data), scratch=t.scratch)
         for t in recording.tensors
     ]
 
@@ -134,9 +135,10 @@ def replayed(recording, order="program", checks=frozenset()):
         findings += [
             Finding("uninitialised", f"{t.name} must be written whole", "end", recording.place, "")
             for t in tensors
-            if not t.placed and not t.buffer.valid.all()
+            if not (t.placed or t.scratch or t.buffer.valid.all())
         ]
-    left = (*(t.buffer.data.tobytes() for t in tensors), *sorted(map(str, values.items())))
+    kept = (t.buffer.data.tobytes() for t in tensors if not t.scratch)
+    left = (*kept, *sorted(map(str, values.items())))
     return Result(tuple(findings), left)
 
 

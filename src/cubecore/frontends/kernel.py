@@ -130,6 +130,7 @@ class Kernel:
     function: Callable[..., None]
     kind: str
     outputs: tuple[str, ...]
+    scratch: tuple[str, ...]
     types: dict[str, ElementType]
     options: Options
 
@@ -161,6 +162,7 @@ def kernel(
     *,
     kind: str = "vector",
     outputs: str | Sequence[str] = (),
+    scratch: str | Sequence[str] = (),
     types: dict[str, str] | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Kernel]: ...
@@ -172,6 +174,7 @@ def kernel(
     *,
     kind: str = "vector",
     outputs: str | Sequence[str] = (),
+    scratch: str | Sequence[str] = (),
     types: dict[str, str] | None = None,
     **options: Any,
 ) -> Any:
@@ -179,25 +182,32 @@ def kernel(
 
     `kind` is vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all
     run the function, and ask `core.is_aic`). Arrays named in `outputs` start unwritten and must be
-    written whole; all others keep what they hold where the kernel stores nothing. `types` are the
-    element types that arguments must have. `options` are those of `Options`.
+    written whole; those in `scratch`, a kernel's workspace, start unwritten too, and what nobody
+    wrote there is 0xFF afterwards; all others keep what they hold where the kernel stores nothing.
+    `types` are the element types that arguments must have. `options` are those of `Options`.
 
     Raises:
-        RequestError: a kind that does not exist, an output that is no parameter.
+        RequestError: a kind that does not exist, an output that is no parameter, or scratch too.
     """
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
-    named = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    made, kept = _names(outputs), _names(scratch)
+    if both := sorted({*made} & {*kept}):
+        raise refuse(both[0], "be an output or scratch", "both")
 
     def make(body: Callable[..., None]) -> Kernel:
         known = list(signature(body).parameters)[1:]
-        for name in (*named, *(types or {})):
+        for name in (*made, *kept, *(types or {})):
             if name not in known:
                 raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
         kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
-        return Kernel(body, kind, named, kinds, Options(**options))
+        return Kernel(body, kind, made, kept, kinds, Options(**options))
 
     return make if function is None else make(function)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -297,13 +307,18 @@ def _ready(
     for name, value in given.items():
         host = host_tensor(name, value, made.types.get(name))
         if host is not None:
-            unwritten = name in made.outputs
-            place = gm.allocate(name, host.raw.size) if unwritten else gm.place(name, host.raw)
-            tensors[name] = host, place
+            tensors[name] = host, _placed(made, gm, host)
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
     debugger = None if session is None else session.debugger
     return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
+
+
+def _placed(made: Kernel, gm: GlobalMemory, host: HostTensor) -> GlobalTensor:
+    """Return a tensor's place in global memory, with its bytes if the kernel may read them."""
+    if host.name in (*made.outputs, *made.scratch):
+        return gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
+    return gm.place(host.name, host.raw)
 
 
 def launch(

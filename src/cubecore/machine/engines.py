@@ -12,7 +12,7 @@ from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.topology import CoreId
 from cubecore.machine import fast, treestep
 from cubecore.machine.core import Core
-from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
+from cubecore.machine.findings import CHECKS, USECHECK, WATCHES, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.perform import commit, computed
 from cubecore.machine.products import IrregularError
@@ -35,12 +35,15 @@ def run_launch(
 ) -> tuple[Outcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
-    `checks` are those that are on. The engines late and early are the reference engine with
-    consumers, or producers, as early as the flags allow. The fast engine computes products that it
-    proves, and runs vector work in lockstep; the rest is the reference engine's, for all cores.
+    `checks` are those that are on, of which usecheck is for kernels whose author issues every
+    instruction: it says nothing of a tree, which somebody generated. The engines late and early are
+    the reference engine with consumers, or producers, as early as the flags allow. The fast engine
+    computes products that it proves, and runs vector work in lockstep; the rest is the reference
+    engine's, for all cores.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
+    checks -= {USECHECK}
     if engine == "fast":
         try:
             proven = fast.prove(chip, gm, launch.groups(bases))
@@ -65,7 +68,7 @@ def _watch(
     launch: Launch, gm: GlobalMemory, groups: Sequence[CoreGroup], checks: frozenset[str]
 ) -> tuple[Finding, ...]:
     """Return what racecheck and synccheck find in proven groups, each walked once."""
-    if not checks & {RACECHECK, SYNCCHECK}:
+    if not checks & WATCHES:
         return ()
     log = FindingLog(checks)
     sanitizer = Sanitizer(gm, log, [CoreId(core.core, core.sub) for core in launch.cores])

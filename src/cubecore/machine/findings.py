@@ -12,8 +12,11 @@ MEMCHECK = "memcheck"
 INITCHECK = "initcheck"
 RACECHECK = "racecheck"
 SYNCCHECK = "synccheck"
-CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK)
+USECHECK = "usecheck"
+CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK, USECHECK)
 """The checks; each can be switched off."""
+WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
+"""The checks that follow who touches what in which order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ KINDS: dict[str, Kind] = {
     "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
     "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
     "deadlock": Kind(SYNCCHECK, "waits go round in a circle"),
+    "unread": Kind(USECHECK, "a result is written over before anybody has read a byte of it"),
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 

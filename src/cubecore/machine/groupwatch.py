@@ -1,4 +1,4 @@
-"""racecheck and synccheck of cores in lockstep: once for all of them, in program order.
+"""racecheck, synccheck and usecheck of cores in lockstep: once for all of them, in program order.
 
 Their local memories are touched alike. In global memory the first core stands for all: what a core
 meets there of its own it meets as the others do, at another distance; what it might meet of another
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Instruction
+from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.topology import CoreId
 from cubecore.machine.findings import Finding, FindingLog
 from cubecore.machine.footprint import Footprint
@@ -18,7 +18,7 @@ from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.products import IrregularError
 from cubecore.machine.races import CoreWatch, Sanitizer, touches
 from cubecore.machine.reach import Reach
-from cubecore.machine.touched import Touch, Touched
+from cubecore.machine.touched import Region, Touch, Touched
 
 NOWHERE = Location("", 0, "")
 """The place of what no finding will name."""
@@ -55,7 +55,22 @@ class GroupWatch(CoreWatch):
             touched, address, touch = entry
             distinct.setdefault((touch.operand, touched, address), entry)
         kept = sorted(distinct.values(), key=lambda entry: entry[2].writes)
-        self.order.submit(pipe, lambda: self._enter(pipe, kept), NOWHERE)
+
+        def enter() -> None:
+            self._require_alike(kept)
+            self._enter(pipe, kept)
+
+        self.order.submit(pipe, enter, NOWHERE)
+
+    def _require_alike(self, found: list[Touched]) -> None:
+        """Require that of what nobody has read yet all cores read the same results."""
+        reads: dict[str, set[Region]] = {}
+        for touched, address, touch in found:
+            if touch.reads and touch.mem is not Mem.GM:
+                region = self.shadow(touch.mem).region(touched, address, writes=False)
+                fresh = {other for other, _ in region.near if other.fresh is not None}
+                if reads.setdefault(touch.operand, fresh) != fresh:
+                    raise IrregularError("results that some cores read")
 
     def _global(
         self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int

@@ -70,9 +70,12 @@ class Buffer:
         """Return whether every byte of each element was written, shaped as the offsets."""
         if element.bits == nibbles.BITS:
             return np.asarray(self.valid[address:].take(offsets >> 1, mode="clip") == 1)
-        word, full = _VALID_WORDS[element.size_bytes]
-        window = self.valid[address : self._end(address, element.size_bytes)].view(word)
-        return np.asarray(window.take(offsets, mode="clip") == full)
+        size = element.size_bytes
+        window = self.valid[address : self._end(address, size)]
+        if size not in _VALID_WORDS:  # a block
+            return np.asarray(window.reshape(-1, size).all(axis=1).take(offsets, mode="clip"))
+        word, full = _VALID_WORDS[size]
+        return np.asarray(window.view(word).take(offsets, mode="clip") == full)
 
     def write(
         self,
@@ -176,12 +179,16 @@ def _fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GlobalTensor:
-    """A tensor in global memory: its start, its bytes, and whether the host placed them all."""
+    """A tensor in global memory: its start, its bytes, and whether the host placed them all.
+
+    `scratch` says that nobody needs it afterwards.
+    """
 
     name: str
     address: int
     buffer: Buffer
     placed: bool = False
+    scratch: bool = False
 
     @property
     def end(self) -> int:
@@ -197,9 +204,12 @@ class GlobalMemory:
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
 
-    def allocate(self, name: str, size_bytes: int, *, zeroed: bool = False) -> GlobalTensor:
+    def allocate(
+        self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
+    ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        tensor = self._enter(GlobalTensor(name, self._next, Buffer(size_bytes)))
+        made = GlobalTensor(name, self._next, Buffer(size_bytes), scratch=scratch)
+        tensor = self._enter(made)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
         return tensor

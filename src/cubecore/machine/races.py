@@ -21,7 +21,7 @@ from cubecore.isa.sync import (
     pairs,
 )
 from cubecore.isa.topology import CoreId, Topology
-from cubecore.machine.findings import Access, Finding, FindingLog
+from cubecore.machine.findings import USECHECK, Access, Finding, FindingLog
 from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
@@ -157,9 +157,9 @@ class CoreWatch:
                 at = 0 if place is None else addresses[place]
                 region = shadow.region(touched, at, writes=touch.writes)
                 shadow.judge(region, pipe, touch)
-                entered.append((region, touch))
-            for region, touch in entered:
-                LocalShadow.enter(region, pipe, number, touch)
+                entered.append((shadow, region, touch))
+            for shadow, region, touch in entered:
+                shadow.enter(region, pipe, number, touch)
 
         def follow(addresses: tuple[int, ...]) -> None:
             if held or order.stuck:
@@ -190,9 +190,9 @@ class CoreWatch:
                 shadow = self.shadow(touch.mem)
                 region = shadow.region(touched, address, writes=touch.writes)
                 shadow.judge(region, pipe, touch)
-                entered.append((region, touch))
-        for region, touch in entered:
-            LocalShadow.enter(region, pipe, number, touch)
+                entered.append((shadow, region, touch))
+        for shadow, region, touch in entered:
+            shadow.enter(region, pipe, number, touch)
 
     def _global(
         self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
@@ -204,7 +204,8 @@ class CoreWatch:
         """Return the shadow of a local memory, or of the registers."""
         found = self._local.get(mem)
         if found is None:
-            found = self._local[mem] = LocalShadow(self.order, self.report)
+            uses = USECHECK in self._launch.log.checks
+            found = self._local[mem] = LocalShadow(self.order, self.report, uses=uses)
         return found
 
     # --- findings
@@ -225,6 +226,9 @@ class CoreWatch:
 
     def report(self, meeting: Meeting) -> None:
         """Log a race; one that is known only counts."""
+        if meeting.kind == "unread":
+            self._unread(meeting)
+            return
         earlier_touch, later_touch = meeting.earlier, meeting.later
         kind, name = f"race-{meeting.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
@@ -249,13 +253,36 @@ class CoreWatch:
         )
         self._launch.log.add(finding, about)
 
+    def _unread(self, meeting: Meeting) -> None:
+        """Log a result that is written over before anybody has read it."""
+        lost, over, core = meeting.earlier, meeting.later, str(self._core)
+        about = f"{lost.operand} {over.template.name} {over.where}"
+        if self._launch.log.again("unread", lost.template.name, about, lost.where):
+            return
+        earlier, later = (
+            _access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
+            for touch, pipe in ((lost, meeting.earlier_pipe), (over, meeting.later_pipe))
+        )
+        message = (
+            f"{earlier.instruction}.{earlier.operand} must be read before bytes [{earlier.start}, "
+            f"{earlier.end}) of {earlier.memory} are written again, got {later.instruction}."
+            f"{later.operand} ({later.pipe}, {later.location}) over what nobody has read since "
+            f"({earlier.pipe}, {earlier.location}); read it first, or do not compute it"
+        )
+        accesses = earlier, later
+        finding = Finding(
+            "unread", message, earlier.instruction, earlier.location, core, accesses=accesses
+        )
+        self._launch.log.add(finding, about)
+
 
 def touches(
     template: Instruction, addresses: Sequence[int], where: Location, registers: Registers
 ) -> list[Touched]:
     """Return what an instruction touches, what it reads first, as it reads it first."""
-    found = []
-    given = zip(template.operands(), addresses, footprints(template), strict=True)
+    found, operands = [], template.operands()
+    computes = not (template.copies or _leaves(template)) and any(o.access.reads for o in operands)
+    given = zip(operands, addresses, footprints(template), strict=True)
     for operand, address, touched in given:
         if touched is None:
             continue
@@ -263,12 +290,20 @@ def touches(
         atomic = ""
         if mem is Mem.GM and access.writes and registers.atomic:
             atomic = f"{registers.atomic} {registers.atomic_type}"
-        touch = Touch(template, operand.name, mem, access.reads, access.writes, where, atomic)
+        makes = computes and access.writes
+        touch = Touch(
+            template, operand.name, mem, access.reads, access.writes, where, atomic, makes
+        )
         found.append((touched, address, touch))
     if (used := register_touch(template, where)) is not None:
         found.append(used)
     found.sort(key=lambda entry: entry[2].writes)
     return found
+
+
+def _leaves(template: Instruction) -> bool:
+    """Whether it leaves a register, which may be all that somebody wants of it."""
+    return type(template).leaves is not Instruction.leaves
 
 
 _HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}

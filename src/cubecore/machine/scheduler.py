@@ -19,7 +19,7 @@ from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine import reference
 from cubecore.machine.core import Core, Recorded
-from cubecore.machine.findings import CHECKS, RACECHECK, SYNCCHECK, Finding, FindingLog
+from cubecore.machine.findings import CHECKS, WATCHES, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.races import Sanitizer
 from cubecore.machine.schedules import Queues, schedule_of
@@ -117,7 +117,7 @@ def run(
     threads: dict[CoreId, greenlet] = {}
     sanitizer = None
     schedule = schedule_of(order)
-    if schedule is None and checks is not None and checks & {RACECHECK, SYNCCHECK}:
+    if schedule is None and checks is not None and checks & WATCHES:
         sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)

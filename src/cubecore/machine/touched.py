@@ -36,7 +36,8 @@ _LABELS |= {"suppressed": "the suppression register"}
 class Touch(NamedTuple):
     """One operand of an instruction: what touches memory, and how.
 
-    `atomic` names the operation of an atomic store; two of the same may meet.
+    `atomic` names the operation of an atomic store; two of the same may meet. `makes` says that
+    what is written was computed from memory and is all that there is of the result.
     """
 
     template: Instruction
@@ -46,6 +47,7 @@ class Touch(NamedTuple):
     writes: bool
     where: Location
     atomic: str = ""
+    makes: bool = False
 
 
 class ScalarLoad(Instruction):
@@ -56,7 +58,10 @@ class ScalarLoad(Instruction):
 
 
 class Meeting(NamedTuple):
-    """Two touches of the same bytes [low, high) that nothing orders; pipes by number."""
+    """Two touches of the same bytes [low, high); pipes by number.
+
+    Nothing orders them (raw, war, waw), or the later one writes over what nobody has read (unread).
+    """
 
     kind: str
     earlier: Touch
@@ -94,10 +99,11 @@ class Region:
     """A set of bytes that some operand touches, and for each pipe its last read and write there.
 
     `near` holds every region that shares a byte and may race with it, itself included, and whether
-    it lies within; of two that are `read_only` neither knows the other.
+    it lies within; of two that are `read_only` neither knows the other. `fresh` is the result that
+    was left there, and its pipe, as long as nobody has read a byte of it.
     """
 
-    __slots__ = ("address", "bytes", "near", "read_only", "reads", "touched", "writes")
+    __slots__ = ("address", "bytes", "fresh", "near", "read_only", "reads", "touched", "writes")
 
     def __init__(self, touched: Footprint, address: int) -> None:
         self.touched, self.address = touched, address
@@ -106,6 +112,7 @@ class Region:
         self.read_only = True
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
+        self.fresh: tuple[int, Touch] | None = None
 
 
 @lru_cache(maxsize=65536)
@@ -124,11 +131,12 @@ class LocalShadow:
     """The shadow of one core's local memory.
 
     Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
-    regions it meets, so that an access looks at those alone and never at bytes.
+    regions it meets, so that an access looks at those alone and never at bytes. `uses` says that
+    results which nobody reads are reported.
     """
 
-    def __init__(self, order: CoreOrder, report: Report) -> None:
-        self._order, self._report = order, report
+    def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
+        self._order, self._report, self._uses = order, report, uses
         self._regions: dict[Key, Region] = {}
         self._written: list[Region] = []
         self._limit = _MOST_REGIONS
@@ -178,28 +186,41 @@ class LocalShadow:
     def judge(self, region: Region, pipe: int, touch: Touch) -> None:
         """Report what an access races with; an instruction's are judged before any enters."""
         clock = self._order.done[pipe]
-        writes = touch.writes
+        reads, writes = touch.reads, touch.writes
         for other, _ in region.near:
+            if reads:
+                other.fresh = None
             for at, (when, who) in other.writes.items():
                 if when > clock[at]:
-                    kind = "raw" if touch.reads else "waw"
+                    kind = "raw" if reads else "waw"
                     self._meet(kind, (other, at, who), (region, pipe, touch))
             if writes:
                 for at, (when, who) in other.reads.items():
                     if when > clock[at]:
                         self._meet("war", (other, at, who), (region, pipe, touch))
 
-    @staticmethod
-    def enter(region: Region, pipe: int, number: int, touch: Touch) -> None:
+    def enter(self, region: Region, pipe: int, number: int, touch: Touch) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
         if touch.writes:
             for other, within in region.near:
                 if within:
                     other.writes.clear()
                     other.reads.clear()
+                    if other.fresh is not None:
+                        self._lose(other, (region, pipe, touch))
             region.writes[pipe] = number, touch
+            if touch.makes and self._uses:
+                region.fresh = pipe, touch
         else:
             region.reads[pipe] = number, touch
+
+    def _lose(self, other: Region, later: tuple[Region, int, Touch]) -> None:
+        """Report a result that is written over before anybody has read it."""
+        (_, pipe, touch), fresh = later, other.fresh
+        assert fresh is not None
+        other.fresh = None
+        low, high = other.bytes.low, other.bytes.high
+        self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, low, high))
 
     def _meet(
         self, kind: str, earlier: tuple[Region, int, Touch], later: tuple[Region, int, Touch]

@@ -113,7 +113,7 @@ def run(
     `out` names a .npy file for C.
     `engine` is fast (which falls back by itself), reference, or late or early: consumers, or
     producers, as early as the flags allow. `checks` are memcheck, initcheck,
-    racecheck and synccheck with commas between them, all or none.
+    racecheck, synccheck and usecheck with commas between them, all or none.
 
     Raises:
         RequestError: a request that cannot be executed as it stands.
