@@ -463,3 +463,45 @@ def test_a_buffer_in_the_wrong_memory(call, count, place):
         f"{call}.{name} must point into {right.label}, got float16* 0 in {wrong.label}"
         f"{see(form.kind.name)}"
     )
+
+
+FRACTALS = "int4 int8 uint8 float16 bfloat16 int32 uint32 float32"
+WINDOWS = (
+    "int4 float4_e2m1fn int8 uint8 float8_e4m3fn float8_e5m2 float16 bfloat16 int16 uint16 float32 "
+    "int32 uint32 hifloat8 float4_e1m2"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "arch", "mems", "numbers", "allowed"),
+    [
+        ("asc_copy_gm2l0a", "2201", (Mem.L0A, Mem.GM), 4, FRACTALS),
+        ("asc_copy_gm2l0b", "2201", (Mem.L0B, Mem.GM), 4, FRACTALS),
+        ("asc_copy_l12l0a", "2201", (Mem.L0A, Mem.L1), 4, FRACTALS),
+        ("asc_copy_l12l0b", "2201", (Mem.L0B, Mem.L1), 4, FRACTALS),
+        ("asc_copy_l12l0a", "3510", (Mem.L0A, Mem.L1), 6, WINDOWS),
+        ("asc_copy_l12l0b", "3510", (Mem.L0B, Mem.L1), 6, WINDOWS),
+        ("asc_copy_l12l0b_sparse", "2201", (Mem.L0B, Mem.L1, Mem.L1), 2, "int8"),
+    ],
+    ids=str,
+)
+def test_what_moves_whole_has_the_types_of_the_prototypes(call, arch, mems, numbers, allowed):
+    """The pages' rows; bytes would arrive whatever they are called."""
+    for dtype in (*WINDOWS.split(), "int64", "uint64", "float8_e8m0fnu"):
+        pointers = [pointer(mem, dtype) for mem in mems]
+        if dtype in allowed.split():
+            assert bind(call, (*pointers, *[1] * numbers), {}, arch).steps
+            continue
+        with pytest.raises(RequestError) as error:
+            bind(call, (*pointers, *[1] * numbers), {}, arch)
+        line = str(error.value)
+        need = f"{call}.dst must point to one of {', '.join(allowed.split())}, got {dtype}; see "
+        assert line.startswith(need), line
+
+
+def test_scales_are_e8m0():
+    src = pointer(Mem.L1, "uint8")
+    with pytest.raises(RequestError) as error:
+        bind("asc_copy_l12l0a_mx", (0, src, 0, 0, 1, 1, 1, 1), {}, "3510")
+    must = "asc_copy_l12l0a_mx.src must point to one of float8_e8m0fnu, got uint8"
+    assert str(error.value) == must + see("load_cbuf_to_ca_mx")

@@ -166,9 +166,12 @@ class Form:
         return template
 
     def _require_type(self, template: Instruction, name: str, pointers: Sequence[Pointer]) -> None:
-        """Refuse a pointer to another type than the instruction's; blocks and records take any."""
+        """Refuse a pointer to another type than the instruction's, or than a block's may be."""
         operand = next(o for o in template.operands() if o.name == name)
         kind, pointer = template.element(operand), pointers[self.operands.index(name)]
+        if self.kind.pointers and pointer.dtype.name not in self.kind.pointers:
+            need = f"point to one of {', '.join(self.kind.pointers)}"
+            raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
         if kind.library != "raw" and kind.name != "uint64" and pointer.dtype is not kind:
             need = f"point to {kind}"
             raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)

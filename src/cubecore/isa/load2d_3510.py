@@ -63,6 +63,7 @@ class _Window(Instruction):
 
 @dataclass(frozen=True, kw_only=True)
 class _Straight(_Window):
+    pointers = (*_TURNED_TYPES, "hifloat8", "float4_e1m2")
     block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
 
     def offsets_src(self) -> Offsets:

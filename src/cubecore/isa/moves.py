@@ -153,6 +153,10 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         return Cost(math.ceil(cycles), traffic=traffic)
 
 
+FRACTAL_TYPES = (*("int4", "int8", "uint8", "float16", "bfloat16", "int32", "uint32", "float32"),)
+"""What fractals that move whole may hold by the prototypes of the C API (2201)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Load2d(Instruction):
     """Move 512-byte fractals from L1 to L0: repeat of them, one after another; 0: nothing."""
@@ -211,6 +215,7 @@ def l0_cost(chip: Chip, cycles: float) -> Cost:
 class LoadCbufToCa(Load2d):
     """Move fractals from L1 to L0A, each unchanged."""
 
+    pointers = FRACTAL_TYPES
     dst = write(Mem.L0A, "fractal", "block")
     src = read(Mem.L1, "fractal", "block")
 
@@ -230,6 +235,7 @@ class LoadCbufToCa(Load2d):
 class LoadCbufToCb(Load2d):
     """Move fractals from L1 to L0B, each unchanged."""
 
+    pointers = FRACTAL_TYPES
     dst = write(Mem.L0B, "fractal", "block")
     src = read(Mem.L1, "fractal", "block")
 

@@ -61,6 +61,7 @@ class _LoadScales(Instruction):
         *("dst_at", "src", "x_start_pos", "y_start_pos", "x_step", "y_step"),
         *("src_stride", "dst_stride"),
     )
+    pointers = (SCALE.name,)
     block: ElementType = types("the unit of the move", "datablock", default=DATA_BLOCK)
     dst_at: int = param(0, 65535, "bytes from the start of the scales' memory", multiple=32)
     x_start_pos: int = param(0, 65535, "first row", default=0)

@@ -13,7 +13,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
-from cubecore.isa.moves import Bursts, Load2d
+from cubecore.isa.moves import FRACTAL_TYPES, Bursts, Load2d
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import (
     Array,
@@ -61,6 +61,7 @@ class _GlobalFractals(Load2d):
 class LoadGmToCa(_GlobalFractals):
     """Move fractals from global memory to L0A, each unchanged."""
 
+    pointers = FRACTAL_TYPES
     dst = write(Mem.L0A, "fractal", "block")
     src = read(Mem.GM, "fractal", "block")
 
@@ -76,6 +77,7 @@ class LoadGmToCa(_GlobalFractals):
 class LoadGmToCb(_GlobalFractals):
     """Move fractals from global memory to L0B, each unchanged."""
 
+    pointers = FRACTAL_TYPES
     dst = write(Mem.L0B, "fractal", "block")
     src = read(Mem.GM, "fractal", "block")
 

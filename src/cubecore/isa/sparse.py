@@ -68,6 +68,7 @@ class LoadCbufToCbSp(Instruction):
     """
 
     pairs = (("dst", "src"), ("index_dst", "index"))
+    pointers = ("int8",)
     signature = ("dst", "src", "index", "start_index", "repeat")
     dst = write(Mem.L0B, "fractal", "block")
     src = read(Mem.L1, "fractal", "block")

@@ -239,6 +239,8 @@ class Instruction:
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
     count_form: ClassVar[Mapping[str, Any] | None] = None
     """The parameters that the C API's form with a count of elements fixes; None: there is none."""
+    pointers: ClassVar[tuple[str, ...]] = ()
+    """Element types of the C API's pointers where bytes move whole; (): any."""
     steering: ClassVar[tuple[str, ...]] = ()
     """Operands whose values decide which elements the others touch."""
 
