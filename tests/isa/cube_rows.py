@@ -18,7 +18,11 @@ _MAP = {"l1_height": (1, 32767), "l1_width": (1, 32767)} | dict.fromkeys(
 FP4 = element_type("float4_e2m1fn")
 _MX_LOADS = {"load_cbuf_to_ca_mx": Mem.L0A_MX, "load_cbuf_to_cb_mx": Mem.L0B_MX}
 HOME = rows_3510.HOME | dict.fromkeys(
-    (*_MX_LOADS, "mad_mx", "copy_matrix_cc_to_gm_v2"), "Ascend950PR_9599"
+    (
+        *(*_MX_LOADS, "mad_mx", "copy_matrix_cc_to_gm_v2", "copy_matrix_cc_to_cbuf_v2"),
+        *("set_nd_para_v2", "set_channel_para"),
+    ),
+    "Ascend950PR_9599",
 )
 """Instructions of architecture 3510 alone, and the chip that they are tried on."""
 EXAMPLES: dict[str, dict[str, Any]] = {

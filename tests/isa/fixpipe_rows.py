@@ -14,6 +14,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_gm": TILE | {"dst_stride": 32},
     "copy_matrix_cc_to_gm_v2": TILE | {"dst_stride": 256},
     "copy_matrix_cc_to_cbuf": TILE | {"dst_stride": 16},
+    "copy_matrix_cc_to_cbuf_v2": TILE | {"dst_stride": 256},
+    "set_nd_para_v2": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
+    "set_channel_para": {"config": 1 << 48},
     "copy_cbuf_to_fbuf": {"len_burst": 1},
     "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "set_quant_pre": {"scale": 0x3F800000},
@@ -25,6 +28,8 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_gm": {"dst": (Mem.GM, 1), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
     "copy_matrix_cc_to_gm_v2": {"dst": (Mem.GM, 1), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
     "copy_matrix_cc_to_cbuf": {"dst": (Mem.L1, 32), "src": (Mem.L0C, 64), "scales": (Mem.FB, 128)},
+    "copy_matrix_cc_to_cbuf_v2": {"dst": (Mem.L1, 32), "src": (Mem.L0C, 64)}
+    | {"scales": (Mem.FB, 128)},
     "copy_cbuf_to_fbuf": {"dst": (Mem.FB, 128), "src": (Mem.L1, 32)},
 }
 """Alignment: seed 003, table 1; scales at multiples of 128 B (asc-devkit, DataCopy to Fixpipe)."""
@@ -35,16 +40,22 @@ _FIXPIPE = {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": (0, 2)} | {
 }
 _NOT_MODELLED = (
     *("clip_relu_pre", "relu_post", "clip_relu_post", "eltwise_op", "eltwise_antq_en"),
-    *("c0_pad_en", "broadcast_en", "nz2dn_en"),
+    *("c0_pad_en", "broadcast_en"),
 )
+_LATE = {"nz2nd_en": BIT, "nz2dn_en": BIT, "nd_num": (1, 65535), "row_stride": (0, 65535)} | {
+    "src_nd_stride": (0, 65535),
+    "dst_nd_stride": (0, 2**32 - 1),
+    **dict.fromkeys(_NOT_MODELLED, (0, 0)),
+}
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_gm": _FIXPIPE
     | {"nz2nd_en": BIT, "channel_split": BIT, "nd_num": (1, 65535)}
     | {"src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)},
-    "copy_matrix_cc_to_gm_v2": _FIXPIPE
-    | {"nz2nd_en": BIT, "channel_split": BIT, "nd_num": (1, 65535)}
-    | {"src_nd_stride": (0, 65535), "dst_nd_stride": (0, 2**32 - 1)}
-    | dict.fromkeys(_NOT_MODELLED, (0, 0)),
+    "copy_matrix_cc_to_gm_v2": _FIXPIPE | _LATE | {"channel_split": BIT},
+    "copy_matrix_cc_to_cbuf_v2": _FIXPIPE | _LATE | {"channel_split": (0, 0)},
+    "set_nd_para_v2": {"nd_num": (1, 65535), "src_nd_stride": (0, 65535)}
+    | {"dst_nd_stride": (1, 2**32 - 1)},
+    "set_channel_para": {"config": (0, MASK_64)},
     "copy_matrix_cc_to_cbuf": _FIXPIPE,
     "copy_cbuf_to_fbuf": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
     | {"src_stride": (0, 65535), "dst_stride": (0, 65535)},
@@ -57,16 +68,23 @@ _MODES = (
     *("F322F16", "F322BF16", "DEQF16", "VDEQF16"),
     *("QF322B8_PRE", "VQF322B8_PRE", "REQ8", "VREQ8"),
 )
+_LATE_MODES = (
+    *("NoQuant", *_MODES, "QF322FP8_PRE", "VQF322FP8_PRE", "QS322BF16_PRE", "VQS322BF16_PRE"),
+    *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE"),
+    *("QF322F32_PRE", "VQF322F32_PRE"),
+)
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
-    ("copy_matrix_cc_to_gm_v2", "unit_flag"): (0, 2, 3),
-    ("copy_matrix_cc_to_gm_v2", "l2_cache_ctl"): (0, 1, 2, 4),
-    ("copy_matrix_cc_to_gm_v2", "quant_post"): ("NoConv",),
-    ("copy_matrix_cc_to_gm_v2", "quant_pre"): (
-        *("NoQuant", *_MODES, "QF322FP8_PRE", "VQF322FP8_PRE", "QS322BF16_PRE", "VQS322BF16_PRE"),
-        *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE"),
-        *("QF322F32_PRE", "VQF322F32_PRE"),
-    ),
+    **{
+        (f"copy_matrix_cc_to_{target}_v2", field): words
+        for target in ("gm", "cbuf")
+        for field, words in {
+            "unit_flag": (0, 2, 3),
+            "l2_cache_ctl": (0, 1, 2, 4),
+            "quant_post": ("NoConv",),
+            "quant_pre": _LATE_MODES,
+        }.items()
+    },
     ("copy_matrix_cc_to_cbuf", "unit_flag"): (0, 2, 3),
     ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", *_MODES),
     ("copy_matrix_cc_to_cbuf", "quant_pre"): (
@@ -80,6 +98,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_gm_v2", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_cbuf", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_cbuf_v2", "src_type"): ("float32", "int32"),
     ("copy_cbuf_to_fbuf", "word"): ("uint64",),
     ("set_atomic", "dtype"): ("float32", "float16", "int16", "int32", "int8", "bfloat16"),
 }
@@ -88,6 +107,9 @@ ORACLES: dict[str, str] = {
     "copy_matrix_cc_to_gm": "isa/test_fixpipe.py::test_nz_to_nd",
     "copy_matrix_cc_to_gm_v2": "isa/test_fixpipe_3510.py::test_every_conversion",
     "copy_matrix_cc_to_cbuf": "isa/test_quantisation.py::test_tiles_to_l1",
+    "copy_matrix_cc_to_cbuf_v2": "isa/test_fixpipe_3510.py::test_every_conversion_to_l1",
+    "set_nd_para_v2": "isa/test_fixpipe_3510.py::test_several_matrices",
+    "set_channel_para": "isa/test_fixpipe_3510.py::test_columns",
     "copy_cbuf_to_fbuf": "isa/test_quantisation.py::test_l1_to_fixpipe_buffer",
     "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
     "set_quant_pre": "isa/test_quantisation.py::test_tiles_to_l1",

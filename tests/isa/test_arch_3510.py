@@ -12,7 +12,7 @@ from cubecore.isa.caches import Dcci
 from cubecore.isa.check import template_violations
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
 from cubecore.isa.moves import LoadCbufToCb
 from cubecore.isa.spec import Mem
 from isa.bench import A2, Bench
@@ -167,10 +167,31 @@ def store(kind=CopyMatrixCcToGm, **changes):
         (store(CopyMatrixCcToGmV2, nz2nd_en=True), A5, None),
         (store(CopyMatrixCcToGmV2, src_type=element_type("int32"), quant_pre="REQ8"), A5, None),
         (
-            store(CopyMatrixCcToGmV2, nz2dn_en=1),
+            store(CopyMatrixCcToGmV2, broadcast_en=1),
             A5,
-            "copy_matrix_cc_to_gm_v2.nz2dn_en must be in [0, 0], got 1",
+            "copy_matrix_cc_to_gm_v2.broadcast_en must be in [0, 0], got 1",
         ),
+        (
+            store(CopyMatrixCcToGmV2, nz2dn_en=True, nz2nd_en=True),
+            A5,
+            "copy_matrix_cc_to_gm_v2.nz2dn_en must be off with nz2nd_en, got on",
+        ),
+        (
+            store(CopyMatrixCcToGmV2, nz2dn_en=True, unit_flag=3, row_stride=2),
+            A5,
+            "copy_matrix_cc_to_gm_v2.nz2dn_en must have a row_stride of 1 with unit_flag, got on",
+        ),
+        (
+            store(CopyMatrixCcToGmV2, nz2dn_en=True, m_size=15),
+            A5,
+            "copy_matrix_cc_to_gm_v2.m_size must fill whole blocks of 32 B, got 60 B",
+        ),
+        (
+            store(CopyMatrixCcToCbufV2, nz2nd_en=True, n_size=13),
+            A5,
+            "copy_matrix_cc_to_cbuf_v2.n_size must fill whole blocks of 32 B, got 52 B",
+        ),
+        (store(CopyMatrixCcToCbufV2, nz2dn_en=True, row_stride=1), A5, None),
         (LoadCbufToCb(repeat=1), A5, None),
         (Dcci(lines="entire", where="ub"), A2, None),
         (Dcci(lines="single", where="ub"), A5, None),

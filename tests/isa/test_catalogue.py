@@ -445,12 +445,12 @@ def test_it_runs_only_on_its_architectures(name, other):
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
 SHARED |= {"asc_copy_gm2l1", "asc_copy_l12l0a", "asc_copy_l12l0b", "asc_copy_gm2l1_nd2nz"}
 SHARED |= {"asc_copy_gm2ub", "asc_copy_ub2gm", "asc_copy_l12fb", "asc_copy_l0c2gm"}
-SHARED |= {"asc_copy_gm2ub_align", "asc_copy_ub2gm_align", "asc_set_l13d_rpt"}
+SHARED |= {"asc_copy_gm2ub_align", "asc_copy_ub2gm_align", "asc_set_l13d_rpt", "asc_copy_l0c2l1"}
 """Names of the C API that are several instructions: operands, or the chip, tell them apart."""
 SHARED_ELSEWHERE = {
     *("DataCopy", "data_move", "fixpipe", "Cast", "vec_conv", "CastDequant", "Compare"),
     *("Compares", "Select", "TransDataTo5HD", "load3dv1", "vec_trans_scatter", "DataCopyPad"),
-    *("Fixpipe", "SetLoadDataRepeat"),
+    *("Fixpipe", "Fixpipe(A1)", "SetLoadDataRepeat", "SetFixpipeNz2ndFlag"),
 }
 """Names of other dialects that are several."""
 

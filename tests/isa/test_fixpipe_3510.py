@@ -9,7 +9,13 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
+from cubecore.isa.fixpipe import SetLreluAlpha
+from cubecore.isa.fixpipe_3510 import (
+    CopyMatrixCcToCbufV2,
+    CopyMatrixCcToGmV2,
+    SetChannelPara,
+    SetNdParaV2,
+)
 from cubecore.isa.scales import SetFpc, SetQuantPre
 from cubecore.isa.spec import Mem
 from cubecore.isa.system import SetCtrl
@@ -83,13 +89,11 @@ def drawn(bench: Bench, mode: str) -> tuple[np.ndarray, list[int]]:
     return values, [int(word) for word in words]
 
 
-@pytest.mark.parametrize("infinite", [False, True])
-@pytest.mark.parametrize("nz", [False, True])
-@pytest.mark.parametrize("mode", MODES)
-def test_every_conversion(mode, nz, infinite):
+def run_mode(mode: str, kind, mem: Mem, *, nz: bool, infinite: bool) -> None:
+    """Every accumulator by hand; the tile in NZ, or row by row."""
     plain = mode.removeprefix("V")
-    bench = Bench(seed=len(mode), gm_bytes=4096, on=A5)
-    bench.noise(Mem.GM)
+    bench = Bench(seed=len(mode), gm_bytes=8192, on=A5)
+    bench.noise(mem)
     values, words = drawn(bench, plain)
     if not mode.startswith("V"):
         words = [words[0]] * N
@@ -103,19 +107,19 @@ def test_every_conversion(mode, nz, infinite):
             bench.poke(Mem.L0C, ((j // 16) * 16 + i) * 64 + j % 16 * 4, values[i, j].tobytes())
     target = FLOATS[plain][1] if plain in FLOATS else "int8"
     size, wide = SIZES[target], 32 if SIZES[target] == 1 else 16
-    expected, nans = bench.image(Mem.GM), []
+    expected, nans = bench.image(mem), []
     for i in range(M):
         for j in range(N):
             place = j // wide * 200 + i * wide + j % wide if nz else i * 40 + j
             if plain in FLOATS:
                 found = float_result(values[i, j].item(), words[j], plain, infinite=infinite)
                 raw = np.array(found).astype(element_type(target).numpy).tobytes()
-                nans += [16 + place * size] if math.isnan(found) and size == 1 else []
+                nans += [32 + place * size] if math.isnan(found) and size == 1 else []
             else:
                 raw = bytes([integer_result(values[i, j].item(), words[j]) & 255])
-            expected.put(16 + place * size, raw)
+            expected.put(32 + place * size, raw)
     source = element_type(values.dtype.name)
-    template = CopyMatrixCcToGmV2(
+    template = kind(
         src_type=source,
         n_size=N,
         m_size=M,
@@ -124,10 +128,108 @@ def test_every_conversion(mode, nz, infinite):
         quant_pre=mode,
         nz2nd_en=not nz,
     )
-    bench.do(template, bench.base + 16, 0)
+    bench.do(template, (bench.base if mem is Mem.GM else 0) + 32, 0)
     assert bench.messages == []
     for at in nans:  # of either sign
-        got = bench.image(Mem.GM).get(at, 1)
+        got = bench.image(mem).get(at, 1)
         assert got[0] & 0x7F == 0x7F
         expected.put(at, got)
-    bench.check(Mem.GM, expected)
+    bench.check(mem, expected)
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("nz", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_conversion(mode, nz, infinite):
+    run_mode(mode, CopyMatrixCcToGmV2, Mem.GM, nz=nz, infinite=infinite)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_conversion_to_l1(mode):
+    run_mode(mode, CopyMatrixCcToCbufV2, Mem.L1, nz=len(mode) % 2 == 0, infinite=mode[0] == "V")
+
+
+KINDS = [(CopyMatrixCcToGmV2, Mem.GM), (CopyMatrixCcToCbufV2, Mem.L1)]
+PLAIN = [
+    ("NoQuant", "float32", "<f", 4),
+    ("NoQuant", "int32", "<i", 4),
+    ("F322F16", "float32", "<e", 2),
+]
+
+
+def tile(bench: Bench, form: str) -> np.ndarray:
+    """All of L0C as small numbers, 16 in a row."""
+    count = bench.buffer(Mem.L0C).size_bytes // 4
+    values = bench.rng.integers(-2000, 2000, count).astype(form)
+    bench.poke(Mem.L0C, 0, values.tobytes())
+    return values
+
+
+@pytest.mark.parametrize("apart", [1, 3])
+@pytest.mark.parametrize("plain", PLAIN, ids=str)
+@pytest.mark.parametrize(("kind", "mem"), KINDS, ids=str)
+def test_columns(kind, mem, plain, apart):
+    """NZ2DN: element (m, n) at n * dst_stride + m; rows of L0C as CHANNEL_PARA says."""
+    mode, form, code, size = plain
+    bench = Bench(seed=size, gm_bytes=8192, on=A5)
+    bench.noise(mem)
+    values = tile(bench, form)
+    expected = bench.image(mem)
+    for m in range(16):
+        for n in range(32):
+            taken = (n // 16 * 60 + m * apart) * 16 + n % 16
+            raw = struct.pack(code, values[taken].item())
+            expected.put(32 + (n * 40 + m) * size, raw)
+    bench.do(SetChannelPara(config=apart << 48 | 0x1234))
+    p = {"n_size": 32, "m_size": 16, "dst_stride": 40, "src_stride": 60, "nz2dn_en": True}
+    template = kind(src_type=element_type(form), quant_pre=mode, **p)
+    bench.do(template, (bench.base if mem is Mem.GM else 0) + 32, 0)
+    assert bench.messages == []
+    bench.check(mem, expected)
+
+
+def test_columns_need_their_register():
+    bench = Bench(gm_bytes=4096, on=A5)
+    tile(bench, "float32")
+    p = {"n_size": 16, "m_size": 16, "dst_stride": 16, "src_stride": 16, "nz2dn_en": True}
+    bench.do(CopyMatrixCcToGmV2(src_type=element_type("float32"), **p), bench.base, 0)
+    assert bench.messages == [
+        "parameter: copy_matrix_cc_to_gm_v2.nz2dn_en must follow a set_channel_para with a "
+        "row_stride, got none"
+    ]
+
+
+@pytest.mark.parametrize("plain", PLAIN, ids=str)
+@pytest.mark.parametrize(("kind", "mem"), KINDS, ids=str)
+def test_several_matrices(kind, mem, plain):
+    """NZ2ND: the register counts distances in L0C by 16 elements, 2201's by fractals."""
+    mode, form, code, size = plain
+    bench = Bench(seed=size, gm_bytes=16384, on=A5)
+    bench.noise(mem)
+    values = tile(bench, form)
+    expected = bench.image(mem)
+    for x in range(3):
+        for m in range(5):
+            for n in range(32):
+                taken = x * 37 * 16 + (n // 16 * 16 + m) * 16 + n % 16
+                raw = struct.pack(code, values[taken].item())
+                expected.put(32 + (x * 300 + m * 50 + n) * size, raw)
+    bench.do(SetNdParaV2(nd_num=3, src_nd_stride=37, dst_nd_stride=300))
+    p = {"n_size": 32, "m_size": 5, "dst_stride": 50, "src_stride": 16, "nz2nd_en": True}
+    template = kind(src_type=element_type(form), quant_pre=mode, **p)
+    bench.do(template, (bench.base if mem is Mem.GM else 0) + 32, 0)
+    assert bench.messages == []
+    bench.check(mem, expected)
+
+
+@pytest.mark.parametrize(("kind", "mem"), KINDS, ids=str)
+def test_leaky_relu(kind, mem):
+    bench = Bench(seed=7, gm_bytes=4096, on=A5)
+    values = tile(bench, "float32")
+    bench.do(SetLreluAlpha(alpha=0x3E800000))
+    p = {"n_size": 16, "m_size": 16, "dst_stride": 16, "src_stride": 16, "nz2nd_en": True}
+    template = kind(src_type=element_type("float32"), relu_pre=2, **p)
+    bench.do(template, bench.base if mem is Mem.GM else 0, 0)
+    assert bench.messages == []
+    got = np.frombuffer(bench.image(mem).get(0, 1024), np.float32)
+    assert got.tolist() == [v if v >= 0 else v / 4 for v in values[:256].tolist()]

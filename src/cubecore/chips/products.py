@@ -120,6 +120,8 @@ _BOTH, _TO_L1 = ("GM", "L1"), ("L1",)
 FIXPIPE_ROWS = (
     FixpipeRow("NoQuant", "float32", "float32", to=("GM",)),
     FixpipeRow("NoQuant", "int32", "int32", to=("GM",)),
+    FixpipeRow("NoQuant", "float32", "float32", to=_TO_L1, archs=("3510",)),
+    FixpipeRow("NoQuant", "int32", "int32", to=_TO_L1, archs=("3510",)),
     FixpipeRow("F322F16", "float32", "float16"),
     FixpipeRow("F322BF16", "float32", "bfloat16"),
     *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=FIXPIPE_ARCHS),
@@ -150,7 +152,7 @@ def fixpipe_modes(to: str, arch: str = "2201") -> tuple[str, ...]:
 
 def fixpipe_sources(mode: str) -> tuple[str, ...]:
     """Return the accumulator types that a mode takes."""
-    return tuple(row.source for row in FIXPIPE_ROWS if row.mode == mode)
+    return tuple(dict.fromkeys(row.source for row in FIXPIPE_ROWS if row.mode == mode))
 
 
 def fixpipe_row(mode: str, source: str) -> FixpipeRow | None:

@@ -181,12 +181,13 @@ class _Fixpipe(Instruction):
         """Shape [n_size]."""
         return np.arange(self.n_size, dtype=np.intp)
 
-    def _tile(self) -> Offsets:
+    def tile(self) -> Offsets:
+        """Offsets in L0C, shape [m_size, n_size]."""
         return layouts.offsets(
             layouts.NZ, self.m_size, self.n_size, layouts.L0C_FRACTAL, self.src_stride
         )
 
-    def _nz(self, wide: int) -> Offsets:
+    def nz(self, wide: int) -> Offsets:
         """Offsets of NZ with fractals `wide` columns wide; an odd 16 of int8 stay 16 wide."""
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
         j = np.arange(self.n_size, dtype=np.intp)
@@ -222,47 +223,22 @@ class _Fixpipe(Instruction):
         need = " or ".join(fixpipe_sources(self.quant_pre))
         return [Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type))]
 
-    def _whole_fractals(self, columns: int, when: str) -> list[Violation]:
+    def whole_fractals(self, columns: int, when: str) -> list[Violation]:
+        """Judge the columns: whole fractals."""
         if self.n_size % columns == 0:
             return []
         must = f"be a multiple of {columns} {when}"
         return [Violation(f"{self.name}.n_size", must, str(self.n_size))]
 
 
-@instruction(
-    "copy_matrix_cc_to_gm",
-    Pipe.FIX,
-    names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
-    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; seed 004; "
-    "spec/isa_semantics.md 3.5",
-    uncertain=(
-        "without NZ2ND dst_stride counts 32 B, as the basic API and seed 004 have it; the C API "
-        "page counts elements, in words that belong to arch 3510",
-        *_UNCERTAIN,
-    ),
-)
-class CopyMatrixCcToGm(_Fixpipe):
-    """Write a tile of L0C to global memory, converted, with or without ReLU.
+@dataclass(frozen=True, kw_only=True)
+class Rows(_Fixpipe):
+    """What may write row-major: fixpipe to global memory, on architecture 3510 to L1 too."""
 
-    With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
-    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
-    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
-    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
-
-    An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
-    round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
-    NaN as 0. Modes with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply,
-    the others also add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and
-    changes no value.
-    """
-
-    signature: ClassVar[tuple[str, ...]] = (*_SIGNATURE, "channel_split", "nz2nd_en")
-    dst = write(Mem.GM, "matrix m n", "dst_type")
-    src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     dst_stride: int = param(
         1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
     )
-    quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
+    quant_pre: str = "NoQuant"
     channel_split: bool = param(0, 1, "NZ of float32 in fractals of 16 x 8", default=False)
     nz2nd_en: bool = param(0, 1, "write row-major", default=False)
     nd_num: int = param(1, 65535, "matrices, from set_nd_para", default=1)
@@ -291,20 +267,26 @@ class CopyMatrixCcToGm(_Fixpipe):
         """Columns of a fractal of NZ at the target."""
         return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
 
-    def _matrices(self, stride: int) -> Offsets:
+    @property
+    def source_pitch(self) -> int:
+        """Elements of L0C from one source matrix to the next."""
+        return self.src_nd_stride * _L0C_FRACTAL_ELEMENTS
+
+    def matrices(self, stride: int) -> Offsets:
+        """Return where each matrix starts, [nd_num, 1, 1]."""
         return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
 
     def offsets_src(self) -> Offsets:
         """Shape [nd_num, m_size, n_size]."""
-        return self._matrices(self.src_nd_stride * _L0C_FRACTAL_ELEMENTS) + self._tile()
+        return self.matrices(self.source_pitch) + self.tile()
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
         if not self.nz2nd_en:
-            return self._matrices(0) + self._nz(self.fractal_columns)
+            return self.matrices(0) + self.nz(self.fractal_columns)
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
         j = np.arange(self.n_size, dtype=np.intp)
-        return self._matrices(self.dst_nd_stride) + i * self.dst_stride + j
+        return self.matrices(self.dst_nd_stride) + i * self.dst_stride + j
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
@@ -320,12 +302,12 @@ class CopyMatrixCcToGm(_Fixpipe):
         if self.channel_split:
             found += self._split_violations()
         elif not self.nz2nd_en:
-            found += self._whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
+            found += self.whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
         return found
 
     def _split_violations(self) -> list[Violation]:
         subject = f"{self.name}.channel_split"
-        found = self._whole_fractals(_SPLIT_COLUMNS, "with channel_split")
+        found = self.whole_fractals(_SPLIT_COLUMNS, "with channel_split")
         if (self.src_type, self.dst_type) != (FLOAT32, FLOAT32):
             found.append(Violation(subject, "write float32 as it is", str(self.dst_type)))
         if self.nz2nd_en:
@@ -338,6 +320,39 @@ class CopyMatrixCcToGm(_Fixpipe):
     def size_bytes(self) -> int:
         """Bytes of all tiles in L0C."""
         return self.nd_num * super().size_bytes
+
+
+@instruction(
+    "copy_matrix_cc_to_gm",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
+    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; seed 004; "
+    "spec/isa_semantics.md 3.5",
+    uncertain=(
+        "without NZ2ND dst_stride counts 32 B, as the basic API and seed 004 have it; the C API "
+        "page counts elements, in words that belong to arch 3510",
+        *_UNCERTAIN,
+    ),
+)
+class CopyMatrixCcToGm(Rows):
+    """Write a tile of L0C to global memory, converted, with or without ReLU.
+
+    With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
+    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
+    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
+    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
+
+    An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
+    round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
+    NaN as 0. Modes with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply,
+    the others also add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and
+    changes no value.
+    """
+
+    signature: ClassVar[tuple[str, ...]] = (*_SIGNATURE, "channel_split", "nz2nd_en")
+    dst = write(Mem.GM, "matrix m n", "dst_type")
+    src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
+    quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
 
     def cost(self, chip: Chip) -> Cost:
         """Rows and bytes written."""
@@ -377,16 +392,16 @@ class CopyMatrixCcToCbuf(_Fixpipe):
 
     def offsets_src(self) -> Offsets:
         """Shape [m_size, n_size]."""
-        return self._tile()
+        return self.tile()
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
-        return self._nz(self.fractal_columns)
+        return self.nz(self.fractal_columns)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; whole columns of fractals."""
         columns = self.fractal_columns if self.dst_type.bits < 8 else FRACTAL_ROWS
-        return super().preconditions(chip) + self._whole_fractals(columns, f"for {self.dst_type}")
+        return super().preconditions(chip) + self.whole_fractals(columns, f"for {self.dst_type}")
 
     def cost(self, chip: Chip) -> Cost:
         """Elements over the L0C to L1 link."""

@@ -95,7 +95,8 @@ class Registers:
     `ffts_base` is kept for who asks. `fmatrix` and the next four are load3d's: its maps, what it
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
     for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set;
-    `to_ub` and `from_ub` are its loops of copies.
+    `row_stride` is CHANNEL_PARA's, 0 before it is set; `to_ub` and `from_ub` are its loops of
+    copies.
     """
 
     mask_high: int = FULL_MASK
@@ -130,6 +131,7 @@ class Registers:
     load3d_repeat: Load3dRepeat = Load3dRepeat()
     load3d_boundary: int = 0
     nz_para: int | None = None
+    row_stride: int = 0
     to_ub: CopyLoops = CopyLoops()
     from_ub: CopyLoops = CopyLoops()
 
