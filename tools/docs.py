@@ -155,7 +155,7 @@ def agreement_page() -> str:
 def instructions_page() -> str:
     """Return the manual of instructions: every declaration, by pipe."""
     from cubecore.isa import instructions
-    from cubecore.isa.not_modelled import NOT_MODELLED
+    from cubecore.isa.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
     from cubecore.isa.spec import Pipe
     from cubecore.workflows.explain import describe
 
@@ -175,7 +175,8 @@ def instructions_page() -> str:
             _, _, rest = describe(cls).partition("\n")
             lines += [f"### {cls.name}", "", "```text", rest.strip(), "```", ""]
     lines += ["## Names that are not modelled", "", "| C API | why |", "|---|---|"]
-    lines += [f"| `{name}` | {reason} |" for name, reason in NOT_MODELLED.items()]
+    named_not = NOT_MODELLED | NOT_MODELLED_3510
+    lines += [f"| `{name}` | {reason} |" for name, reason in named_not.items()]
     return "\n".join([*lines, ""])
 
 

@@ -20,7 +20,7 @@ _MX_LOADS = {"load_cbuf_to_ca_mx": Mem.L0A_MX, "load_cbuf_to_cb_mx": Mem.L0B_MX}
 HOME = rows_3510.HOME | dict.fromkeys(
     (
         *(*_MX_LOADS, "mad_mx", "copy_matrix_cc_to_gm_v2", "copy_matrix_cc_to_cbuf_v2"),
-        *("set_nd_para_v2", "set_channel_para"),
+        *("set_nd_para_v2", "set_channel_para", "set_relu_alpha"),
     ),
     "Ascend950PR_9599",
 )

@@ -17,6 +17,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_cbuf_v2": TILE | {"dst_stride": 256},
     "set_nd_para_v2": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "set_channel_para": {"config": 1 << 48},
+    "set_relu_alpha": {"config": 0x3F800000},
     "copy_cbuf_to_fbuf": {"len_burst": 1},
     "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "set_quant_pre": {"scale": 0x3F800000},
@@ -56,6 +57,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_nd_para_v2": {"nd_num": (1, 65535), "src_nd_stride": (0, 65535)}
     | {"dst_nd_stride": (1, 2**32 - 1)},
     "set_channel_para": {"config": (0, MASK_64)},
+    "set_relu_alpha": {"config": (0, MASK_64)},
     "copy_matrix_cc_to_cbuf": _FIXPIPE,
     "copy_cbuf_to_fbuf": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
     | {"src_stride": (0, 65535), "dst_stride": (0, 65535)},
@@ -110,6 +112,7 @@ ORACLES: dict[str, str] = {
     "copy_matrix_cc_to_cbuf_v2": "isa/test_fixpipe_3510.py::test_every_conversion_to_l1",
     "set_nd_para_v2": "isa/test_fixpipe_3510.py::test_several_matrices",
     "set_channel_para": "isa/test_fixpipe_3510.py::test_columns",
+    "set_relu_alpha": "isa/test_fixpipe_3510.py::test_leaky_relu",
     "copy_cbuf_to_fbuf": "isa/test_quantisation.py::test_l1_to_fixpipe_buffer",
     "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
     "set_quant_pre": "isa/test_quantisation.py::test_tiles_to_l1",

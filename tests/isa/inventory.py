@@ -1,4 +1,4 @@
-"""The C API's names of architecture 2201, read from the shared inventory where there is one."""
+"""The C API's names, read from the shared inventory where there is one."""
 
 import re
 from pathlib import Path
@@ -24,14 +24,14 @@ def expand(pattern: str) -> list[str]:
     ]
 
 
-def names() -> dict[str, str]:
-    """Every name that architecture 2201 has, with its section, in the inventory's order."""
+def names(arch: str = "2201") -> dict[str, str]:
+    """Every name that the architecture has, with its section, in the inventory's order."""
     found: dict[str, str] = {}
     section = ""
     for line in SHARED.read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"#### (\w+) ", line):
             section = heading[1]
         cells = [cell.strip() for cell in line.split(" | ")]
-        if section in SECTIONS and len(cells) >= 4 and cells[1] in {"2201", "both"}:
+        if section in SECTIONS and len(cells) >= 4 and cells[1] in {arch, "both"}:
             found.update(dict.fromkeys(expand(cells[0]), section))
     return found

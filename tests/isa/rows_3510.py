@@ -20,7 +20,7 @@ LOOPS = {
 }
 NAMES = (
     *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
-    *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub"),
+    *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub", "set_fp8_mode"),
 )
 HOME = dict.fromkeys(NAMES, "Ascend950PR_9599")
 _WINDOW = {"m_step": 1, "k_step": 1, "src_stride": 1, "dst_stride": 1}
@@ -46,6 +46,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         for name, part in LOOPS.items()
     },
     "set_pad_val_outtoub": {"pad_val": 0},
+    "set_fp8_mode": {},
 }
 _ALIGN = {GM: 1, UB: 32}
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
@@ -157,5 +158,6 @@ ORACLES: dict[str, str] = {
         + ("test_padded_loads" if name.endswith("outtoub") else "test_unaligned_stores")
         for name in LOOPS
     },
+    "set_fp8_mode": "isa/test_arch_3510.py::test_every_code_of_an_8_bit_float",
     "set_pad_val_outtoub": "isa/test_align_3510.py::test_two_names_of_the_padding",
 }

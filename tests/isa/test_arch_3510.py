@@ -15,6 +15,7 @@ from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
 from cubecore.isa.moves import LoadCbufToCb
 from cubecore.isa.spec import Mem
+from cubecore.isa.system import SetFp8Mode
 from isa.bench import A2, Bench
 
 A5 = chip("Ascend950PR_9599")
@@ -100,6 +101,7 @@ def test_every_code_of_an_8_bit_float(dtype):
     bench.poke(Mem.L0B, 0, bytes(512))
     bench.poke(Mem.L0B, 0, FLOATS[dtype].type(1).tobytes())
     kind, word = element_type(dtype), element_type("float32")
+    bench.do(SetFp8Mode())  # changes nothing
     bench.do(Mad(a_type=kind, b_type=kind, c_type=word, m=256, k=1, n=1, a_layout="NZ"), 0, 0, 0)
     assert bench.messages == []
     l0c = bench.image(Mem.L0C)

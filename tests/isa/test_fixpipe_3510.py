@@ -15,6 +15,7 @@ from cubecore.isa.fixpipe_3510 import (
     CopyMatrixCcToGmV2,
     SetChannelPara,
     SetNdParaV2,
+    SetReluAlpha,
 )
 from cubecore.isa.scales import SetFpc, SetQuantPre
 from cubecore.isa.spec import Mem
@@ -222,14 +223,31 @@ def test_several_matrices(kind, mem, plain):
     bench.check(mem, expected)
 
 
+@pytest.mark.parametrize(
+    "setter", [SetLreluAlpha(alpha=0x3E800000), SetReluAlpha(config=0x3E800FFF)], ids=str
+)
 @pytest.mark.parametrize(("kind", "mem"), KINDS, ids=str)
-def test_leaky_relu(kind, mem):
+def test_leaky_relu(kind, mem, setter):
     bench = Bench(seed=7, gm_bytes=4096, on=A5)
     values = tile(bench, "float32")
-    bench.do(SetLreluAlpha(alpha=0x3E800000))
+    bench.do(setter)
     p = {"n_size": 16, "m_size": 16, "dst_stride": 16, "src_stride": 16, "nz2nd_en": True}
     template = kind(src_type=element_type("float32"), relu_pre=2, **p)
     bench.do(template, bench.base if mem is Mem.GM else 0, 0)
     assert bench.messages == []
     got = np.frombuffer(bench.image(mem).get(0, 1024), np.float32)
     assert got.tolist() == [v if v >= 0 else v / 4 for v in values[:256].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("config", "need"),
+    [
+        (1 << 45, "leave bits 63 to 45 clear, which are not modelled"),
+        (0x7F800000, "hold no infinity, NaN or subnormal number"),
+        (0x00400000, "hold no infinity, NaN or subnormal number"),
+    ],
+)
+def test_factors_that_it_does_not_take(config, need):
+    bench = Bench(on=A5)
+    bench.do(SetReluAlpha(config=config))
+    assert bench.messages == [f"parameter: set_relu_alpha.config must {need}, got {config:#x}"]

@@ -6,7 +6,7 @@ import cubecore
 from cubecore.errors import RequestError
 from cubecore.frontends.handle import CoreHandle
 from cubecore.frontends.signature import bind
-from cubecore.isa.not_modelled import NOT_MODELLED
+from cubecore.isa.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
 from cubecore.isa.spec import spelled
 from isa import inventory
 
@@ -48,3 +48,33 @@ def test_every_listed_name_says_why(name):
         need = "have a state that represents it to be called"
         assert str(error.value) == f"{call} must {need}, got none; {NOT_MODELLED[name]}"
     assert NOT_MODELLED[name] in cubecore.explain(name).text
+
+
+SCALAR_3510 = {f"asc_float2int32_{way}" for way in ("rn", "rna", "rd", "ru")}
+"""Functions of 3510's scalar unit with the names of 2201's conversions of vectors."""
+
+
+def test_every_name_of_3510_answers_there_or_is_listed():
+    """Apart from register code, whose sections the inventory keeps apart."""
+    if not inventory.SHARED.exists():
+        pytest.skip("the inventory is not beside this checkout")
+    silent = {
+        name
+        for name in inventory.names("3510")
+        if not hasattr(CoreHandle, name)
+        and not any("3510" in kind.archs for kind, _ in spelled(name))
+    }
+    assert (
+        silent
+        == (set(NOT_MODELLED) - {"asc_load_image_to_cbuf"}) | set(NOT_MODELLED_3510) | SCALAR_3510
+    )
+
+
+@pytest.mark.parametrize("name", NOT_MODELLED_3510)
+def test_every_listed_name_of_3510_says_why(name):
+    assert not answers(name)
+    with pytest.raises(RequestError) as error:
+        bind(name, (), {}, "3510")
+    need = "have a state that represents it to be called"
+    assert str(error.value) == f"{name} must {need}, got none; {NOT_MODELLED_3510[name]}"
+    assert NOT_MODELLED_3510[name] in cubecore.explain(name).text

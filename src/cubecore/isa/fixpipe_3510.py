@@ -19,6 +19,8 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 _ARCH = ("3510",)
 _HINTS = (0, 1, 2, 4)
 _LATER = "not modelled: 0"
+_TOP = 0xFF
+"""The exponent of infinities and NaN."""
 _UNCERTAIN = (
     "a scaled value is a float32 product rounded once, and then rounded to the target: the "
     "page says of QF322F32_PRE only that it is right to 2 in 1000",
@@ -237,3 +239,35 @@ class SetChannelPara(Instruction):
     def apply(self, registers: Registers) -> Registers:
         """Keep the distance."""
         return replace(registers, row_stride=self.config >> 48)
+
+
+@instruction(
+    "set_relu_alpha",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_relu_alpha"},
+    source="asc-devkit, asc_set_l0c2gm_relu_alpha (3510)",
+    archs=_ARCH,
+)
+class SetReluAlpha(Instruction):
+    """Set the factor of fixpipe's leaky ReLU: bits 31 to 13, the upper 19 of a float32.
+
+    Bits 63 to 45 are the factor of the ReLU behind the second conversion, which is not modelled.
+    """
+
+    config: int = param(0, 2**64 - 1, "the register's 64 bits")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """No factor for what is not modelled; an ordinary number or 0."""
+        found = []
+        if self.config >> 45:
+            need = "leave bits 63 to 45 clear, which are not modelled"
+            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+        exponent, fraction = self.config >> 23 & 0xFF, self.config >> 13 & 0x3FF
+        if exponent == _TOP or (not exponent and fraction):
+            need = "hold no infinity, NaN or subnormal number"
+            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+        return found
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the factor."""
+        return replace(registers, lrelu_alpha=self.config & 0xFFFFE000)

@@ -1,4 +1,4 @@
-"""Names of the C API of architecture 2201 that no state of a functional model can represent."""
+"""Names of the C API that do not answer, each with the reason."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,12 +19,60 @@ NOT_MODELLED: Mapping[str, str] = MappingProxyType(
         "asc_get_arch_ver": "the page gives no version's number",
     }
 )
-"""Each with the reason."""
+"""Of architecture 2201: no state of a functional model can represent them."""
+
+_LOOPS = "_loop1_stride _loop2_stride _loop_size"
+_GROUPS = {
+    "vector work of 3510 is register code, which is not modelled": (
+        "asc_get_ar_spr asc_get_squeeze_status asc_get_vf_len"
+    ),
+    "the scalar unit's atomic work is not modelled; stores under set_atomic are": " ".join(
+        f"asc_atomic_{what}"
+        for what in ["add", "and", "cas", "dec", "exch", "inc", "max", "min", "or", "sub", "xor"]
+    ),
+    "its page counts a run in 32 B, asks for multiples of 2 or 4 of them by type, and gives its "
+    "strides no unit": " ".join(
+        ["asc_copy_gm2l1_align", "asc_set_gm2l1_pad"]
+        + [f"asc_set_gm2l1{part}" for part in _LOOPS.split()]
+    ),
+    "an AIV's Unified Buffer and its AIC's L1 and L0C are memories of two cores here": (
+        "asc_copy_ub2l1 asc_copy_l12ub asc_copy_l0c2ub"
+    ),
+    "how an n-dimensional copy orders its loops is in figures alone": " ".join(
+        ["asc_ndim_copy_gm2ub", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"]
+        + [f"asc_set_ndim_loop{n}_stride" for n in range(5)]
+    ),
+    "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
+    "flags between an AIC and one of its AIVs are not modelled; those of a whole block are": (
+        "asc_sync_intra_arrive asc_sync_intra_wait"
+    ),
+    "an order by locks is not modelled; flags order pipes": "asc_lock asc_unlock",
+    "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",
+    "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (
+        "asc_set_l3d_rpt_b"
+    ),
+    "which of load3d's paddings a load takes is not said; asc_set_l13d_padding sets one": (
+        "asc_set_l12l0_padding_val"
+    ),
+    "values in caches are not modelled, so that none can be dropped": "asc_dci",
+    "values in caches are not modelled; every store goes to global memory": "asc_store_dev",
+    "the names of 2201 set the same; this one is deprecated": "asc_set_store_atomic_config_v2",
+}
+NOT_MODELLED_3510: Mapping[str, str] = MappingProxyType(
+    {name: reason for reason, names in _GROUPS.items() for name in names.split()}
+)
+"""Of architecture 3510 alone."""
+
+
+def why_not(name: str) -> str | None:
+    """Return why a name, or its synchronous form, is not modelled; None of any other."""
+    plain = name.removesuffix("_sync")
+    return NOT_MODELLED.get(plain) or NOT_MODELLED_3510.get(plain)
 
 
 def not_modelled(name: str) -> RequestError | None:
     """Return the refusal of a name that is not modelled, None of any other."""
-    reason = NOT_MODELLED.get(name.removesuffix("_sync"))
+    reason = why_not(name)
     if reason is None:
         return None
     return refuse(name, "have a state that represents it to be called", "none", reason)

@@ -75,6 +75,17 @@ class SetHf32Mode(Instruction):
 
 
 @instruction(
+    "set_fp8_mode",
+    Pipe.S,
+    names={"c_api": "asc_enable_fp8"},
+    source="asc-devkit, asc_enable_fp8 (3510)",
+    archs=("3510",),
+)
+class SetFp8Mode(Instruction):
+    """Let `mad` multiply 8-bit floats as what they are, which it does; HiF8 is not modelled."""
+
+
+@instruction(
     "set_hf32_trans_mode",
     Pipe.S,
     names={"c_api": "asc_enable_hf32_trans", "cpp": "SetHF32TransMode"},

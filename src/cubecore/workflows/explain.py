@@ -9,7 +9,7 @@ from typing import Any
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa import instructions
-from cubecore.isa.not_modelled import NOT_MODELLED
+from cubecore.isa.not_modelled import why_not
 from cubecore.isa.spec import Instruction, spellings
 from cubecore.machine.findings import KINDS
 from cubecore.tiling.rules import explain as explain_rule
@@ -54,8 +54,8 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ]
     if called:
         return _about_instruction(name, called, target)
-    if name in NOT_MODELLED:
-        text = f"{name}: not modelled\n\n{NOT_MODELLED[name]}\n"
+    if (reason := why_not(name)) is not None:
+        text = f"{name}: not modelled\n\n{reason}\n"
         return Explanation(name, "not modelled", text)
     field = {known.lower(): known for known in FIELDS}.get(name.lower())
     if field is not None:
