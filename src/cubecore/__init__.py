@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from cubecore.tiling.export import load_tiling
     from cubecore.tiling.mx import MxTypePara
     from cubecore.tiling.problem import Problem
-    from cubecore.tiling.setters import BatchMatmulTiling, MatmulApiTiling, MultiCoreMatmulTiling
+    from cubecore.tiling.setters import (
+        BatchMatmulTiling,
+        MatmulApiTiling,
+        MatmulConfigParams,
+        MultiCoreMatmulTiling,
+    )
     from cubecore.tiling.struct import TCubeTiling
     from cubecore.workflows.check import check
     from cubecore.workflows.compare import compare
@@ -54,6 +59,7 @@ _HOMES = {
     "load_tiling": "cubecore.tiling.export",
     "BatchMatmulTiling": "cubecore.tiling.setters",
     "MatmulApiTiling": "cubecore.tiling.setters",
+    "MatmulConfigParams": "cubecore.tiling.setters",
     "MultiCoreMatmulTiling": "cubecore.tiling.setters",
     "MxTypePara": "cubecore.tiling.mx",
     "Problem": "cubecore.tiling.problem",
@@ -81,6 +87,7 @@ __all__ = [
     "KernelError",
     "KernelRun",
     "MatmulApiTiling",
+    "MatmulConfigParams",
     "MultiCoreMatmulTiling",
     "MxTypePara",
     "NoLegalTilingError",

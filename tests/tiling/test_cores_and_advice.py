@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
-from cubecore.tiling.advice import ROWS, advise
+from cubecore.tiling.advice import ROWS, advise, advise_plan
 from cubecore.tiling.cores import core_blocks, problem_blocks
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import check_tiling
@@ -228,3 +228,25 @@ def test_a_batch_is_dealt_out_to_groups_of_cores(batch, cores, groups):
     each = [(b.m0, b.batch0 + i * b.batch_step) for b in blocks for i in range(b.batches)]
     rows = [32 * i for i in range(t.usedCoreNum)]
     assert sorted(each) == sorted((m0, i) for m0 in rows for i in range(batch))
+
+
+@pytest.mark.parametrize(
+    ("soc", "kind", "trans_a", "texts"),
+    [
+        (
+            "Ascend310P3",
+            "int8",
+            True,
+            ["Matmul takes no transposed A of int8 on Ascend310P3 (vendor's SetAType)"],
+        ),
+        ("Ascend310P3", "int8", False, []),
+        ("Ascend310P3", "float16", True, []),
+        ("Ascend910B3", "int8", True, []),
+    ],
+)
+def test_a_transposed_a_of_int8_is_not_for_the_inference_products(soc, kind, trans_a, texts):
+    c = "int32" if kind == "int8" else "float32"
+    p = problem(a=kind, c=c, trans_a=trans_a)
+    case = Case(tiling(p), p, chip(soc))
+    for advised in (advise(case), advise_plan(case)):
+        assert [a.message for a in advised if a.id == "TRANSPOSED-INT8"] == texts

@@ -11,7 +11,12 @@ from cubecore.chips import chip
 from cubecore.errors import NoLegalTilingError, RequestError
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.setters import BatchMatmulTiling, MatmulApiTiling, MultiCoreMatmulTiling
+from cubecore.tiling.setters import (
+    BatchMatmulTiling,
+    MatmulApiTiling,
+    MatmulConfigParams,
+    MultiCoreMatmulTiling,
+)
 from cubecore.tiling.solver import solve
 from cubecore.tiling.struct import TCubeTiling
 
@@ -28,7 +33,7 @@ SetDim SetSingleShape SetSingleRange SetAlignSplit EnableMultiCoreSplitK SetSpli
 GetCoreNum EnableL1BankConflictOptimise
 """
 SINGLE = "EnableL1BankConflictOptimise"
-BATCH = "GetCoreNum SetDim SetSingleShape"
+BATCH = "GetCoreNum SetDim SetSingleShape EnableL1BankConflictOptimise"
 
 
 def snake(name):
@@ -406,6 +411,9 @@ def test_templates():
     assert tiling.get_tiling() == cubecore.plan(m=1024, n=1024, k=1024, template="NORM").tiling
     tiling.set_matmul_config_params()
     assert tiling.problem.template == "MDL"
+    tiling.set_matmul_config_params(MatmulConfigParams(0, traverse="FIRSTN"))
+    assert tiling.problem.template == "NORM"
+    assert tiling.get_tiling().iterateOrder == 1
 
 
 def test_k_is_divided_where_that_is_enabled():
@@ -514,7 +522,12 @@ REFUSED = [
     ),
     (
         lambda t: t.set_bias_type("VECOUT", "ND", "float"),
-        "set_bias_type.pos must be GM, got 'VECOUT'",
+        "set_bias_type.pos must be GM, got 'VECOUT'; cubecore's kernels read the bias row from "
+        "global memory",
+    ),
+    (
+        lambda t: t.set_bias_type("L1", "ND", "float"),
+        "set_bias_type.pos must be GM, got 'L1'",
     ),
     (lambda t: t.set_dim(0), "set_dim.dim must be at least 1, got 0"),
     (lambda t: t.set_dim(True), "set_dim.dim must be an integer, got True"),
@@ -694,6 +707,15 @@ def test_recorded_options_are_kept_to_and_no_slower():
         count += 1
     assert count > 25, count
     assert faster > 15, faster
+
+
+def test_what_the_search_leaves_out_is_had_if_it_is_legal():
+    """A share of more than there is does more work than another: the search does not look there."""
+    tiling = multi(1, 26, 379)
+    tiling.set_single_range(max_m=16, min_m=16)
+    found = tiling.get_tiling()
+    assert found.singleCoreM == 16
+    assert check_tiling(found, tiling.problem, chip("Ascend910B3")).legal
 
 
 def test_the_plan_is_the_planners():

@@ -33,6 +33,8 @@ ROWS = {
 """The seed rows that each piece of advice carries; the others are cubecore's own."""
 
 
+_INFERENCE_ARCH = "2002"
+"""Atlas inference products, which SetAType excepts from a transposed A of int8."""
 _FROM_ANY = ("GM", "VECOUT", "TSCM")
 TAKEN_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -70,7 +72,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_asked(case), *_cores(case), *_intrinsics(case), *_scales(case)]
+    found = [*_asked(case), *_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
     found += [*_positions(case), *_unread(case)]
     if min(sizes) > 0:
         found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
@@ -79,7 +81,8 @@ def advise(case: Case) -> tuple[Advice, ...]:
 
 def advise_plan(case: Case) -> tuple[Advice, ...]:
     """Return the advice about what was asked for; how the tiling could be is the planner's."""
-    found = [*_capped(case), *_intrinsics(case), *_scales(case), *_positions(case)]
+    found = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    found += _positions(case)
     for key in ("pos_a", "pos_b", "pos_c"):
         place = getattr(case.problem, key)
         if place != "GM":
@@ -137,6 +140,14 @@ def _scales(case: Case) -> Iterator[tuple[str, str]]:
     if t.mxTypePara and not (p.mx and p.template == "MDL"):
         why = f"the {p.template} template" if p.mx else "a product without scales"
         yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
+
+
+def _transposed(case: Case) -> Iterator[tuple[str, str]]:
+    """Name what the vendor's Matmul pages exclude, though its tiling library plans it."""
+    p = case.problem
+    if p.trans_a and p.a == "int8" and case.chip.arch == _INFERENCE_ARCH:
+        text = f"Matmul takes no transposed A of int8 on {case.chip.name}"
+        yield "TRANSPOSED-INT8", f"{text} (vendor's SetAType)"
 
 
 def _positions(case: Case) -> Iterator[tuple[str, str]]:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
-from cubecore.errors import NoLegalTilingError, refuse
+from cubecore.errors import refuse
 from cubecore.tiling.asked import FORMATS, FROM, Asked, number, word
-from cubecore.tiling.conflict import Conflict, ConflictError, why_no_plan
 from cubecore.tiling.cores import batch_groups
+from cubecore.tiling.planned import plan_tilings
 from cubecore.tiling.problem import DEFAULT_CHIP, LAUNCHES, Problem
-from cubecore.tiling.solver import Solution, solve
+from cubecore.tiling.solver import Solution
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import ceil_div
 
@@ -57,6 +57,20 @@ class SingleShape(NamedTuple):
     m: int
     n: int
     k: int
+
+
+class MatmulConfigParams(NamedTuple):
+    """What `set_matmul_config_params` takes at once, with the vendor's defaults."""
+
+    mm_config_type: int = 1
+    enable_l1_cache_ub: bool = False
+    schedule_type: str = "INNER_PRODUCT"
+    traverse: str = "NOSET"
+    en_vec_nd2nz: bool = False
+
+
+ALTERNATIVES = 5
+"""Tilings beside the best that `MatmulApiTilingBase.solution` holds, at most."""
 
 
 class MatmulApiTilingBase:
@@ -97,6 +111,9 @@ class MatmulApiTilingBase:
 
     def set_bias_type(self, pos: str, cube_format: str, data_type: str) -> None:
         """Say of what the bias row is. It lies in global memory, as ND."""
+        if pos != "GM" and pos in FROM:
+            why = "cubecore's kernels read the bias row from global memory"
+            raise refuse("set_bias_type.pos", "be GM", repr(pos), why)
         word("set_bias_type.pos", pos, ("GM",))
         word("set_bias_type.cube_format", cube_format, ("ND",))
         self._asked.bias_type = element_type(data_type, "set_bias_type.data_type").name
@@ -220,14 +237,20 @@ class MatmulApiTilingBase:
 
     def set_matmul_config_params(
         self,
-        mm_config_type: int = 1,
+        mm_config_type: int | MatmulConfigParams = 1,
         enable_l1_cache_ub: bool = False,
         schedule_type: str = "INNER_PRODUCT",
         traverse: str = "NOSET",
         en_vec_nd2nz: bool = False,
     ) -> None:
-        """Choose the template: 0 Norm, 1 MDL. NOSET leaves an earlier `set_traverse` as it is."""
+        """Choose the template: 0 Norm, 1 MDL. NOSET leaves an earlier `set_traverse` as it is.
+
+        A `MatmulConfigParams` holds all five.
+        """
         caller = "set_matmul_config_params"
+        if isinstance(mm_config_type, MatmulConfigParams):
+            self.set_matmul_config_params(*mm_config_type)
+            return
         if mm_config_type not in {0, 1}:
             raise refuse(f"{caller}.mm_config_type", "be 0 or 1", repr(mm_config_type))
         self._asked.keys["template"] = ("NORM", "MDL")[mm_config_type]
@@ -286,18 +309,18 @@ class MatmulApiTilingBase:
                 `ConflictError` where it is known which of them exclude each other.
         """
         problem, asked = self.problem, self._asked
-        target, wanted = asked.budgeted(self._chip), asked.wanted()
-        try:
-            self._solution = solve(problem, target, wanted=wanted)
-        except NoLegalTilingError:
-            conflict = why_no_plan(asked.narrowing(problem, self._chip), wanted)
-            if not isinstance(conflict, Conflict):
-                raise
-            raise ConflictError(problem, target, conflict) from None
+        narrowing = asked.narrowing(problem, self._chip)
+        wanted = replace(problem, fix=asked.wanted())
+        self._solution = plan_tilings(wanted, asked.budgeted(self._chip), ALTERNATIVES, narrowing)
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)
         whole = {"M": m, "N": n, "Ka": ka, "Kb": kb}
         self._answer = replace(self._solution.best.tiling, **whole, **asked.fields)
         return self._answer
+
+    def enable_l1_bank_conflict_optimise(self) -> bool:
+        """Refuse: on what the vendor's answer depends is not documented."""
+        why = "the vendor does not say what its answer depends on"
+        raise refuse("enable_l1_bank_conflict_optimise", "not be called", "a call", why)
 
     def get_base_m(self) -> int:
         """Return baseM of the last `get_tiling`."""
@@ -322,10 +345,6 @@ class MatmulApiTilingBase:
 
 class MatmulApiTiling(MatmulApiTilingBase):
     """A tiling for one core."""
-
-    def enable_l1_bank_conflict_optimise(self) -> bool:
-        """Refuse: on what the vendor's answer depends is not documented."""
-        raise _not_documented()
 
 
 class ManyCoreTilingBase(MatmulApiTilingBase):
@@ -398,10 +417,6 @@ class MultiCoreMatmulTiling(ManyCoreTilingBase):
         """Return the cores of the last `get_tiling`: all of them, along M, along N."""
         return self._core_num()
 
-    def enable_l1_bank_conflict_optimise(self) -> bool:
-        """Refuse: on what the vendor's answer depends is not documented."""
-        raise _not_documented()
-
 
 class BatchMatmulTiling(ManyCoreTilingBase):
     """A tiling for a batch of products of one shape."""
@@ -410,8 +425,3 @@ class BatchMatmulTiling(ManyCoreTilingBase):
         """Return the cores of one matrix, and how many matrices are computed at a time."""
         cores = self._core_num()
         return BatchCoreNum(*cores, batch_groups(self.problem, self._chip, cores.dim), 1)
-
-
-def _not_documented() -> Exception:
-    why = "the vendor does not say what its answer depends on"
-    return refuse("enable_l1_bank_conflict_optimise", "not be called", "a call", why)
