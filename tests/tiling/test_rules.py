@@ -210,6 +210,13 @@ def test_every_rule_explains_itself_and_names_its_seed(declared):
         assert source in tables if own or not declared.basis else source == declared.basis
 
 
+@pytest.mark.parametrize("declared", rules(), ids=lambda r: r.id)
+def test_every_rule_says_what_it_is_in_both_readings(declared):
+    text = " ".join(explain(declared.id).split())
+    apart = "effective" in text and "documented" in text
+    assert apart or "oth readings" in text
+
+
 def test_explain_names_the_nearest_rule():
     with pytest.raises(RequestError) as caught:
         explain("L0A-CAPACTY")

@@ -128,7 +128,10 @@ _flag("dbL0C", "DB-L0C", "one or two buffers in L0C", (1, 2), "dbL0A")
 
 @rule("IS-BIAS-MATCHES", "isBias says what the problem says", basis="the problem's bias")
 def is_bias_matches(case: Case) -> Measure | None:
-    """Hold isBias to 1 if the problem has a bias and 0 if not. documented: not stated."""
+    """Hold isBias to 1 if the problem has a bias and 0 if not.
+
+    effective: as said. documented: not stated.
+    """
     if not case.effective:
         return None
     wanted = int(case.problem.bias is not None)
@@ -149,8 +152,8 @@ def _mad_extent(field: str, rule_id: str) -> Measurer:
         f"{field} is within one Mmad",
         basis="seed 002, table 3",
         text=(
-            f"Hold {field} to 4095, the largest extent of one Mmad. documented: tables 1 to 3 of "
-            "seeds 000 and 001 do not repeat it."
+            f"Hold {field} to 4095, the largest extent of one Mmad. effective: as said. "
+            "documented: tables 1 to 3 of seeds 000 and 001 do not repeat it."
         ),
     )
     def measure(case: Case) -> Measure | None:

@@ -43,7 +43,7 @@ def _stored_inner(operand: str, own: str) -> Measurer:
         text=(
             f"Hold base{own} (baseK if the stored rows of {operand.upper()} run along K) to a "
             "multiple of C0 where several of them follow each other along the inner axis of an NZ "
-            f"{operand.upper()}. documented: not stated."
+            f"{operand.upper()}. effective: as said. documented: not stated."
         ),
     )
     def measure(case: Case) -> Measure | None:
@@ -68,7 +68,7 @@ _stored_inner("b", "N")
 def fb_capacity(case: Case) -> Measure | None:
     """Hold a word of 64 bits for each of baseN columns to the Fixpipe buffer.
 
-    Applies where fixpipe takes a scale for each column. documented: not stated.
+    Applies where fixpipe takes a scale for each column. effective: as said. documented: not stated.
     """
     chip, base_n = case.chip, case.tiling.baseN
     if not case.effective or not case.problem.scales_columns or chip.fb_bytes is None:
@@ -90,7 +90,7 @@ def _columns_of_c(field: str, rule_id: str, title: str) -> None:
         basis=_BASIS,
         text=(
             f"Hold {field} to a multiple of 16 where C is stored as NZ, of 32 for an 8-bit C "
-            "(fixpipe merges two fractals of L0C). documented: not stated."
+            "(fixpipe merges two fractals of L0C). effective: as said. documented: not stated."
         ),
     )
     def measure(case: Case) -> Measure | None:
