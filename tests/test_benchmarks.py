@@ -5,16 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-SPINE = Path(__file__).parents[1] / "benchmarks" / "spine.py"
+FOLDER = Path(__file__).parents[1] / "benchmarks"
 FIGURES = {"run_and_time_64_cubed_cold", "help", "plan_warm", "time_8192_cubed_on_24_cores"}
 
 
-def test_the_spines_figures_stand_beside_their_targets():
-    done = subprocess.run(
-        [sys.executable, SPINE, "1"], capture_output=True, text=True, check=False, timeout=300
-    )
+def answer_of(script, *arguments):
+    """Run a benchmark; return the object that it prints."""
+    command = [sys.executable, FOLDER / script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_the_spines_figures_stand_beside_their_targets():
+    answer = answer_of("spine.py", "1")
     assert set(answer) == {"machine", "repeats", "figures", "ratios"}
     assert set(answer["figures"]) == FIGURES
     for figure in answer["figures"].values():
@@ -30,16 +34,7 @@ def test_the_spines_figures_stand_beside_their_targets():
 
 
 def test_the_figures_of_execution_are_verified_ratios():
-    script = SPINE.with_name("functional.py")
-    done = subprocess.run(
-        [sys.executable, script, "64", "48", "32"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("functional.py", "64", "48", "32")
     assert set(answer["figures"]) == {"float16", "bfloat16", "int8"}
     for figure in answer["figures"].values():
         assert figure["verified"]
@@ -48,15 +43,7 @@ def test_the_figures_of_execution_are_verified_ratios():
 
 
 def test_the_figures_of_timing_stand_beside_their_targets():
-    done = subprocess.run(
-        [sys.executable, SPINE.with_name("timing.py"), "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("timing.py", "1")
     assert answer["cores"] == 24
     assert answer["full_walk"]["events"] > 1000
     for figure in answer["figures"].values():
@@ -64,15 +51,7 @@ def test_the_figures_of_timing_stand_beside_their_targets():
 
 
 def test_the_planners_figures_stand_beside_their_targets():
-    done = subprocess.run(
-        [sys.executable, SPINE.with_name("plan.py"), "12", "3"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("plan.py", "12", "3")
     assert answer["seed"] == 3
     lower = {"plan_median_s", "plan_p99_s", "sweep_10000_s"}
     aside = {"proven", "judged_in_plans_per_s"}
@@ -88,12 +67,7 @@ def test_the_planners_figures_stand_beside_their_targets():
 
 
 def test_instructions_stand_beside_numpys_own_time():
-    script = SPINE.with_name("instructions.py")
-    done = subprocess.run(
-        [sys.executable, script, "0.001"], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("instructions.py", "0.001")
     assert answer["repeats"] == [1, 64]
     assert len(answer["figures"]) >= 20
     for figure in answer["figures"]:
@@ -107,12 +81,7 @@ def test_instructions_stand_beside_numpys_own_time():
 
 
 def test_the_figures_of_kernels_stand_beside_their_targets():
-    script = SPINE.with_name("kernels.py")
-    done = subprocess.run(
-        [sys.executable, script, "0.01"], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("kernels.py", "0.01")
     assert answer["engines"] == {"fast": "lockstep", "reference": "reference"}
     figures = answer["figures"]
     at_least = {"kernel_issues_per_s", "tree_issues_per_s"}
@@ -126,31 +95,15 @@ def test_the_figures_of_kernels_stand_beside_their_targets():
 
 
 def test_the_figures_of_checks_are_ratios():
-    script = SPINE.with_name("checks.py")
-    done = subprocess.run(
-        [sys.executable, script, "1", "vector_add"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    (figures,) = json.loads(done.stdout)["examples"].values()
+    answer = answer_of("checks.py", "1", "vector_add")
+    (figures,) = answer["examples"].values()
     for engine in ("fast", "reference"):
         found = figures[engine]
         assert found["ratio"] == found["on_s"] / found["off_s"] > 0
 
 
 def test_the_regret_of_a_plan_is_against_tilings_that_were_timed():
-    done = subprocess.run(
-        [sys.executable, SPINE.with_name("regret.py"), "1", "8"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = answer_of("regret.py", "1", "8")
     (row,) = answer["problems"]
     assert 0 < row["timed"] == answer["timed"] <= 8
     assert row["regret"] >= row["regret_of_best_shown"] >= 0

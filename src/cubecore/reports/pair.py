@@ -55,9 +55,8 @@ def _merged(groups: list[dict[str, Any]]) -> dict[str, Any]:
         for number_of, group in enumerate(groups, 1):
             for kind, into in (("lanes", lanes), ("aside", aside)):
                 own = [lane for lane in group[kind] if lane["pipe"] == pipe]
-                into += [lane | {"label": f"{lane['label']} {number_of}"} for lane in own]
-    for lane in lanes:
-        lane["of"] = groups[int(lane["label"][-1]) - 1]["end"]
+                of = {"of": group["end"]} if into is lanes else {}
+                into += [lane | of | {"label": f"{lane['label']} {number_of}"} for lane in own]
     return {
         "label": "; ".join(f"{i}: {group['label']}" for i, group in enumerate(groups, 1)),
         "cores": groups[0]["cores"],

@@ -23,7 +23,7 @@ from cubecore.tiling.candidates import (
 )
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import legal_mask
-from cubecore.tiling.stay_cycles import least_of, pair_bounds, stay_cycles, way_bounds
+from cubecore.tiling.stay_cycles import least_by, least_of, pair_bounds, stay_cycles, way_bounds
 from cubecore.tiling.stays import LEAST_STAY, MOST_STEPS, STAY_FIELDS, Ways, derived, joined, ways
 from cubecore.tiling.straight import NO_LINES, Lines
 from cubecore.tiling.wanted import SHARED_AXES, Wanted
@@ -224,8 +224,9 @@ class Search:
         self.blocks_left -= len(blocks)
         pool = _Pool(blocks, bounds)
         if not self.strict and not bounds.fits.all():
-            pool = pool.take(np.flatnonzero(bounds.fits))
-            pair, bounds = pair[np.flatnonzero(bounds.fits)], pool.bounds
+            fitting = np.flatnonzero(bounds.fits)
+            pool, pair = pool.take(fitting), pair[fitting]
+            bounds = pool.bounds
         self.seen += len(blocks) - len(pool.blocks)
         rest = self._open(bounds.total, self.stays_left)
         if not self.found:
@@ -328,8 +329,7 @@ class Search:
         stays = _Stays(pool.blocks, a, b, *rows, n_first, cycles)
         if self.wanted.fields:
             cycles = np.where(self.wanted.mask(stays.tilings(self.case)), cycles, np.inf)
-        least = np.full(len(pool.blocks), np.inf)
-        np.minimum.at(least, block, cycles)
+        least = least_by(block, len(pool.blocks), cycles)
         best = np.flatnonzero((cycles == least[block]) & (cycles < np.inf))
         if len(best):
             self.found.append(stays.take(best))

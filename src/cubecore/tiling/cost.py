@@ -80,7 +80,8 @@ class Cost:
 
     def values(self) -> tuple[Any, ...]:
         """Return the numbers one after the other."""
-        return (self.total, self.start, self.hbm, *self.pipes.values(), *self.bytes.values())
+        pipes, carried = (self.pipes[n] for n in PIPES), (self.bytes[n] for n in LINKS)
+        return (self.total, self.start, self.hbm, *pipes, *carried)
 
     @staticmethod
     def of(values: tuple[Any, ...]) -> "Cost":

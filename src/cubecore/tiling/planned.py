@@ -36,7 +36,7 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
     """
     validate(problem, chip)
     require_plannable(problem)
-    shared = replace(problem, k=problem.shared_k, kb=None)
+    shared = _over_shared_k(problem)
     doubtful = _doubtful(problem, chip)
     settled = why_no_plan(narrowing, problem.fix) if doubtful else None
     if isinstance(settled, Conflict):
@@ -53,6 +53,11 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
         raise ConflictError(problem, chip, settled) from None
 
 
+def _over_shared_k(problem: Problem) -> Problem:
+    """Return the problem as the solver knows it: of one K."""
+    return replace(problem, k=problem.shared_k, kb=None)
+
+
 def _doubtful(problem: Problem, chip: Chip) -> bool:
     """Whether it is worth a look if there is any legal tiling before the fastest is searched."""
     case = least(problem, planned_chip(chip))
@@ -61,7 +66,7 @@ def _doubtful(problem: Problem, chip: Chip) -> bool:
 
 def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
-    shared = replace(problem, k=problem.shared_k, kb=None)
+    shared = _over_shared_k(problem)
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
         values = {name: getattr(known, name) for name in names}
@@ -107,5 +112,5 @@ def tilings_within(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> 
         RequestError: what the chip does not multiply, or options that do not go together.
         NoLegalTilingError: the solver finds no legal tiling.
     """
-    shared = replace(problem, k=problem.shared_k, kb=None)
+    shared = _over_shared_k(problem)
     return _completed(solve(shared, chip, count, wanted), problem, chip)

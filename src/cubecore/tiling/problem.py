@@ -34,8 +34,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("format_a", "format_b", "format_c"), FORMATS),
     **dict.fromkeys(("pos_a", "pos_b", "pos_c"), POSITIONS),
 }
-_COUNTS = ("m", "n", "k", "batch", "heads", "groups")
-_OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
+COUNTS = ("m", "n", "k", "batch", "heads", "groups")
+OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
+"""Keys that are whole numbers from 1 on, and those of them that may be left open."""
 LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
 """How the matrices of a batch lie in memory (vendor's IterateBatch)."""
 SCALE_TYPE = "float8_e8m0fnu"
@@ -46,7 +47,8 @@ SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")
 """Inputs that only MxMatmul multiplies: their scales need not be asked for."""
 SCALED_TYPES = ("float8_e4m3fn", "float8_e5m2", *SCALED_ONLY)
 """Inputs of MxMatmul (vendor's Matmul pages, MatmulType)."""
-_FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
+FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
+"""Keys that are true or false."""
 _DTYPES = ("a", "b", "c")
 
 
@@ -163,7 +165,7 @@ class Problem:
         if not violations:
             violations += self._resolve_scales()
         _raise_if(violations)
-        for name in (*_COUNTS, *_OPTIONAL_COUNTS, "seed"):
+        for name in (*COUNTS, *OPTIONAL_COUNTS, "seed"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, int(value))
@@ -300,9 +302,9 @@ class Problem:
         return limit if self.cores is None else min(self.cores, limit)
 
     def _extent_violations(self) -> Iterator[Violation]:
-        for name in (*_COUNTS, *_OPTIONAL_COUNTS):
+        for name in (*COUNTS, *OPTIONAL_COUNTS):
             value = getattr(self, name)
-            if value is None and name in _OPTIONAL_COUNTS:
+            if value is None and name in OPTIONAL_COUNTS:
                 continue
             if not _is_integer(value):
                 yield _wrong(name, "be an integer", value)
@@ -317,7 +319,7 @@ class Problem:
             if value not in choices:
                 near = did_you_mean(str(value), choices)
                 yield Violation(name, f"be one of {', '.join(choices)}", repr(value), near)
-        for name in _FLAGS:
+        for name in FLAGS:
             if not isinstance(getattr(self, name), bool):
                 yield _wrong(name, "be true or false", getattr(self, name))
         if self.layout is not None and self.layout not in LAYOUTS:

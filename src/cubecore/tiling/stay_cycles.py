@@ -22,14 +22,17 @@ _LEAST = ("cycles", "memory", "first")
 """What a way costs at least, whatever the other operand's."""
 
 
+def least_by(block: Ints, count: int, values: Floats) -> Floats:
+    """Return the least value of each of `count` base blocks; infinite for one without any."""
+    least = np.full(count, np.inf)
+    np.minimum.at(least, block, values)
+    return least
+
+
 def least_of(ways: Ways, count: int) -> dict[str, Floats]:
     """Return for each of `count` base blocks the least that any way of an operand costs."""
-    found = {}
-    for name in _LEAST:
-        least = np.full(count, np.inf)
-        np.minimum.at(least, ways.block, getattr(ways.own, name))
-        found[f"least_{name}"] = least
-    return found
+    columns = {f"least_{name}": getattr(ways.own, name) for name in _LEAST}
+    return {name: least_by(ways.block, count, values) for name, values in columns.items()}
 
 
 def way_bounds(

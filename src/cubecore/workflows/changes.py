@@ -205,7 +205,7 @@ def _times(chip: Chip, name: str) -> str:
 
 def _change(kind: str, variant: _Variant, product: Product, line: Timeline) -> Change:
     made = variant.product
-    new = made.timed()
+    new = made.line
     return Change(
         kind,
         variant.of,
@@ -239,7 +239,7 @@ def _fastest(
     made = [replace(product, tiling=tiling) for tiling in tilings if tiling != but]
     if not made:
         raise _No("the planner knows no other of the kind")
-    return min(made, key=lambda one: one.timed().cycles)
+    return min(made, key=lambda one: one.line.cycles)
 
 
 def _kept(product: Product, *names: str) -> dict[str, Limits]:
@@ -271,7 +271,7 @@ def _depths(product: Product) -> _Variant:
         raise _No("no other of the kind is legal")
     closed = {t: predict(t, product.problem, product.chip).cycles for t in near}
     likely = sorted(near, key=closed.__getitem__)[: _CANDIDATES + 1]
-    made = min((near[t] for t in likely), key=lambda one: one.timed().cycles)
+    made = min((near[t] for t in likely), key=lambda one: one.line.cycles)
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
 
 

@@ -132,7 +132,7 @@ def _in_timed_order(
     require_runnable(request.chip)
     require_supported(request.problem)
     ranked = (solution.best, *solution.alternatives)
-    lines = [Product(request.problem, r.tiling, request.chip).timed() for r in ranked]
+    lines = [Product(request.problem, r.tiling, request.chip).line for r in ranked]
     order = sorted(range(len(ranked)), key=lambda place: (lines[place].cycles, place))
     best, *others = (ranked[place] for place in order)
     proven = solution.proven and order[0] == 0

@@ -1,6 +1,7 @@
 """One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cubecore.chips import Chip
 from cubecore.chips.costs import peak_ops_per_cycle
@@ -25,6 +26,11 @@ class Product:
     chip: Chip
     step: str | None = None
     padded: bool = False
+
+    @cached_property
+    def line(self) -> Timeline:
+        """Its timeline; made once."""
+        return self.timed()
 
     def timed(self, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timeline; `record` and `full` as `time_launch` has them.

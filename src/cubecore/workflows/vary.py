@@ -9,7 +9,7 @@ from typing import Any
 
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
-from cubecore.tiling.problem import Problem
+from cubecore.tiling.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.wanted import PLANNED_FIELDS
 from cubecore.workflows.plan import legal_or_planned
@@ -20,8 +20,8 @@ MOST_POINTS = 1000
 """Points of one sweep."""
 MOST_AXES = 2
 _RANGE = re.compile(r"([^.,]+(?:\.\d+)?)\.\.([^/x]+)(?:(/|x)(.+))?")
-_COUNTS = ("m", "n", "k", "kb", "batch", "cores", "heads", "groups", "batch_num", "seed")
-_FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check", "unit_flag")
+_COUNTS = (*COUNTS, *OPTIONAL_COUNTS, "seed")
+_FLAGS = (*FLAGS, "unit_flag")
 _NOT_VARIED = ("epilogue", "fix", "budget")
 _KEYS = tuple(f.name for f in fields(Problem) if f.name not in _NOT_VARIED)
 Value = int | float | bool | str

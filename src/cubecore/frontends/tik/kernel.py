@@ -60,6 +60,20 @@ class TikRun:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a tensor lies in global memory, and its shape and bytes in this launch."""
+
+    base: int
+    buffer: Buffer
+    shape: tuple[int, ...]
+    size: int
+
+    def array(self, dtype: "np.dtype[Any]") -> Array:
+        """Return a copy of what lies there."""
+        return self.buffer.data[: self.size].copy().view(dtype).reshape(self.shape)
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A tree for each core, and its tensors of global memory in the order of the arguments."""
@@ -93,19 +107,36 @@ class Kernel:
             RequestError: a feed that is missing, unknown, or of another shape or type; an in-place
                 output or input that is none.
         """
-        gm = GlobalMemory()
-        given = self._placed(feeds, outputs or {})
-        shared = self._shared(inplace or {})
-        sizes: dict[str, tuple[tuple[int, ...], int]] = {}
-        bases: dict[str, int] = {}
-        held: dict[str, Buffer] = {}
+        gm, shared = GlobalMemory(), self._shared(inplace or {})
+        places = self._laid_out(gm, self._placed(feeds, outputs or {}), shared)
+        launch = self._launch({name: place.size for name, place in places.items()}, shared)
+        bases = {name: place.base for name, place in places.items()}
+        options = active().options
+        begin = perf_counter()
+        outcome, _ = run_launch(launch, self.chip, gm, bases, options.engine, options.wanted_checks)
+        wall_s = perf_counter() - begin
+        found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
+        return TikRun(
+            kernel=self.name,
+            blocks=self.blocks,
+            chip=self.chip,
+            outputs=found,
+            findings=outcome.findings,
+            issued=outcome.issued,
+            wall_s=wall_s,
+            launch=launch,
+        )
+
+    def _laid_out(
+        self, gm: GlobalMemory, given: Mapping[str, Array], shared: Mapping[str, str]
+    ) -> dict[str, _Place]:
+        """Return where each tensor lies in global memory, with what it is given."""
+        places: dict[str, _Place] = {}
         for tensor in (*self.inputs, *self.outputs, *self.others):
-            if tensor.name in bases:
+            if tensor.name in places:
                 continue
             if tensor.name in shared:
-                name = shared[tensor.name]
-                bases[tensor.name], held[tensor.name] = bases[name], held[name]
-                sizes[tensor.name] = sizes[name]
+                places[tensor.name] = places[shared[tensor.name]]
                 continue
             values = given.get(tensor.name)
             shape = _shape(tensor) if values is None else values.shape
@@ -117,28 +148,8 @@ class Kernel:
                 raw = np.zeros(padded, np.uint8)
                 raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
                 placed = gm.place(tensor.name, raw)
-            bases[tensor.name], held[tensor.name] = placed.address, placed.buffer
-            sizes[tensor.name] = tuple(shape), size
-        launch = self._launch({n: b for n, (_, b) in sizes.items()}, shared)
-        options = active().options
-        begin = perf_counter()
-        outcome, _ = run_launch(launch, self.chip, gm, bases, options.engine, options.wanted_checks)
-        wall_s = perf_counter() - begin
-        found = {}
-        for tensor in self.outputs:
-            shape, size = sizes[tensor.name]
-            raw = held[tensor.name].data[:size].copy()
-            found[tensor.name] = raw.view(tensor.record.numpy).reshape(shape)
-        return TikRun(
-            kernel=self.name,
-            blocks=self.blocks,
-            chip=self.chip,
-            outputs=found,
-            findings=outcome.findings,
-            issued=outcome.issued,
-            wall_s=wall_s,
-            launch=launch,
-        )
+            places[tensor.name] = _Place(placed.address, placed.buffer, tuple(shape), size)
+        return places
 
     def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:
         names = [tensor.name for tensor in self.inputs]
