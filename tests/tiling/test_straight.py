@@ -13,7 +13,7 @@ from cubecore.tiling.candidates import Columns
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.solver import planned_chip
-from cubecore.tiling.straight import NO_LINES, WARM, Lines, Straight
+from cubecore.tiling.straight import MADE_AT_ONCE, NO_LINES, WARM, Lines, Straight
 from cubecore.tiling.struct import FIELDS
 from cubecore.tiling.support import require_plannable, validate
 from cubecore.tiling.wanted import NOTHING
@@ -25,7 +25,7 @@ KINDS = ("float16", "int8", "bfloat16", "float32", "int4", "float8_e4m3fn", "flo
 
 def warm():
     lines = Lines()
-    lines.calls = WARM + 1
+    lines.calls, lines.left = WARM + 1, 1000
     return lines
 
 
@@ -102,6 +102,20 @@ def test_another_decision_makes_another_line():
             (found,) = function(lines, case, columns)
             assert found.tolist() == wanted
     assert [len(made) for made in lines.made.values()] == [3]
+
+
+def test_few_lines_are_made_for_one_problem():
+    case = Case(None, Problem(m=4, n=4, k=4), replace(chip("Ascend910B3")))
+    functions = [Straight(lambda _, t, add=add: (t.x + add,)) for add in range(5)]
+    columns = Columns({"x": np.arange(3.0)})
+    made = []
+    for _ in range(WARM + 4):
+        lines = Lines.of(case)
+        for add, function in enumerate(functions):
+            (found,) = function(lines, case, columns)
+            assert found.tolist() == [add, 1 + add, 2 + add]
+        made.append(sum(len(lines) for lines in lines.made.values()))
+    assert made[WARM - 1 :] == [0, MADE_AT_ONCE, 2 * MADE_AT_ONCE, 5, 5]
 
 
 def test_a_column_of_another_kind_makes_another_line():

@@ -29,6 +29,8 @@ NOT_READ = ("chip", "fix", "budget", "seed")
 """What no function of candidates reads of a problem."""
 WARM = 6
 """Problems of one kind before lines are made: they cost as much as some problems do without."""
+MADE_AT_ONCE = 2
+"""Lines that are made for one problem: each costs as much as a plan."""
 MOST_KINDS = 512
 """Kinds of problems whose lines are kept; then the oldest go."""
 
@@ -107,13 +109,14 @@ def _compiled(
     needed = sorted(found)
     last = {place: step for step in needed for place in _places(noted.needs[step])}
     kept = {value.place for value in results if isinstance(value, Symbol)}
+    dropped = {p for p in needed if noted.texts[p] or p in noted.inputs} - kept
     inputs = [place for place in needed if place in noted.inputs]
     lines = []
     for step in needed:
         text = noted.texts[step]
         if text is not None:
             lines.append(f"v{step} = {text}")
-        gone = [p for p in _places(noted.needs[step]) if last[p] == step and p not in kept]
+        gone = [p for p in _places(noted.needs[step]) if last[p] == step and p in dropped]
         if gone:
             lines.append("del " + ", ".join(f"v{place}" for place in gone))
     body = "\n".join(lines)
@@ -124,7 +127,8 @@ def _compiled(
     back = "return (" + "".join(f"{spell(value)}, " for value in results) + ")"
     text = "\n    ".join([f"def line({given}):", *indexes, *lines, back])
     made: dict[str, Any] = {}
-    exec(compile(text, "<straight line>", "exec"), dict(NAMES), made)  # noqa: S102 - our own text
+    names = NAMES | noted.constants
+    exec(compile(text, "<straight line>", "exec"), names, made)  # noqa: S102 - our own text
     return tuple(noted.inputs[place] for place in inputs), made["line"]
 
 
@@ -139,7 +143,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.made: dict[Any, list[_Line]] = {}
-        self.calls = 0
+        self.calls, self.left = 0, MADE_AT_ONCE
 
     @classmethod
     def of(cls, case: Case) -> "Lines":
@@ -151,6 +155,7 @@ class Lines:
             cls._of[key] = cls()
         found = cls._of[key]
         found.calls += 1
+        found.left = MADE_AT_ONCE
         return found
 
 
@@ -197,8 +202,11 @@ class Straight:
             found = line.result(given, ups, places)
             if found is not None:
                 return found
+        if lines.left == 0:
+            return self.function(case, *self._gathered(structs, ups, rows))
         line = self._line(case, structs, len(structs) - (rows is None))
         made.append(line)
+        lines.left -= 1
         found = line.result(given, ups, places)
         assert found is not None, "a line applies to what it was made of"
         return found
@@ -222,5 +230,6 @@ class Straight:
             number = noted.input(len(structs), name, getattr(problem, name))
             object.__setattr__(problem, name, number)
         sketches = [_Sketch(noted, i, struct, {}) for i, struct in enumerate(structs)]
-        results = self.function(replace(case, problem=problem), *sketches)
-        return _Line.of(noted, results)
+        made = _Line.of(noted, self.function(replace(case, problem=problem), *sketches))
+        noted.forget()
+        return made

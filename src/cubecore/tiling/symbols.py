@@ -30,6 +30,11 @@ _INFIX = {
     "right_shift": ">>",
 }
 _CALLED = ("minimum", "maximum", "floor", "ceil", "exp", "logical_and", "logical_or", "logical_not")
+_ON_ARRAYS = (
+    *("add", "subtract", "multiply", "divide", "minimum", "maximum"),
+    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
+)
+"""Operations of real columns that are quicker with a number as an array."""
 _OF_TRUTH = (*(name for name in _INFIX if name[0] in "lgen"), *_CALLED[-3:])
 
 
@@ -72,7 +77,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
 }
 _OF_COLUMNS = {name: getattr(np, name) for name in (*_CALLED, "where")}
 NAMES = {f"n_{name}": function for name, function in _OF_NUMBERS.items()}
-NAMES |= _OF_COLUMNS | {"inf": math.inf}
+NAMES |= _OF_COLUMNS | {"inf": math.inf, "array": np.array, "float": float}
 """What the text of a line refers to; functions of numbers alone begin with n_."""
 
 
@@ -166,6 +171,7 @@ class Noted:
         self.inputs: dict[int, tuple[int, str, str]] = {}
         self.known: dict[Any, Symbol] = {}
         self.decisions: dict[int, tuple[Symbol, bool]] = {}
+        self.constants: dict[str, Any] = {}
 
     def input(self, struct: int, name: str, value: Any) -> Any:
         """Return the symbol of a struct's field."""
@@ -198,6 +204,11 @@ class Noted:
         self.decisions[symbol.place] = (symbol, outcome)
         return outcome
 
+    def forget(self) -> None:
+        """Let go of every symbol, so that none waits for Python's collector of cycles."""
+        for held in (self.known, self.needs, self.decisions):
+            held.clear()
+
     def at(self, value: Any, level: int) -> Any:
         """Return a value for the rows of a level."""
         if not isinstance(value, Symbol) or not value.kind or value.level == level:
@@ -219,8 +230,29 @@ class Noted:
         for column in columns[1:]:
             level = self._joined(level, column.level)
         placed = tuple(self.at(v, level) for v in values)
+        chosen = placed[:1] if name == "where" and columns[0] is values[0] else ()
+        others = placed[len(chosen) :]
+        if (name in _ON_ARRAYS or chosen) and any(_letter(v) == "f" for v in others if _column(v)):
+            placed = (*chosen, *(self._as_array(v) for v in others))
         text = _text(name, placed, of_numbers=False)
         return self._made(text, placed, _kind(name, values), level, None)
+
+    def _as_array(self, value: Any) -> Any:
+        """Return a number as an array of it: NumPy takes half as long for a real column with one.
+
+        The array is a number of the line for all else.
+        """
+        if _column(value) or _letter(value) == "b":
+            return value
+        key = ("array", _key(value))
+        if key not in self.known:
+            if isinstance(value, Symbol):
+                made = self._made(f"array({spell(value)}, float)", (value,), "", -1, value.value)
+            else:
+                made = self._made(None, (), "", -1, value)
+                self.constants[spell(made)] = np.array(value, float)
+            self.known[key] = made
+        return self.known[key]
 
     def _joined(self, one: int, other: int) -> int:
         """Return the level whose rows have one of each."""
@@ -302,6 +334,11 @@ def _kind(name: str, values: tuple[Any, ...]) -> str:
     rest = values[1:] if name == "where" else values
     kinds = {_letter(value) for value in rest}
     return next(kind for kind in "fib" if kind in kinds)
+
+
+def _column(value: Any) -> bool:
+    """Whether a value has a row for each candidate."""
+    return isinstance(value, Symbol) and value.kind != ""
 
 
 def _letter(value: Any) -> str:
