@@ -1,6 +1,7 @@
 """MxMatmul by the ordinary door: values against loops, layouts of scales, errors, time."""
 
 import json
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -129,6 +130,33 @@ def test_a_transposed_and_with_bias(types, more):
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
+@pytest.mark.parametrize("types", PAIRS, ids=str)
+@pytest.mark.parametrize("trans", [(False, False), (True, False), (False, True)], ids=str)
+def test_cores_that_divide_k(types, trans):
+    """Slices begin with whole pairs of scales; the last one is ragged; they add up in C."""
+    a, b = types
+    asked = {"m": 34, "n": 50, "k": 1000, "a": a, "b": b, "trans_a": trans[0], "trans_b": trans[1]}
+    problem, operands, wanted = product(asked | SCALED | {"split_k": True}, seed=5)
+    slices = cubecore.plan(replace(problem, k=256, cores=1, split_k=False)).tiling
+    tiling = replace(slices, Ka=1000, Kb=1000, usedCoreNum=4)
+    run = cubecore.run(problem, tiling=tiling, operands=operands)
+    assert [f.message for f in run.findings] == []
+    assert np.array_equal(run.c, wanted.astype(np.float32))
+
+
+def test_a_slice_that_begins_inside_a_pair_of_scales():
+    asked = {"m": 34, "n": 50, "k": 1024, "a": "float4_e2m1fn", "split_k": True, "cores": 11}
+    problem, operands, _ = product(asked)
+    shares = {"singleCoreM": 34, "singleCoreN": 50, "singleCoreK": 96, "usedCoreNum": 11}
+    tiling = replace(cubecore.plan(problem).tiling, **shares)
+    with pytest.raises(RequestError) as error:
+        cubecore.run(problem, tiling=tiling, operands=operands)
+    assert str(error.value) == (
+        "the K at which a core starts must be a multiple of 64 in MxMatmul, got 96; make "
+        "singleCoreK one: a pair of scales cannot be cut"
+    )
+
+
 @pytest.mark.parametrize("engine", ["reference", "late", "early"])
 def test_every_order_that_flags_allow(engine):
     asked = {"m": 70, "n": 66, "k": 640, "a": "float4_e2m1fn", "trans_b": True}
@@ -218,10 +246,6 @@ REFUSED = [
         {"a": "float4_e2m1fn", "n": 33},
         "64 x 33 x 128 on Ascend950PR_9599 must have a tiling that satisfies every rule, got none: "
         "B-4BIT-ROW (stored rows of a 4-bit B are even) excludes them all",
-    ),
-    (
-        {"a": "float4_e2m1fn", "split_k": True},
-        "split_k must be false to be executed or timed, got true",
     ),
 ]
 

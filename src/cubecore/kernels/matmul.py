@@ -186,7 +186,6 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
         ("a", problem.a_type.name, inputs),
         ("layout", problem.layout, (None, "NORMAL")),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
-        ("split_k", problem.split_k, (False,) if problem.mx else (False, True)),
     )
     found = [
         Violation(name, f"be {_words(allowed)} to be executed or timed", _word(value))

@@ -10,6 +10,7 @@ ScaleAND, ScaleADN, ScaleBND and ScaleBDN; MX scales and their fractals).
 from dataclasses import dataclass
 
 from cubecore.dtypes import INT16, ElementType
+from cubecore.errors import refuse
 from cubecore.isa.expr import Expr
 from cubecore.isa.fill import CreateCbufMatrix
 from cubecore.isa.moves_3510 import (
@@ -57,7 +58,15 @@ class ScalePlan:
         return int(ceil_div(rows, FRACTAL_ROWS)) * self.pitch * DATA_BLOCK_BYTES
 
     def start(self, r: int, k: int) -> int:
-        """Return where the scales of (r, k) lie, bytes; k begins a pair."""
+        """Return where the scales of (r, k) lie, bytes.
+
+        Raises:
+            RequestError: k is inside of a pair of scales, as where cores divide K anyhow.
+        """
+        if k % PAIR:
+            need = f"be a multiple of {PAIR} in MxMatmul"
+            remedy = "make singleCoreK one: a pair of scales cannot be cut"
+            raise refuse("the K at which a core starts", need, k, remedy)
         return self.offset(Expr(int(r > 0)), r, Expr(int(k > 0)), k).const
 
     def offset(self, r: Expr, r_size: int, k: Expr, k_size: int) -> Expr:
