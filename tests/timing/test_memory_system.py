@@ -187,7 +187,7 @@ def test_periods_that_hold_up_nobody_can_be_told_in_advance(gaps, apart, slack, 
     rest = [period(walked, number) for number in range(periods + 1)]
     if served > length or any(any(waits) for waits in [first, *rest]):
         return  # the server does not keep up, or holds somebody up
-    told.repeat(len(gaps), served, length, since, periods)
+    told.repeat(len(gaps), served, length, told.peak_since(since), periods)
     assert (told.busy_until, told.served, told.requests) == (
         walked.busy_until,
         walked.served,

@@ -19,9 +19,10 @@ from cubecore.isa.system import ScalarWork
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
+from cubecore.timing.body import Body
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
-from cubecore.timing.way import Reach, _constant_for
+from cubecore.timing.way import Course, Reach, Way, _constant_for
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,
@@ -285,6 +286,18 @@ def test_loops_in_loops_are_skipped_at_every_level():
     assert timeline.simulated_fraction < 0.01
 
 
+def test_a_loop_that_is_entered_again_is_not_walked_again():
+    """The outer trips never recur, each being a product longer, but the inner loop's do."""
+    inner = loop(1, 90, *STEP, *STEP)
+    products = Loop(Var("j", 2), at(Var("i0", 0)) + 1, (issue(mad(160)), issue(barrier("M"))))
+    body = loop(0, 30, issue(barrier()), inner, products)
+    timeline = alike(launch_of(body), ROUND)
+    alone = alike(launch_of(issue(barrier()), inner), ROUND)
+    walked = timeline.issued * timeline.simulated_fraction - 2 * sum(range(1, 31))
+    assert alone.simulated_fraction * alone.issued > 20
+    assert walked < 30 * 0.7 * alone.simulated_fraction * alone.issued
+
+
 def test_a_counter_that_decides_ends_the_period():
     """The seventieth trip does something else: it is walked, the others recur."""
     count = Assign(COUNTED, at(COUNTED) + 1)
@@ -309,6 +322,98 @@ def test_a_flag_that_nobody_awaits_piles_up():
 
 
 # --- the way through a program
+
+
+INDEX = Var("i0", 0)
+CONDITIONS = [
+    Condition.of(at(COUNTED), ">=", 7),
+    Condition.of(at(COUNTED) + at(INDEX), "<", 9),
+    Condition.of(at(INDEX) % 3, "==", 1),
+    Condition.of((at(COUNTED) + 2) % 5, "<=", 1),
+    Condition.of(at(RING), "==", 4),
+    Condition.of(at(OTHER), "==", 2),
+]
+SCALARS = [
+    Assign(COUNTED, at(COUNTED) + 1),
+    Assign(COUNTED, at(COUNTED) - 3),
+    Assign(COUNTED, Expr(0)),
+    Assign(RING, at(RING) + 1),
+    Assign(RING, Expr(0)),
+    Assign(OTHER, (at(OTHER) + 1) % 3),
+    Assign(OTHER, at(RING) % 2),
+]
+
+
+def taken(body, values, trips) -> list:
+    """Run `trips` trips of scalar nodes on `values`; return what was decided on the way."""
+    told: list = []
+
+    def run(nodes):
+        for node in nodes:
+            if isinstance(node, Assign):
+                values[node.target] = node.value.at(values)
+                continue
+            left, right = (x.at(values) for x in (node.condition.left, node.condition.right))
+            told.append(eval(f"{left}{node.condition.comparison}{right}"))
+            run(node.then if told[-1] else node.otherwise)
+
+    for _ in range(trips):
+        run(body)
+        values[INDEX] += 1
+    return told
+
+
+@st.composite
+def scalar_bodies(draw):
+    sides = st.lists(st.sampled_from(SCALARS), max_size=2).map(tuple)
+    inner = st.builds(Branch, st.sampled_from(CONDITIONS), sides, sides)
+    branch = st.builds(
+        Branch, st.sampled_from(CONDITIONS), st.tuples(st.sampled_from(SCALARS), inner), sides
+    )
+    body = draw(st.lists(st.one_of(st.sampled_from(SCALARS), inner, branch), min_size=2))
+    return (*body, Branch(Condition.of(at(COUNTED) + at(RING) + at(OTHER), "<", -99), ()))
+
+
+@settings(max_examples=400)
+@given(scalar_bodies(), st.integers(1, 4), st.data())
+def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
+    """Against running it from both places: what is decided, what then holds, what was counted."""
+    found = Body.of(Loop(INDEX, Expr(99), (*body, *STEP)))
+    small = st.integers(0, 6)
+    first = {v: data.draw(small) for v in (COUNTED, RING, OTHER, INDEX)}
+    later = {v: first[v] + data.draw(st.sampled_from([0, 0, 1, 3, 5])) for v in first}
+    counters = (INDEX, *found.counters)
+    later |= {v: first[v] for v in first if v not in counters}
+    begin, now = dict(first), dict(later)
+    known, then = taken(body, first, trips), taken(body, later, trips)
+    courses = {v: Course.once(begin[v], first[v], now[v]) for v in counters}
+    ranges = {v: course for v, course in courses.items() if course is not None}
+    way = Way(ranges, found.moving, {v: now[v] for v in found.given})
+    if way.periods(found.guards, 1):
+        assert then == known
+        for v, value in begin.items():
+            assert later[v] == first[v] + (now[v] - value if v in counters else 0)
+
+
+def test_a_wheel_that_turns_elsewhere_is_no_other_way():
+    """A slower wheel stands one further on: nothing turns it in the stretch, so it follows."""
+    slow = Branch(Condition.of(at(RING), ">=", 5), (Assign(RING, Expr(0)),))
+    carry = (Assign(COUNTED, Expr(0)), Assign(RING, at(RING) + 1), slow)
+    wheels = (
+        Assign(COUNTED, at(COUNTED) + 1),
+        Branch(Condition.of(at(COUNTED), ">=", 4), carry),
+    )
+    found = Body.of(Loop(INDEX, Expr(99), (*wheels, *STEP)))
+
+    def follows(places):
+        ranges = {v: Course.once(*place) for v, place in places.items()}
+        moved = {v: course for v, course in ranges.items() if course is not None}
+        return bool(Way(moved, found.moving, {}).periods(found.guards, 1))
+
+    assert follows({COUNTED: (0, 2, 0), RING: (1, 1, 2)})
+    assert follows({COUNTED: (2, 0, 2), RING: (1, 2, 2)})  # it turns in both
+    assert not follows({COUNTED: (2, 0, 2), RING: (1, 2, 4)})  # and wraps in one of them
+    assert not follows({COUNTED: (0, 2, 2), RING: (1, 1, 1)})  # the fast one would wrap
 
 
 @pytest.mark.parametrize("comparison", ["<", "<=", "==", "!=", ">=", ">"])

@@ -31,9 +31,9 @@ class Body:
     """What a loop does, seen from its head.
 
     `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
-    that it only counts or sets to constants, `given` the others that decide something in it,
-    `moving` those that change in it. The state is looked at every `stride` trips; all remainders of
-    the index are the same every `whole` trips.
+    that it only counts or sets to constants, `given` the others that decide something in it, the
+    first `others` of which change, `moving` those that change in it. The state is looked at every
+    `stride` trips; all remainders of the index are the same every `whole` trips.
     """
 
     loop: Loop
@@ -46,6 +46,7 @@ class Body:
     stride: int
     whole: int
     counters: tuple[Var, ...]
+    others: int
     given: tuple[Var, ...]
     moving: frozenset[Var]
 
@@ -80,8 +81,9 @@ class Body:
             stride=_often(strides),
             whole=lcm(*strides),
             counters=counters,
+            others=len(others),
             given=(*others, *sorted(used - {*counters, *others, *inner, loop.index}, key=_number)),
-            moving=frozenset({*counters, *others, *inner}),
+            moving=frozenset({loop.index, *counters, *others, *inner}),
         )
 
     @cached_property

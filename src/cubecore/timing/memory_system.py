@@ -123,18 +123,17 @@ class MemoryPort:
             return None
         return next((peak for number, peak in self._peaks if number >= request), None)
 
-    def repeat(self, requests: int, cycles: int, shift: int, since: int, periods: int) -> None:
-        """Serve periods like the one since request `since`, `shift` apart.
+    def repeat(self, requests: int, cycles: int, shift: int, peak: int, periods: int) -> None:
+        """Serve periods like one that is known, `shift` apart, right behind each other.
 
-        Each has so many requests and cycles. The server keeps up, so peaks rise from period to
-        period by shift - cycles, which is not negative, and the last one's decides.
+        Each has so many requests and cycles; `peak` is the highest of a period right before. The
+        server keeps up, so peaks rise from period to period by shift - cycles, which is not
+        negative, and the last one's decides.
         """
-        peak = self.peak_since(since)
-        assert peak is not None, "a period without a peak"
         last = peak + periods * (shift - cycles)
         highest = max(self.busy_until - self.served, last)
-        self.requests += periods * requests
         self._raise_peak(last)
+        self.requests += periods * requests
         self.served += periods * cycles
         self.busy_until = self.served + highest
 

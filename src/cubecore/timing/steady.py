@@ -6,17 +6,24 @@ something in it. Where a state recurs, everything up to then recurs, if the prog
 way. Variables that only count (`own = own + 1`) may differ by a constant: then every condition on
 them has to come out the same over the whole range that they pass (`Way`), which bounds how many
 periods are skipped.
+
+What happened from one visit of a loop's head to the next stays known when the loop is left: where
+it is entered again and comes to the same state, that stretch follows, and the core is left as it
+was left then.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cubecore.isa.expr import Var
+from cubecore.isa.registers import Registers
 from cubecore.timing.body import Body
 from cubecore.timing.pipes import CoreClock
-from cubecore.timing.queues import SCALAR
-from cubecore.timing.way import Way
+from cubecore.timing.queues import SCALAR, PipeState
+from cubecore.timing.way import Course, Way
+
+_MOST_STRETCHES = 1024
+"""Stretches that are remembered of a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,39 @@ class Visit:
         return max(self.busy_until - self.time, -slack)
 
 
+@dataclass(frozen=True, slots=True)
+class PipeAt:
+    """A pipe at a visit, times relative to it; `free` and `done` only if it was used before."""
+
+    free: int | None
+    done: int | None
+    gate: int
+    reason: str
+    drained: bool
+    queue: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What happened from one visit of a loop's head to the next, and how it left the core.
+
+    `values` are what then decides and changes, `pipes`, `flags` and `units` are relative to the
+    time, `peak` is device memory's highest; None without requests.
+    """
+
+    before: Visit
+    after: Visit
+    key: object
+    values: tuple[int, ...]
+    peak: int | None
+    pipes: tuple[PipeAt, ...]
+    flags: tuple[tuple[int, ...], ...]
+    units: Mapping[int, tuple[PipeState, int, int]]
+    unit_reach: int
+    level: int
+    registers: Registers
+
+
 class Recurrence:
     """Recognises the states at the head of one loop, and skips."""
 
@@ -49,35 +89,185 @@ class Recurrence:
         self._clock, self._body = clock, body
         self._pipes = [clock.pipes[i] for i in body.pipes]
         self._seen: dict[object, Visit] = {}
+        self._known: dict[object, dict[int, Stretch]] = {}
+        self._room = _MOST_STRETCHES
+        self._last: tuple[object, Visit, Mapping[int, tuple[PipeState, int, int]]] | None = None
 
     def begin(self) -> None:
-        """Forget: the loop is entered anew."""
+        """Forget the visits: the loop is entered anew. Stretches stay known."""
         self._seen.clear()
+        self._last = None
 
     def skip(self, trip: int, total: int, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how many of `total` trips, from `trip` on, need no walk, and then the counters.
+        """Return how many of `total` trips, from `trip` on, need no walk, and then what changes.
 
-        `values` are those of the body's counters and of what it is given.
+        `values` are those of the body's counters and of what it is given; of these the counters and
+        the first `Body.others` change.
         """
-        clock, counters = self._clock, values[: len(self._body.counters)]
-        if total - trip <= self._body.stride or len(clock.segments) < clock.record:
-            return (0, *counters)
-        if any(pipe.blocked for pipe in clock.pipes):
-            return (0, *counters)
-        given = values[len(counters) :]
-        state, visit = self._state(given), self._visit(trip, counters)
-        values_of = dict(zip(self._body.given, given, strict=True))
-        for key in (state, (state, trip % self._body.whole)):
+        clock, body = self._clock, self._body
+        count = len(body.counters)
+        counters, given = values[:count], values[count:]
+        if (
+            total - trip < body.stride
+            or len(clock.segments) < clock.record
+            or any(pipe.blocked for pipe in clock.pipes)
+        ):
+            return (0, *counters, *given[: body.others])
+        at, state = trip, self._state(given)
+        visit = self._visit(at, counters)
+        self._learn(state, visit, given)
+        while at < total:
+            at, counters = self._recur(state, visit, total, given)
+            if at > visit.trip:
+                visit = self._visit(at, counters)
+            stretch = self._next(state, visit, total, given)
+            if stretch is None:
+                break
+            at, counters = self._repeat(stretch, visit)
+            state, given = stretch.key, (*stretch.values, *given[body.others :])
+            visit = self._visit(at, counters)
+        self._last = (state, clock.level), visit, dict(clock.units)
+        return (at - trip, *counters, *given[: body.others])
+
+    def _recur(
+        self, state: object, visit: Visit, total: int, given: tuple[int, ...]
+    ) -> tuple[int, tuple[int, ...]]:
+        """Skip the periods of a state that was seen since the loop was entered.
+
+        Return the trip and the counters after them.
+        """
+        keys = [state]
+        if self._body.stride != self._body.whole:
+            keys.append((state, visit.trip % self._body.whole))
+        for key in keys:
             before = self._seen.get(key)
             self._seen[key] = visit
             if before is not None and self._recurs(before, visit):
-                periods = self._periods(before, visit, total, values_of)
+                periods = self._periods(before, visit, total, given)
                 if periods:
                     return self._advance(before, visit, periods)
-        return (0, *counters)
+        return visit.trip, visit.counters
 
     def _recurs(self, before: Visit, now: Visit) -> bool:
-        return self._idles_alike(before, now) and self._served_alike(before, now)
+        return self._idles_alike(before, now, now) and self._served_alike(before, now)
+
+    # --- what is known from an earlier time
+
+    def _learn(self, state: object, visit: Visit, given: tuple[int, ...]) -> None:
+        """Remember the stretch of the walk that ends here."""
+        if self._last is None or not self._room:
+            return
+        key, before, units = self._last
+        self._last = None
+        known = self._known.setdefault(key, {})
+        if before.trip in known:
+            return
+        clock, now = self._clock, visit.time
+        peak = clock.memory.peak_since(before.requests)
+        if peak is None and visit.requests != before.requests:
+            return
+        pipes = []
+        for i, pipe in zip(self._body.pipes, self._pipes, strict=True):
+            used = visit.uses[i] != before.uses[i]
+            if not used and visit.free[i] != before.free[i]:
+                return  # a barrier moved it
+            free, done = (pipe.free - now, pipe.done - now) if used else (None, None)
+            queue = tuple([at - now for at in pipe.queue])
+            pipes.append(PipeAt(free, done, pipe.gate - now, pipe.reason, pipe.drained, queue))
+        self._room -= 1
+        known[before.trip] = Stretch(
+            before,
+            visit,
+            state,
+            given[: self._body.others],
+            peak if visit.requests != before.requests else None,
+            tuple(pipes),
+            tuple(tuple([at - now for at in clock.flags[flag]]) for flag in self._body.flags),
+            {
+                place: (pipe, began - now, ended - now)
+                for place, (pipe, began, ended) in clock.units.items()
+                if units.get(place) != (pipe, began, ended)
+            },
+            clock.unit_reach,
+            clock.level,
+            clock.registers,
+        )
+
+    def _next(
+        self, state: object, now: Visit, total: int, given: tuple[int, ...]
+    ) -> Stretch | None:
+        """Return the known stretch that follows: one from the same trip, or the first from here."""
+        if now.trip >= total:
+            return None
+        known = self._known.get((state, self._clock.level), {})
+        likely = dict.fromkeys(trip for trip in (now.trip, next(iter(known), -1)) if trip in known)
+        found = (known[trip] for trip in likely)
+        return next((one for one in found if self._follows(one, now, total, given)), None)
+
+    def _follows(self, known: Stretch, now: Visit, total: int, given: tuple[int, ...]) -> bool:
+        """Whether a known stretch follows: device memory is no later, and it takes its way."""
+        before, after = known.before, known.after
+        if now.trip + after.trip - before.trip > total:
+            return False
+        if not self._idles_alike(before, after, now):
+            return False
+        if after.requests != before.requests:
+            slack = self._clock.memory.slack
+            then, here = before.lag(slack), now.lag(slack)
+            if here > then or (after.delays != before.delays and here != then):
+                return False
+        return self._way(Course.once, (before, after, now), given).periods(self._body.guards, 1) > 0
+
+    def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
+        """Leave the core as a known stretch left it, so much later; return trip and counters."""
+        clock, before, after = self._clock, known.before, known.after
+        later = now.time - after.time - (now.served - after.served)
+        self._add(before, after, 1, None if known.peak is None else known.peak + later)
+        time = clock.scalar = now.time + after.time - before.time
+        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+            if then.free is not None and then.done is not None:
+                pipe.free, pipe.done = time + then.free, time + then.done
+            pipe.gate, pipe.reason, pipe.drained = time + then.gate, then.reason, then.drained
+            pipe.queue.clear()
+            pipe.queue.extend([time + at for at in then.queue])
+        for flag, times in zip(self._body.flags, known.flags, strict=True):
+            clock.flags[flag].clear()
+            clock.flags[flag].extend([time + at for at in times])
+        for place, (pipe, began, ended) in known.units.items():
+            clock.units[place] = pipe, time + began, time + ended
+        clock.unit_reach = max(clock.unit_reach, known.unit_reach)
+        clock.level = known.level
+        if self._body.registers:
+            clock.registers = known.registers
+        steps = zip(now.counters, before.counters, after.counters, strict=True)
+        return now.trip + after.trip - before.trip, tuple(at + b - a for at, a, b in steps)
+
+    def _add(self, before: Visit, after: Visit, times: int, peak: int | None) -> None:
+        """Count so many times what was counted from `before` to `after`.
+
+        Device memory serves its requests again; `peak` is its highest in a period right before now.
+        """
+        clock, memory = self._clock, self._clock.memory
+        for i, pipe in enumerate(clock.pipes):
+            pipe.uses += times * (after.uses[i] - before.uses[i])
+            pipe.busy += times * (after.busy[i] - before.busy[i])
+        for key, stalled in after.stalls.items():
+            longer = times * (stalled - before.stalls.get(key, 0))
+            if longer:
+                clock.stalls[key] = clock.stalls.get(key, 0) + longer
+        issued = times * (after.issued - before.issued)
+        clock.issued += issued
+        clock.skipped += issued
+        if requests := after.requests - before.requests:
+            assert peak is not None, "a period without a peak"
+            cycles, served = after.time - before.time, after.served - before.served
+            memory.repeat(requests, served, cycles, peak, times)
+        more = [times * (b - a) for a, b in zip(before.bytes, after.bytes, strict=True)]
+        memory.read_bytes += more[0]
+        memory.hbm_read_bytes += more[1]
+        memory.written_bytes += more[2]
+        memory.waited += more[3]
+        memory.delays += times * (after.delays - before.delays)
 
     def _state(self, given: tuple[int, ...]) -> object:
         """Return what decides all that follows, times relative to the scalar unit's.
@@ -130,14 +320,14 @@ class Recurrence:
             memory.delays,
         )
 
-    def _idles_alike(self, before: Visit, now: Visit) -> bool:
-        """Whether each pipe that was used since has been idle for as long: stalls count it.
+    def _idles_alike(self, before: Visit, after: Visit, now: Visit) -> bool:
+        """Whether each pipe used from `before` to `after` has been idle now for as long as then.
 
-        A pipe that loads is idle from when it is free and its last data are there.
+        Stalls count it. A pipe that loads is idle from when it is free and its last data are there.
         """
         shift = now.time - before.time
         return all(
-            now.uses[i] == before.uses[i]
+            after.uses[i] == before.uses[i]
             or now.free[i] == (before.free[i][0] + shift, before.free[i][1] + shift)
             for i in self._body.pipes
         )
@@ -159,21 +349,26 @@ class Recurrence:
 
     # --- how far
 
-    def _periods(self, before: Visit, now: Visit, total: int, given: Mapping[Var, int]) -> int:
+    def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
-        period = now.trip - before.trip
-        ranges = {self._body.loop.index: (before.trip, now.trip, period)}
-        for var, old, new in zip(self._body.counters, before.counters, now.counters, strict=True):
-            if old != new:
-                ranges[var] = (old, new, new - old)
-        most = (total - now.trip) // period
-        way = Way(ranges, self._body.moving, given)
-        return way.periods(self._body.guards, most)
+        way = self._way(Course.recurring, (before, now), given)
+        return way.periods(self._body.guards, (total - now.trip) // (now.trip - before.trip))
 
-    def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, ...]:
+    def _way(
+        self,
+        course: Callable[..., Course | None],
+        visits: Sequence[Visit],
+        given: tuple[int, ...],
+    ) -> Way:
+        body, places = self._body, [(visit.trip, *visit.counters) for visit in visits]
+        courses = zip((body.loop.index, *body.counters), map(course, *places), strict=True)
+        ranges = {var: found for var, found in courses if found is not None}
+        return Way(ranges, body.moving, dict(zip(body.given, given, strict=True)))
+
+    def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
         """Move everything on by `periods` times what happened between two visits.
 
-        Return the trips that this is, and what the counters then are.
+        Return the trip to which this is, and what the counters then are.
         """
         clock, shift = self._clock, periods * (now.time - before.time)
         time = clock.scalar
@@ -182,33 +377,21 @@ class Recurrence:
             if pipe.gate > time:
                 pipe.gate += shift
         for i, pipe in enumerate(clock.pipes):
-            used = now.uses[i] - before.uses[i]
-            if used and i != SCALAR:
+            if now.uses[i] != before.uses[i] and i != SCALAR:
                 pipe.free += shift
                 pipe.done += shift
-            pipe.uses += periods * used
-            pipe.busy += periods * (now.busy[i] - before.busy[i])
         for flag in self._body.flags:
             _move(clock.flags[flag], time, shift)
         for place, (pipe, began, ended) in clock.units.items():
             if ended + clock.unit_reach > time:
                 clock.units[place] = (pipe, began + shift, ended + shift)
-        memory = clock.memory
-        if requests := now.requests - before.requests:
-            served = now.served - before.served
-            memory.repeat(requests, served, now.time - before.time, before.requests, periods)
-        more = [periods * (b - a) for a, b in zip(before.bytes, now.bytes, strict=True)]
-        memory.read_bytes += more[0]
-        memory.hbm_read_bytes += more[1]
-        memory.written_bytes += more[2]
-        memory.waited += more[3]
-        for key, cycles in now.stalls.items():
-            clock.stalls[key] += periods * (cycles - before.stalls.get(key, 0))
-        clock.issued += periods * (now.issued - before.issued)
-        clock.skipped += periods * (now.issued - before.issued)
+        self._add(before, now, periods, clock.memory.peak_since(before.requests))
         clock.scalar += shift
-        pairs = zip(before.counters, now.counters, strict=True)
-        return (periods * (now.trip - before.trip), *(b + periods * (b - a) for a, b in pairs))
+        steps = zip(before.counters, now.counters, strict=True)
+        return (
+            now.trip + periods * (now.trip - before.trip),
+            tuple(b + periods * (b - a) for a, b in steps),
+        )
 
 
 def _move(times: deque[int], now: int, shift: int) -> None:

@@ -147,7 +147,7 @@ class _Text:
             return
         recurrence = Recurrence(self._clock, body)
         total, stride = f"n{len(indent)}", body.stride
-        counted = [self.variable(var) for var in body.counters]
+        changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]
         given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))
         begin, skip = self._function(recurrence.begin), self._function(recurrence.skip)
         # The first trip often differs, so the state is looked at from the second on.
@@ -158,7 +158,7 @@ class _Text:
             f"{indent}{index}=0",
             f"{indent}while {index}<{total}:",
             f"{indent} if {asks}:",
-            f"{indent}  {','.join(['g', *counted])},={skip}({index},{total},({given}))",
+            f"{indent}  {','.join(['g', *changed])},={skip}({index},{total},({given}))",
             f"{indent}  {index}+=g",
             f"{indent}  if {index}>={total}:",
             f"{indent}   break",

@@ -1,7 +1,7 @@
 """Whether a program takes the same way again while its counters run on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cubecore.isa.expr import Atom, Condition, Expr, Var
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
@@ -13,17 +13,50 @@ def increment(node: Assign) -> int | None:
     return (node.value - Expr.of(node.target)).constant
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Way:
-    """Whether a program takes the same way while its counters run on.
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a counter moves: between `low` and `high` in the known part of the walk and in the next.
 
-    `ranges` gives each counter that moves: (where the period before began, where this one begins,
-    its change in a period). Within a period it moves one way only, so it stays between two heads.
+    It changes by `change` in each, and is `ahead` in the next of where it was in the known one.
+    With every one more that follows it gets `onward` further.
     """
 
-    ranges: Mapping[Var, tuple[int, int, int]]
+    low: int
+    high: int
+    change: int
+    ahead: int
+    onward: int
+
+    @staticmethod
+    def recurring(began: int, now: int) -> "Course | None":
+        """Return the course of a counter in periods, of which one ends now; None if it stands."""
+        by = now - began
+        return Course(min(began, now), max(began, now), by, by, by) if by else None
+
+    @staticmethod
+    def once(began: int, ended: int, now: int) -> "Course | None":
+        """Return the course where what began and ended there happens once from here on.
+
+        None where it began here too: then it has the same values.
+        """
+        places = (began, ended, now, now + ended - began)
+        if began == now:
+            return None
+        return Course(min(places), max(places), ended - began, now - began, 0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Way:
+    """Whether a program takes the same way as in a part of its walk while its counters run on.
+
+    `ranges` gives each counter that does not have the same values. Within a part it moves one way
+    only, so it stays between where it began and ended.
+    """
+
+    ranges: Mapping[Var, Course]
     moving: frozenset[Var]
     given: Mapping[Var, int]
+    _directions: dict[Var, int] = field(default_factory=dict)
 
     def periods(self, body: Sequence[Node], most: int) -> int:
         """Return the periods, at most `most`, in which every node of `body` does the same."""
@@ -49,7 +82,12 @@ class Way:
         if found is None:
             return self._same(node.value)
         step = increment(node)
-        return step is not None and step * found[2] > 0
+        if step is None:
+            return False
+        if found.change:
+            return step * found.change > 0
+        # What is only counted one way, and is where it was, was not counted at all.
+        return self._directions.setdefault(node.target, step) * step > 0
 
     def _same(self, expr: Expr) -> bool:
         """Whether an expression's values are those of the period before, one by one."""
@@ -59,19 +97,19 @@ class Way:
         if isinstance(atom, Var):
             return atom not in self.ranges
         if atom.kind == "mod" and (divisor := atom.right.constant):
-            change = self._change(atom.left)
-            return change is not None and change % divisor == 0
+            ahead = self._ahead(atom.left)
+            return ahead is not None and ahead % divisor == 0
         return self._same(atom.left) and self._same(atom.right)
 
-    def _change(self, expr: Expr) -> int | None:
-        """Return what an expression changes by in a period, the same at every place; or None."""
-        change = 0
+    def _ahead(self, expr: Expr) -> int | None:
+        """Return how far an expression is ahead, the same at every place; or None."""
+        ahead = 0
         for atom, factor in expr.terms:
             if isinstance(atom, Var) and atom in self.ranges:
-                change += factor * self.ranges[atom][2]
+                ahead += factor * self.ranges[atom].ahead
             elif not self._same_atom(atom):
                 return None
-        return change
+        return ahead
 
     def _branch(self, node: Branch, most: int) -> int:
         condition = node.condition
@@ -100,8 +138,9 @@ class Way:
     def _reach_of(self, atom: Atom) -> "Reach | None":
         if isinstance(atom, Var):
             if atom in self.ranges:
-                old, new, change = self.ranges[atom]
-                return Reach(min(old, new), max(old, new), min(change, 0), max(change, 0))
+                course = self.ranges[atom]
+                down, up = min(course.onward, 0), max(course.onward, 0)
+                return Reach(course.low, course.high, down, up)
             return None if atom in self.moving else Reach(self.given[atom], self.given[atom])
         used = {*atom.left.variables(), *atom.right.variables()}
         if used.isdisjoint(self.ranges) and used.isdisjoint(self.moving):
