@@ -16,6 +16,11 @@ from cubecore.timing.queues import CROSS_CORE, INDEX, NAMES, SCALAR, PipeState, 
 from cubecore.timing.timeline import Segment
 
 
+def has_late_event(issue: Issue) -> bool:
+    """Whether a leaf is a flag whose event is known late."""
+    return bool(issue.late) and isinstance(issue.template, (SetFlag, WaitFlag))
+
+
 class Ordering:
     """What a clock of a core needs to keep its pipes in order; `CoreClock` has the state."""
 
@@ -100,11 +105,10 @@ class Ordering:
 
     # --- flags and barriers
 
-    def by_event(self, issue: Issue) -> list[Callable[..., None]] | None:
-        """Return the function for each event of a flag whose event is known late, else None."""
+    def by_event(self, issue: Issue) -> list[Callable[..., None]]:
+        """Return the function for each event of a flag whose event is known late."""
         template = issue.template
-        if not issue.late or not isinstance(template, (SetFlag, WaitFlag)):
-            return None
+        assert isinstance(template, (SetFlag, WaitFlag)), template
         return self._flag_handlers(template)
 
     def _flag_handler(self, issue: Issue, template: SetFlag | WaitFlag) -> Callable[..., None]:

@@ -45,6 +45,13 @@ from cubecore.timing.reuse import Share, Touch, cost_of
 from cubecore.timing.timeline import Segment
 
 
+def is_plain(issue: Issue) -> bool:
+    """Whether a leaf takes the same time again and again, on a pipe."""
+    template = issue.template
+    plain = not deciding(issue) and template.pipe is not Pipe.S
+    return plain and not template.takes_registers
+
+
 @dataclass(eq=False)
 class CoreClock(Ordering):
     """The clock of a group of cores that run one tree in step.
@@ -133,16 +140,9 @@ class CoreClock(Ordering):
 
     # --- what is issued several times
 
-    def repeated(self, issue: Issue) -> Callable[[int], None] | None:
-        """Return the function that issues a leaf of one pipe several times, with nothing between.
-
-        None where the leaf is not that plain.
-        """
+    def repeated(self, issue: Issue) -> Callable[[int], None]:
+        """Return the function that issues a plain leaf several times, with nothing between."""
         template = issue.template
-        plain = not deciding(issue) and template.pipe is not Pipe.S
-        plain = plain and not template.takes_registers
-        if self.record or not plain:
-            return None
         cost = cost_of(template, self.chip)
         if cost.traffic is not None:
             once = self.handler(issue)

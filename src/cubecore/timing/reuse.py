@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from weakref import WeakKeyDictionary
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -152,11 +153,20 @@ class Marked:
     leaves: tuple[Leaf, ...]
 
 
+_MARKS = WeakKeyDictionary[Program, dict[Chip, Marked]]()
+
+
 def marked(program: Program, chip: Chip) -> Marked:
-    """Return the program with a mark before each load that some loop repeats."""
-    leaves: list[Leaf] = []
-    body = tuple(_marked(program.body, _Place(), chip, leaves))
-    return Marked(Program(body, program.slots, program.name), tuple(leaves))
+    """Return the program with a mark before each load that some loop repeats.
+
+    It is kept for as long as the program is.
+    """
+    known = _MARKS.setdefault(program, {})
+    if chip not in known:
+        leaves: list[Leaf] = []
+        body = tuple(_marked(program.body, _Place(), chip, leaves))
+        known[chip] = Marked(Program(body, program.slots, program.name), tuple(leaves))
+    return known[chip]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,16 @@ was left then.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cubecore.isa.registers import Registers
 from cubecore.timing.body import Body
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import SCALAR, PipeState
 from cubecore.timing.way import Course, Way
+
+if TYPE_CHECKING:
+    from cubecore.isa.expr import Var
 
 _MOST_STRETCHES = 1024
 """Stretches that are remembered of a loop."""
@@ -49,6 +53,21 @@ class Visit:
         return max(self.busy_until - self.time, -slack)
 
 
+class State:
+    """What decides all that follows; its hash, which is asked for often, is worked out once."""
+
+    __slots__ = ("_hash", "parts")
+
+    def __init__(self, parts: tuple[object, ...]) -> None:
+        self.parts, self._hash = parts, hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, State) and self.parts == other.parts)
+
+
 @dataclass(frozen=True, slots=True)
 class PipeAt:
     """A pipe at a visit, times relative to it; `free` and `done` only if it was used before."""
@@ -71,7 +90,7 @@ class Stretch:
 
     before: Visit
     after: Visit
-    key: object
+    key: State
     values: tuple[int, ...]
     peak: int | None
     pipes: tuple[PipeAt, ...]
@@ -90,6 +109,7 @@ class Recurrence:
         self._pipes = [clock.pipes[i] for i in body.pipes]
         self._seen: dict[object, Visit] = {}
         self._known: dict[object, dict[int, Stretch]] = {}
+        self._values: dict[tuple[int, ...], dict[Var, int]] = {}
         self._room = _MOST_STRETCHES
         self._last: tuple[object, Visit, Mapping[int, tuple[PipeState, int, int]]] | None = None
 
@@ -130,13 +150,13 @@ class Recurrence:
         return (at - trip, *counters, *given[: body.others])
 
     def _recur(
-        self, state: object, visit: Visit, total: int, given: tuple[int, ...]
+        self, state: State, visit: Visit, total: int, given: tuple[int, ...]
     ) -> tuple[int, tuple[int, ...]]:
         """Skip the periods of a state that was seen since the loop was entered.
 
         Return the trip and the counters after them.
         """
-        keys = [state]
+        keys: list[object] = [state]
         if self._body.stride != self._body.whole:
             keys.append((state, visit.trip % self._body.whole))
         for key in keys:
@@ -153,7 +173,7 @@ class Recurrence:
 
     # --- what is known from an earlier time
 
-    def _learn(self, state: object, visit: Visit, given: tuple[int, ...]) -> None:
+    def _learn(self, state: State, visit: Visit, given: tuple[int, ...]) -> None:
         """Remember the stretch of the walk that ends here."""
         if self._last is None or not self._room:
             return
@@ -193,9 +213,7 @@ class Recurrence:
             clock.registers,
         )
 
-    def _next(
-        self, state: object, now: Visit, total: int, given: tuple[int, ...]
-    ) -> Stretch | None:
+    def _next(self, state: State, now: Visit, total: int, given: tuple[int, ...]) -> Stretch | None:
         """Return the known stretch that follows: one from the same trip, or the first from here."""
         if now.trip >= total:
             return None
@@ -269,7 +287,7 @@ class Recurrence:
         memory.waited += more[3]
         memory.delays += times * (after.delays - before.delays)
 
-    def _state(self, given: tuple[int, ...]) -> object:
+    def _state(self, given: tuple[int, ...]) -> State:
         """Return what decides all that follows, times relative to the scalar unit's.
 
         What is over by now is 0: nothing can be issued before now.
@@ -300,7 +318,7 @@ class Recurrence:
                 state.append((place, pipe.name, max(began - now, -reach), ended - now, reach))
         if self._body.registers:
             state.append(clock.registers)
-        return tuple(state)
+        return State(tuple(state))
 
     def _visit(self, trip: int, counters: tuple[int, ...]) -> Visit:
         clock, memory = self._clock, self._clock.memory
@@ -363,7 +381,11 @@ class Recurrence:
         body, places = self._body, [(visit.trip, *visit.counters) for visit in visits]
         courses = zip((body.loop.index, *body.counters), map(course, *places), strict=True)
         ranges = {var: found for var, found in courses if found is not None}
-        return Way(ranges, body.moving, dict(zip(body.given, given, strict=True)))
+        if given not in self._values:
+            if len(self._values) >= _MOST_STRETCHES:
+                self._values.clear()
+            self._values[given] = dict(zip(body.given, given, strict=True))
+        return Way(ranges, body.moving, self._values[given])
 
     def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
         """Move everything on by `periods` times what happened between two visits.

@@ -2,22 +2,26 @@
 
 The tree is written as a Python function, as `Program.run` does it, with a question at the head of
 each long loop. Numbers are parameters of the text, so that problems of one structure share the
-compiled function.
+compiled function; what a clock does is one too, so that a program is written once for all clocks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cubecore.isa.arithmetic import FUNCTIONS
 from cubecore.isa.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
 from cubecore.timing.body import Body
-from cubecore.timing.pipes import CoreClock
+from cubecore.timing.ordering import has_late_event
+from cubecore.timing.pipes import CoreClock, is_plain
 from cubecore.timing.queues import deciding
 from cubecore.timing.steady import Recurrence
 
+Maker = Callable[[CoreClock], Sequence[object]]
 _WORTHWHILE = 64
 """Leaves times trips below which a loop is walked plainly."""
 _OPERATIONS = {
@@ -32,16 +36,45 @@ _OPERATIONS = {
 
 def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
     """Walk a program by a clock, skipping what recurs; `CoreClock.skipped` counts it."""
-    text = _Text(clock)
+    written = _written(program, recording=clock.record > 0)
+    handlers = [handler for made in written.makers for handler in made(clock)]
+    written.run(handlers, written.numbers, [slots[var] for var in program.slots])
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A program as a function of what its instructions do, of its numbers and its slots.
+
+    Each of `makers` gives the next functions for a clock.
+    """
+
+    run: Callable[[Sequence[object], Sequence[int], Sequence[int]], None]
+    makers: Sequence[Maker]
+    numbers: Sequence[int]
+
+
+_TEXTS = WeakKeyDictionary[Program, dict[bool, _Written]]()
+
+
+def _written(program: Program, *, recording: bool) -> _Written:
+    """Return the function; it is kept for as long as the program is."""
+    known = _TEXTS.setdefault(program, {})
+    if recording not in known:
+        known[recording] = _write(program, recording=recording)
+    return known[recording]
+
+
+def _write(program: Program, *, recording: bool) -> _Written:
+    text = _Text(recording=recording)
     text.body(program.body, " ")
     names = [text.variable(var) for var in program.slots]
     lines = ["def run(h,c,s):", *(f" {name}=0" for name in text.variables)]
-    lines += [*_unpacked(names, "s"), *_numbered("h", len(text.handlers))]
+    lines += [*_unpacked(names, "s"), *_numbered("h", text.functions)]
     lines += [*_numbered("c", len(text.numbers)), *text.lines]
     space: dict[str, Any] = dict(FUNCTIONS)
     # Generated from integer expressions only: a walk then costs what Python's own loops cost.
     exec(_compiled("\n".join(lines)), space)  # noqa: S102
-    space["run"](text.handlers, text.numbers, [slots[var] for var in program.slots])
+    return _Written(space["run"], text.makers, text.numbers)
 
 
 @lru_cache(maxsize=256)
@@ -58,13 +91,14 @@ def _numbered(letter: str, count: int) -> list[str]:
 
 
 class _Text:
-    """Writes a tree: `lines`, and what its `h` (functions) and `c` (numbers) stand for."""
+    """Writes a tree: `lines`, and what its `h` (`functions`) and `c` (numbers) stand for."""
 
-    def __init__(self, clock: CoreClock) -> None:
-        self._clock = clock
+    def __init__(self, *, recording: bool) -> None:
+        self._recording = recording
         self._variables: dict[Var, str] = {}
         self._places: dict[int, str] = {}
-        self.handlers: list[Any] = []
+        self.functions = 0
+        self.makers: list[Maker] = []
         self.numbers: list[int] = []
         self.lines: list[str] = []
 
@@ -92,20 +126,31 @@ class _Text:
 
     def _issue(self, node: Issue, indent: str) -> None:
         values = ",".join([self._expr(value) for value in deciding(node)])
-        by_event = self._clock.by_event(node)
-        if by_event is None:
-            call = f"{self._function(self._clock.handler(node))}({values})"
+        if has_late_event(node):
+            call = f"{self._function(lambda clock: clock.by_event(node))}[{values}]()"
         else:
-            call = f"{self._function(by_event)}[{values}]()"
+            call = f"{self._function(lambda clock: clock.handler(node))}({values})"
         self.lines.append(indent + call)
 
     def variable(self, var: Var) -> str:
         """Return a variable's name in the text."""
         return self._variables.setdefault(var, f"v{len(self._variables)}")
 
-    def _function(self, function: object) -> str:
-        self.handlers.append(function)
-        return f"h{len(self.handlers) - 1}"
+    def _function(self, made: Callable[[CoreClock], object]) -> str:
+        self.makers.append(lambda clock: (made(clock),))
+        self.functions += 1
+        return f"h{self.functions - 1}"
+
+    def _recurrence(self, body: Body) -> tuple[str, str]:
+        """Return the names of the functions that begin and skip."""
+
+        def made(clock: CoreClock) -> tuple[object, object]:
+            recurrence = Recurrence(clock, body)
+            return recurrence.begin, recurrence.skip
+
+        self.makers.append(made)
+        self.functions += 2
+        return f"h{self.functions - 2}", f"h{self.functions - 1}"
 
     def _number(self, number: int) -> str:
         if number in {0, 1}:
@@ -127,7 +172,7 @@ class _Text:
         return f"{left}{condition.comparison}{right}"
 
     def _load_scalar(self, node: LoadScalar, indent: str) -> None:
-        load = self._function(lambda address: self._clock.load_scalar(node, address))
+        load = self._function(lambda clock: partial(clock.load_scalar, node))
         self.lines.append(
             f"{indent}{self.variable(node.target)}={load}({self._expr(node.address)})"
         )
@@ -135,21 +180,20 @@ class _Text:
     def _loop(self, node: Loop, indent: str) -> None:
         trips, index = self._expr(node.trips), self.variable(node.index)
         only = node.body[0]
-        if len(node.body) == 1 and isinstance(only, Issue):
-            repeated = self._clock.repeated(only)
-            if repeated is not None:
-                self.lines.append(f"{indent}{self._function(repeated)}({trips})")
-                return
+        plain = len(node.body) == 1 and isinstance(only, Issue) and is_plain(only)
+        if isinstance(only, Issue) and plain and not self._recording:
+            repeated = self._function(lambda clock: clock.repeated(only))
+            self.lines.append(f"{indent}{repeated}({trips})")
+            return
         body = Body.of(node) if _is_long(node) else None
         if body is None:
             self.lines.append(f"{indent}for {index} in range({trips}):")
             self.body(node.body, indent + " ")
             return
-        recurrence = Recurrence(self._clock, body)
         total, stride = f"n{len(indent)}", body.stride
         changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]
         given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))
-        begin, skip = self._function(recurrence.begin), self._function(recurrence.skip)
+        begin, skip = self._recurrence(body)
         # The first trip often differs, so the state is looked at from the second on.
         asks = f"{index}%{self._number(stride)}=={1 % stride}"
         self.lines += [

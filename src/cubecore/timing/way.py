@@ -2,15 +2,41 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from cubecore.isa.expr import Atom, Condition, Expr, Var
+from cubecore.isa.expr import Atom, Expr, Var
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
 from cubecore.timing.queues import deciding
 
+_FOR_EVER = 2**62
 
+
+@lru_cache(maxsize=4096)
 def increment(node: Assign) -> int | None:
     """Return what an assignment adds to its own target; None where it does something else."""
     return (node.value - Expr.of(node.target)).constant
+
+
+@lru_cache(maxsize=4096)
+def _difference(node: Branch) -> Expr:
+    """Return what a branch compares with 0."""
+    return node.condition.left - node.condition.right
+
+
+@lru_cache(maxsize=4096)
+def _variables(node: Node) -> frozenset[Var]:
+    """Return the variables that a node depends on or changes."""
+    if isinstance(node, Branch):
+        inside = [_variables(inner) for inner in (*node.then, *node.otherwise)]
+        return frozenset(_difference(node).variables()).union(*inside)
+    if isinstance(node, Loop):
+        inside = [_variables(inner) for inner in node.body]
+        return frozenset(node.trips.variables()).union(*inside)
+    if isinstance(node, Assign):
+        return frozenset((node.target, *node.value.variables()))
+    if isinstance(node, Issue):
+        return frozenset(var for value in deciding(node) for var in value.variables())
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +71,7 @@ class Course:
         return Course(min(places), max(places), ended - began, now - began, 0)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Way:
     """Whether a program takes the same way as in a part of its walk while its counters run on.
 
@@ -56,14 +82,19 @@ class Way:
     ranges: Mapping[Var, Course]
     moving: frozenset[Var]
     given: Mapping[Var, int]
+    _names: frozenset[Var] = field(init=False)
     _directions: dict[Var, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._names = frozenset(self.ranges)
 
     def periods(self, body: Sequence[Node], most: int) -> int:
         """Return the periods, at most `most`, in which every node of `body` does the same."""
         for node in body:
             if not most:
                 return 0
-            most = self._node(node, most)
+            if not self._names.isdisjoint(_variables(node)):
+                most = self._node(node, most)
         return most
 
     def _node(self, node: Node, most: int) -> int:
@@ -112,28 +143,34 @@ class Way:
         return ahead
 
     def _branch(self, node: Branch, most: int) -> int:
-        condition = node.condition
-        if self._same(condition.left) and self._same(condition.right):
+        if self._same(_difference(node)):
             return self.periods(node.otherwise, self.periods(node.then, most))
-        taken, most = self._outcome(condition, most)
+        taken, most = self._outcome(node, most)
         return self.periods(node.then if taken else node.otherwise, most)
 
-    def _outcome(self, condition: Condition, most: int) -> tuple[bool, int]:
-        """Return how a condition comes out, and for how many periods it must."""
-        reach = self._reach(condition.left - condition.right)
+    def _outcome(self, node: Branch, most: int) -> tuple[bool, int]:
+        """Return how a branch's condition comes out, and for how many periods it must."""
+        reach = self._reach(_difference(node))
         if reach is None:
             return False, 0
-        return _constant_for(condition.comparison, reach, min(most, reach.most))
+        return _constant_for(node.condition.comparison, reach, min(most, reach.most))
 
     def _reach(self, expr: Expr) -> "Reach | None":
         """Return where an expression's values lie; None where that is not known."""
-        total = Reach(expr.const, expr.const)
+        low = high = expr.const
+        down = up = 0
+        most = _FOR_EVER
         for atom, factor in expr.terms:
             reach = self._reach_of(atom)
             if reach is None:
                 return None
-            total = total.plus(reach.times(factor))
-        return total
+            one, other = (reach.low, reach.down), (reach.high, reach.up)
+            if factor < 0:
+                one, other = other, one
+            low, down = low + factor * one[0], down + factor * one[1]
+            high, up = high + factor * other[0], up + factor * other[1]
+            most = min(most, reach.most)
+        return Reach(low, high, down, up, most)
 
     def _reach_of(self, atom: Atom) -> "Reach | None":
         if isinstance(atom, Var):
@@ -163,23 +200,7 @@ class Reach:
     high: int
     down: int = 0
     up: int = 0
-    most: int = 2**62
-
-    def plus(self, other: "Reach") -> "Reach":
-        """Return where sums lie."""
-        return Reach(
-            self.low + other.low,
-            self.high + other.high,
-            self.down + other.down,
-            self.up + other.up,
-            min(self.most, other.most),
-        )
-
-    def times(self, factor: int) -> "Reach":
-        """Return where multiples lie."""
-        low, high = sorted((self.low * factor, self.high * factor))
-        down, up = sorted((self.down * factor, self.up * factor))
-        return Reach(low, high, down, up, self.most)
+    most: int = _FOR_EVER
 
     def within(self, divisor: int) -> "Reach | None":
         """Return where remainders lie while none wraps around; None where one does at once."""

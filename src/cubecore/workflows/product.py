@@ -1,10 +1,11 @@
 """One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from cubecore.chips import Chip
 from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.isa.launch import Launch
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
@@ -39,9 +40,8 @@ class Product:
             RequestError: what the kernel does not carry, or a cost that no source gives.
         """
         p, chip = self.problem, self.chip
-        launch = matmul_launch(p, self.tiling, chip, self.step, padded=self.padded)
         return time_launch(
-            launch,
+            _launch(self),
             chip,
             operations=2 * p.batch * p.m * p.n * p.k,
             peak=peak_ops_per_cycle(chip, p.a_type),
@@ -57,3 +57,10 @@ class Product:
     def legal(self) -> bool:
         """Whether the tiling satisfies every rule."""
         return not check_tiling(self.tiling, self.problem, self.chip).findings
+
+
+@lru_cache(maxsize=8)
+def _launch(product: Product) -> Launch:
+    """Return the kernel's launch; what is known of its trees is kept with the latest ones."""
+    p, chip = product.problem, product.chip
+    return matmul_launch(p, product.tiling, chip, product.step, padded=product.padded)
