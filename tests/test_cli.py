@@ -493,7 +493,7 @@ def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
 def test_checks_are_words():
     assert_refused(
         cli("run", *PROBLEM, "--checks", "memcheck,racechek"),
-        "a check must be memcheck, initcheck, racecheck, synccheck, usecheck, all or none, "
+        "a check must be memcheck, initcheck, racecheck, synccheck, usecheck, usual, all or none, "
         "got 'racechek'; did you mean racecheck?",
     )
     for words in ("none", "racecheck", "memcheck,synccheck"):

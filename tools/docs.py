@@ -268,8 +268,8 @@ or lie elsewhere also who uses them, or their tensor. A mutant that nothing is r
 1,000 drawn orders do not change is held for equivalent. What is reported and changes nothing
 (a flag that stays up, an access out of its array that nobody reads) does not count.
 
-Generated from `tests/mutations/results.json`, which `tests/mutations/suite.py` writes; the sweep
-tests hold it to the kernels.
+Every check is on, usecheck too. Generated from `tests/mutations/results.json`, which
+`tests/mutations/suite.py` writes; the sweep tests hold it to the kernels.
 """
 
 

@@ -138,8 +138,9 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
 @click.option(
     "--checks",
-    default="all",
-    help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; all; none",
+    default="usual",
+    help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
+    "last); all; none",
 )
 @click.option("--sarif", help="SARIF file of the findings")
 @debug_options

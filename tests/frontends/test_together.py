@@ -281,14 +281,13 @@ def test_a_result_that_nobody_reads_ends_lockstep_and_is_found():
             core.asc_sync()
 
     x = np.arange(768, dtype=np.float16)
-    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), False)
+    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), False, checks="all")
     assert run.clean
     assert np.array_equal(z, 2 * x)
-    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), True, engine="reference")
+    run, (_, z) = both(sums, 2, (x, np.zeros_like(x)), True, engine="reference", checks="all")
     assert {(f.id, f.instruction, f.count) for f in run.findings} == {("unread", "vadd", 4)}
     assert np.array_equal(z, x)
-    off = "memcheck,initcheck,racecheck,synccheck"
-    assert both(sums, 2, (x, np.zeros_like(x)), True, checks=off)[0].clean
+    assert both(sums, 2, (x, np.zeros_like(x)), True)[0].clean  # it is on if asked for
 
 
 def test_a_result_that_some_cores_gather_is_judged_core_by_core():
@@ -313,6 +312,7 @@ def test_a_result_that_some_cores_gather_is_judged_core_by_core():
     for second, sums in ((np.arange(64) * 4, 0), (np.arange(64) * 4 + 256, 1)):
         at = np.concatenate([np.arange(64) * 4 + 256, second]).astype(np.uint32)
         alike = "lockstep" if sums else "reference"
-        run, (_, _, z) = both(gathered, 2, (x, at, np.zeros_like(x)), engine=alike)
+        arrays = (x, at, np.zeros_like(x))
+        run, (_, _, z) = both(gathered, 2, arrays, engine=alike, checks="all")
         assert [f.core for f in run.findings] == ([] if sums else ["core 0 AIV1"])
         assert np.array_equal(z[64:], (1 + sums) * x[64:])

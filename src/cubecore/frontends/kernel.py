@@ -49,7 +49,7 @@ class Options:
 
     chip: str = DEFAULT_CHIP
     settings: Mapping[str, str] = field(default_factory=dict)
-    checks: str = "all"
+    checks: str = "usual"
     limit: int = MOST_ISSUES
     order: str = "program"
     trace: bool = False

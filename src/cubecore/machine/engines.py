@@ -12,7 +12,7 @@ from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.topology import CoreId
 from cubecore.machine import fast, treestep
 from cubecore.machine.core import Core
-from cubecore.machine.findings import CHECKS, USECHECK, WATCHES, Finding, FindingLog
+from cubecore.machine.findings import USECHECK, USUAL, WATCHES, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.perform import commit, computed
 from cubecore.machine.products import IrregularError
@@ -31,7 +31,7 @@ def run_launch(
     gm: GlobalMemory,
     bases: Mapping[str, int],
     engine: str = "fast",
-    checks: frozenset[str] = frozenset(CHECKS),
+    checks: frozenset[str] = USUAL,
 ) -> tuple[Outcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 

@@ -14,7 +14,9 @@ RACECHECK = "racecheck"
 SYNCCHECK = "synccheck"
 USECHECK = "usecheck"
 CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK, USECHECK)
-"""The checks; each can be switched off."""
+"""The checks; each can be switched on or off."""
+USUAL = frozenset(CHECKS) - {USECHECK}
+"""What is on unless told: a kernel that computes something for nothing is right."""
 WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 """The checks that follow who touches what in which order."""
 
@@ -76,18 +78,21 @@ FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
 
 
+_SETS: dict[str, frozenset[str]] = {"usual": USUAL, "all": frozenset(CHECKS), "none": frozenset()}
+
+
 def checks_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the checks that `words` name; ``all`` and ``none`` are words too.
+    """Return the checks that `words` name; ``usual``, ``all`` and ``none`` are words too.
 
     Raises:
         RequestError: a word that names no check.
     """
     found: set[str] = set()
     for word in words:
-        if word not in {*CHECKS, "all", "none"}:
-            need = f"be {', '.join(CHECKS)}, all or none"
+        if word not in {*CHECKS, *_SETS}:
+            need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
             raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
-        found |= set(CHECKS) if word == "all" else {word} - {"none"}
+        found |= _SETS.get(word, frozenset({word}))
     return frozenset(found)
 
 

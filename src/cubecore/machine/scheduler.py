@@ -19,7 +19,7 @@ from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine import reference
 from cubecore.machine.core import Core, Recorded
-from cubecore.machine.findings import CHECKS, WATCHES, Finding, FindingLog
+from cubecore.machine.findings import USUAL, WATCHES, Finding, FindingLog
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.races import Sanitizer
 from cubecore.machine.schedules import Queues, schedule_of
@@ -95,7 +95,7 @@ def run(
     Raises:
         DeadlockError: every core that has not ended waits for another.
     """
-    log = FindingLog(frozenset(CHECKS) if checks is None else checks)
+    log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))
     hub = getcurrent()
     waiting: dict[CoreId, Wait] = {}

@@ -103,7 +103,7 @@ def run(
     operands: Operands | OperandFiles | None = None,
     out: str | None = None,
     engine: str = "fast",
-    checks: str = "all",
+    checks: str = "usual",
     settings: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Run:
@@ -112,8 +112,8 @@ def run(
     `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
     `out` names a .npy file for C.
     `engine` is fast (which falls back by itself), reference, or late or early: consumers, or
-    producers, as early as the flags allow. `checks` are memcheck, initcheck,
-    racecheck, synccheck and usecheck with commas between them, all or none.
+    producers, as early as the flags allow. `checks` are memcheck, initcheck, racecheck, synccheck
+    and usecheck with commas between them; or usual (all but the last), all or none.
 
     Raises:
         RequestError: a request that cannot be executed as it stands.

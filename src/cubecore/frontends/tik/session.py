@@ -35,7 +35,7 @@ class Options:
     @property
     def wanted_checks(self) -> frozenset[str]:
         """The checks that are on."""
-        return checks_of((self.checks or "all").split(","))
+        return checks_of((self.checks or "usual").split(","))
 
 
 @dataclass(eq=False, slots=True)
