@@ -188,6 +188,7 @@ class Mad(Product):
             )
         }
     )
+    stacks = True
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)
     b_type: ElementType = types("right matrix", *_INPUTS)
@@ -277,7 +278,7 @@ class Mad(Product):
         if self.accumulates:
             start = inputs["c"]
         elif self.starts_from_bias:
-            start = np.broadcast_to(inputs["bias"], (self.m, self.n))
+            start = inputs["bias"][..., None, :]
         elif self.starts_from_tile:
             start = inputs["start"]
         else:

@@ -29,6 +29,7 @@ class _Fill(Instruction):
     """
 
     block_bytes: ClassVar[int] = FRACTAL_BYTES
+    stacks = True
     signature = ("dst", "bits", "repeat", "blk_num", "dst_gap")
     dtype: ElementType = types("element type", *_TYPES)
     bits: int = param(0, 2**32 - 1, "the value's bits", bits_of="dtype")

@@ -75,6 +75,7 @@ class _Fixpipe(Instruction):
     """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
 
     propagates = True
+    stacks = True
     scales = read(Mem.FB, "n", "scale_type", align_bytes=FIXPIPE_ALIGN_BYTES, used=True)
     src_type: ElementType = types("type in L0C", "float32", "int32")
     n_size: int = param(1, 4095, "columns")
@@ -205,9 +206,10 @@ class _Fixpipe(Instruction):
             if self.quant_pre != "NoQuant":
                 values = round_float(values, self.dst_type, finite=finite)
             return {"dst": values}
-        words = (
-            inputs["scales"] if self.scaling == "column" else np.array(self.scale or 0, np.uint64)
-        )
+        words = np.array(self.scale or 0, np.uint64)
+        if self.scaling == "column":
+            words = inputs["scales"]
+            words = words.reshape(*words.shape[:-1], *[1] * (values.ndim - words.ndim), self.n_size)
         words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
         if self.dst_type.kind == "float":
             return {"dst": round_float(scaled(values, words), self.dst_type, finite=finite)}

@@ -129,6 +129,11 @@ class Img2col(Instruction):
             found.append(Violation(subject, need, str(self.src_at)))
         return found
 
+    @property
+    def lies_anywhere(self) -> bool:
+        """Unless L1 begins anew."""
+        return self.boundary is None
+
     # --- the expanded matrix
 
     @property

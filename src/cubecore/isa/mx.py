@@ -164,6 +164,7 @@ class MadMx(Product):
         *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
         *("c_matrix_source", "c_matrix_init_val"),
     )
+    stacks = True
     scale_a = read(Mem.L0A_MX, "m k", "scale_type")
     scale_b = read(Mem.L0B_MX, "k n", "scale_type")
     a_type: ElementType = types("left matrix", *_FP4, *_FP8)
@@ -226,10 +227,10 @@ class MadMx(Product):
         if self.accumulates:
             start = inputs["c"]
         elif self.starts_from_bias:
-            start = np.broadcast_to(inputs["bias"], (self.m, self.n))
+            start = inputs["bias"][..., None, :]
         scale_a, scale_b = (inputs[name].astype(np.float64) for name in ("scale_a", "scale_b"))
-        a = inputs["a"].astype(np.float64) * scale_a.repeat(SHARED, axis=1)[:, : self.k]
-        b = inputs["b"].astype(np.float64) * scale_b.repeat(SHARED, axis=0)[: self.k]
+        a = inputs["a"].astype(np.float64) * scale_a.repeat(SHARED, axis=-1)[..., : self.k]
+        b = inputs["b"].astype(np.float64) * scale_b.repeat(SHARED, axis=-2)[..., : self.k, :]
         return {"c": accumulate_product(start, a, b, FLOAT32)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:

@@ -303,6 +303,12 @@ class Instruction:
         """Return what is wrong with the operands' addresses beyond alignment and bounds."""
         return []
 
+    @property
+    def lies_anywhere(self) -> bool:
+        """Whether only the operands' alignment, bounds and distances decide anything."""
+        own = type(self)
+        return own.misplaced is Instruction.misplaced and own.rebased is Instruction.rebased
+
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return what this template needs of the registers and does not find there.
 

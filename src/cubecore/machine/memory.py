@@ -147,7 +147,7 @@ class Buffer:
             target.mark(addresses[1], there, element, known)
             return
         size = element.size_bytes
-        filler, known = _fillers(fill, size)
+        filler, known = fillers(fill, size)
         for source, sink, with_ in (
             (self.data, target.data, filler),
             (self.valid, target.valid, known),
@@ -166,7 +166,7 @@ class Buffer:
         return address + (self.size_bytes - address) // size * size
 
 
-def _fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
+def fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
     """Return the elements that fill, and the same of the initialised map."""
     if fill is None:
         raw, known = bytes([POISON_BYTE]) * size, 0

@@ -19,7 +19,7 @@ from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Instruction, Mem, Operand
 from cubecore.machine.elements import Elements, elements
 from cubecore.machine.groupwatch import NOWHERE, GroupWatch
-from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.machine.memory import Buffer, GlobalMemory, fillers
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
 from cubecore.machine.stacks import Stack
@@ -54,9 +54,7 @@ def steers(template: Instruction) -> tuple[Operand, ...]:
 def prepares(template: Instruction, registers: Registers) -> bool:
     """Whether a resolved template, located if values steer it, is done for all cores at once."""
     kind = type(template)
-    if kind.misplaced is not Instruction.misplaced:
-        return False
-    if kind.rebased is not Instruction.rebased:
+    if not template.lies_anywhere:
         return False
     operands = template.operands()
     if any(template.element(operand).bits < 8 for operand in operands):
@@ -64,7 +62,8 @@ def prepares(template: Instruction, registers: Registers) -> bool:
     if template.copies:
         to_global = any(o.mem is Mem.GM and o.access.writes for o in operands)
         return len(operands) == 2 and not (to_global and registers.atomic)
-    if any(operand.mem is Mem.GM for operand in operands):
+    globally = [o for o in operands if o.mem is Mem.GM]
+    if any(o.access.reads or registers.atomic for o in globally):
         return False
     if kind.leaves is not Instruction.leaves:
         some = all(elements(template, o.name).span is not None for o in operands)
@@ -122,14 +121,26 @@ class _Source:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Target:
-    """An operand that is written."""
+class _Side:
+    """An operand: its memory (None: global) and its elements, which are a run or not."""
 
     place: int
-    name: str
-    stack: Stack
-    there: Elements
+    operand: Operand
+    stack: Stack | None
+    elements: Elements
     element: ElementType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Window:
+    """Bytes of every core, [cores, bytes], and their maps, [cores or 1, bytes].
+
+    `rows` are the buffers of single cores, with an address in each.
+    """
+
+    data: _Bytes | None
+    valid: _Bytes | None
+    rows: list[tuple[Buffer, int]]
 
 
 Inputs = dict[str, Array]
@@ -141,7 +152,7 @@ def computing(
     one_by_one: Callable[[tuple[int, ...]], object],
     compute: Callable[[Inputs], Mapping[str, Array]],
 ) -> Callable[[tuple[int, ...]], Inputs | None]:
-    """Return the act of a template that computes, all operands in local memories.
+    """Return the act of a template that computes of local memories, into them or global memory.
 
     It returns what was read, [cores, ...] each, perhaps as views; None where one repeat feeds the
     next, so that it was done `one_by_one`. So is one that may touch less than it reaches, where
@@ -159,11 +170,7 @@ def computing(
         for place, o in enumerate(operands)
         if o.access.reads
     ]
-    targets = [
-        _Target(place, o.name, cores.stack(o.mem), elements(template, o.name), template.element(o))
-        for place, o in enumerate(operands)
-        if o.access.writes
-    ]
+    targets = [side for side in _sides(cores, template) if side.operand.access.writes]
     regular: dict[tuple[int, ...], bool] = {}
 
     def act(addresses: tuple[int, ...]) -> dict[str, Array] | None:
@@ -191,7 +198,7 @@ def computing(
                 known = _known(template, source, at, known)
         results = compute(inputs)
         for target in targets:
-            _store(target, places[target.place], results[target.name], known)
+            _store(cores, target, places, results[target.operand.name], known)
         return inputs
 
     return act
@@ -210,8 +217,17 @@ def _known(
     return known
 
 
-def _store(target: _Target, at: int, values: Array, known: NDArray[np.bool_] | None) -> None:
-    there, element = target.there, target.element
+def _store(
+    cores: Cores,
+    target: _Side,
+    places: tuple[int, ...],
+    values: Array,
+    known: NDArray[np.bool_] | None,
+) -> None:
+    there, element, at = target.elements, target.element, places[target.place]
+    if target.stack is None:
+        _store_globally(cores, target, places, values, known)
+        return
     target.stack.write(at, there, element, values)
     if known is None and there.run is not None:
         first, start, stop = there.run
@@ -223,50 +239,43 @@ def _store(target: _Target, at: int, values: Array, known: NDArray[np.bool_] | N
     target.stack.map.mark(at, there.through, element, known)
 
 
+def _store_globally(
+    cores: Cores,
+    target: _Side,
+    places: tuple[int, ...],
+    values: Array,
+    known: NDArray[np.bool_] | None,
+) -> None:
+    """Store values of every core, [cores, *shape], in global memory."""
+    offsets, element = target.elements.offsets, target.element
+    if not offsets.size:
+        return
+    window = _window(cores, target, places)
+    if window.data is None or window.valid is None:
+        for (buffer, at), own in zip(window.rows, values, strict=True):
+            buffer.write(at, offsets, element, own)
+            buffer.mark(at, offsets, element, known)
+        return
+    size = element.size_bytes
+    full = int.from_bytes(b"\1" * size, "little")
+    window.data.view(element.numpy)[:, offsets] = values
+    window.valid.view(f"u{size}")[:, offsets] = full if known is None else np.where(known, full, 0)
+
+
 # --- copies
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Side:
-    """One side of a copy: its memory (None: global) and its elements, which are a run or not."""
-
-    place: int
-    operand: Operand
-    stack: Stack | None
-    elements: Elements
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Window:
-    """Bytes of every core, [cores, bytes], and their maps, [cores or 1, bytes].
-
-    `rows` are the buffers of single cores, with an address in each.
-    """
-
-    data: _Bytes | None
-    valid: _Bytes | None
-    rows: list[tuple[Buffer, int]]
 
 
 def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], None]:
     """Return the act of a copy."""
-    dst, src = (
-        _Side(
-            place,
-            operand,
-            None if operand.mem is Mem.GM else cores.stack(operand.mem),
-            elements(template, operand.name),
-        )
-        for place, operand in enumerate(template.operands())
-    )
+    dst, src = _sides(cores, template)
     registers, limits = cores.registers, _limits(cores, template)
-    element = template.element(src.operand)
+    element = src.element
     local = src.stack is not None and dst.stack is not None
     follow = cores.watch.follower(template, NOWHERE, registers)
     run = src.elements.first is not None and dst.elements.first is not None
     run = run and src.elements.active is None and dst.elements.active is None
     nothing = src.elements.offsets.size == 0
-    fill = template.fill(registers)
+    scatter = _scattering(src, dst, template.fill(registers))
 
     def act(addresses: tuple[int, ...]) -> None:
         places = template.places(addresses)
@@ -276,17 +285,64 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
         follow(places)
         if nothing:
             return
-        here, there = (_window(cores, side, places, element) for side in (src, dst))
+        here, there = _window(cores, src, places), _window(cores, dst, places)
         if run and _copied(src, here, dst, there, element.size_bytes):
             return
-        before = None if dst.stack is None else dst.stack.valid.copy()
-        for (source, at), (target, to) in zip(here.rows, there.rows, strict=True):
-            if before is not None and dst.stack is src.stack:
-                target.valid[:] = before
-            pair = (src.elements.offsets, dst.elements.offsets)
-            source.move_to(target, (at, to), pair, element, fill)
+        scatter(here, there)
 
     return act
+
+
+def _sides(cores: Cores, template: Instruction) -> list[_Side]:
+    return [
+        _Side(
+            place,
+            operand,
+            None if operand.mem is Mem.GM else cores.stack(operand.mem),
+            elements(template, operand.name),
+            template.element(operand),
+        )
+        for place, operand in enumerate(template.operands())
+    ]
+
+
+def _scattering(src: _Side, dst: _Side, fill: bytes | None) -> Callable[[_Window, _Window], None]:
+    """Return what copies elements that are no run, of all cores at once where they lie evenly.
+
+    Negative offsets of the source are filled as `Buffer.move_to` does it.
+    """
+    element, size = src.element, src.element.size_bytes
+    pair = (src.elements.offsets, dst.elements.offsets)
+    word = f"u{size}" if size in {1, 2, 4, 8} else f"V{size}"
+    filled = np.flatnonzero(pair[0] < 0)
+    from_, to = (offsets.reshape(-1) for offsets in pair)
+    from_ = np.maximum(from_, 0)
+    filler, known = (part.view(word) for part in fillers(fill, size))
+    number = -pair[0].reshape(-1)[filled] - 1
+    put = filler.take(number, mode="clip"), known.take(number, mode="clip")
+
+    def scatter(here: _Window, there: _Window) -> None:
+        if here.data is None or there.data is None or here.valid is None or there.valid is None:
+            before = None if dst.stack is None else dst.stack.valid.copy()
+            for (source, at), (target, end) in zip(here.rows, there.rows, strict=True):
+                if before is not None and dst.stack is src.stack:
+                    target.valid[:] = before
+                source.move_to(target, (at, end), pair, element, fill)
+            return
+        parts = (here.data, there.data, put[0]), (here.valid[:1], there.valid, put[1])
+        for given, taken, with_ in parts:
+            values = _words(given, word, size)[:, from_]
+            if filled.size:
+                values[:, filled] = with_
+            _words(taken, word, size)[:, to] = values
+
+    return scatter
+
+
+def _words(data: _Bytes, word: str, size: int) -> Array:
+    """Return bytes, [cores, bytes], as words."""
+    whole: Array = data[:, : data.shape[1] // size * size].view(word)
+    return whole
 
 
 def _copied(src: _Side, here: _Window, dst: _Side, there: _Window, size: int) -> bool:
@@ -301,17 +357,17 @@ def _copied(src: _Side, here: _Window, dst: _Side, there: _Window, size: int) ->
     return True
 
 
-def _all_written(side: _Side, rows: list[tuple[Buffer, int]], element: ElementType) -> bool:
+def _all_written(side: _Side, rows: list[tuple[Buffer, int]]) -> bool:
     """Whether every element that cores read from global memory was written."""
     span, offsets = side.elements.span, side.elements.offsets
     inside = offsets[offsets >= 0]
     return span is None or all(
-        buffer.written(at, span) or buffer.initialised(at, inside, element).all()
+        buffer.written(at, span) or buffer.initialised(at, inside, side.element).all()
         for buffer, at in rows
     )
 
 
-def _window(cores: Cores, side: _Side, places: tuple[int, ...], element: ElementType) -> _Window:
+def _window(cores: Cores, side: _Side, places: tuple[int, ...]) -> _Window:
     """Return one side's bytes from its address on."""
     address = places[side.place]
     if side.stack is not None:
@@ -331,7 +387,7 @@ def _window(cores: Cores, side: _Side, places: tuple[int, ...], element: Element
     rows = [(buffer, local + int(distance)) for distance in far.values]
     if side.operand.access.writes:
         cores.snapshots.keep(tensor)
-    elif not tensor.placed and not _all_written(side, rows, element):
+    elif not tensor.placed and not _all_written(side, rows):
         raise IrregularError("global memory that nobody wrote")
     if far.step is None or local < 0:
         return _Window(None, None, rows)

@@ -103,13 +103,15 @@ def largest_finite(target: ElementType) -> float:
 def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Array:
     """Return start + a @ b as one `mad` leaves it in L0C.
 
-    a is [m, k], b is [k, n], `start` [m, n] holds values of the type `c`. int32: the exact sum,
+    a is [m, k], b is [k, n], `start` [m, n] holds values of the type `c`; all may have an axis of
+    cores in front, and each core's product is summed as it would be alone. int32: the exact sum,
     clamped. float32: the product is summed in float64 and rounded to float32 once with the start
     added. The hardware's own order of summation is not documented; this is a policy
     (`ACCUMULATION_POLICY`), not a fact.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        total = a.astype(np.float64) @ b.astype(np.float64) + start.astype(np.float64)
+        left, right = (part.astype(np.float64, order="C") for part in (a, b))
+        total = left @ right + start.astype(np.float64)
     if c.kind == "int":
         return saturate(total, c)
     return round_float(total, c, finite=False)

@@ -228,6 +228,11 @@ class Vmrgsort4(Instruction):
             return []
         return [Violation(f"{self.name}: the queues", f"lie at {wanted}", str(got))]
 
+    @property
+    def lies_anywhere(self) -> bool:
+        """With one repeat the queues do."""
+        return self.repeat <= 1
+
     def cost(self, chip: Chip) -> Cost:
         """A head, and every record at the chip's rate; suspension is not foreseen."""
         total = sum(self.lengths)

@@ -1,0 +1,187 @@
+"""The Cube's side in lockstep: all cores at once, and to the bit what the reference engine does."""
+
+import numpy as np
+import pytest
+
+from cubecore.chips import chip
+from cubecore.dtypes import element_type
+from cubecore.isa.load3d import SetFmatrix, SetL3dPadding
+from cubecore.isa.moves_3510 import NzPara, SetMte2NzPara
+from cubecore.isa.registers import Place
+from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.topology import CoreId
+from cubecore.machine import reference
+from cubecore.machine.core import Core
+from cubecore.machine.findings import FindingLog
+from cubecore.machine.groupwatch import StrictLog
+from cubecore.machine.lockstep import Group
+from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.reach import Snapshots
+from isa.bench import HERE
+
+A2, A5 = "Ascend910B3", "Ascend950PR_9599"
+FAR = 1 << 16
+CORES = [CoreId(n, 0) for n in range(3)]
+F16, F32, I8, I32, FP8 = map(element_type, ("float16", "float32", "int8", "int32", "float8_e5m2"))
+HALF, WHOLE = ({"a_type": t, "b_type": t, "c_type": c} for t, c in ((F16, F32), (I8, I32)))
+ROUGH = {"a_type": F32, "b_type": F32, "c_type": F32}
+SMALL, WIDE = {"m": 19, "k": 40, "n": 33}, {"m": 64, "k": 96, "n": 48}
+ADD = {"c_matrix_init_val": False}
+BIAS = ADD | {"c_matrix_source": True}
+TILE = {"n_size": 32, "m_size": 20, "src_stride": 32, "dst_stride": 40}
+ND = {"src_type": F32, "nz2nd_en": True}
+NZ2 = {"dtype": F16, "nd_num": 2, "n_value": 5, "d_value": 23, "src_d_value": 40}
+NZ2 |= {"src_nd_matrix_stride": 250, "dst_nz_c0_stride": 7, "dst_nz_matrix_stride": 512}
+SCALE = 0x3F800000 | 1 << 46 | 5 << 37
+WINDOW = {"m_step": 2, "k_step": 3, "src_stride": 4, "dst_stride": 3}
+FILLS = {"repeat": 3, "blk_num": 2, "dst_gap": 1}
+
+
+def quantised(mode, kind=F32, **more):
+    return {"src_type": kind, "quant_pre": mode, **TILE, **more}
+
+
+CASES = [
+    ("mad", A2, HALF | SMALL),
+    ("mad", A2, HALF | SMALL | ADD),
+    ("mad", A2, HALF | WIDE | BIAS),
+    ("mad", A2, HALF | SMALL | ADD | {"bias_in_l0c": True}),
+    ("mad", A2, HALF | {"m": 1, "k": 200, "n": 48}),
+    ("mad", A2, HALF | {"m": 16, "k": 0, "n": 16}),
+    ("mad", A2, WHOLE | SMALL | ADD),
+    ("mad", A2, WHOLE | WIDE | BIAS),
+    ("mad", A2, ROUGH | SMALL),
+    ("mad", A5, HALF | SMALL | {"a_layout": "NZ"}),
+    ("mad_mx", A5, {"a_type": FP8, "b_type": FP8, "m": 19, "k": 128, "n": 33}),
+    ("mad_mx", A5, {"a_type": FP8, "b_type": FP8, "m": 19, "k": 64, "n": 33} | BIAS),
+    ("mad_mx", A5, {"a_type": FP8, "b_type": FP8, "m": 1, "k": 64, "n": 33} | ADD),
+    ("copy_matrix_cc_to_gm", A2, ND | TILE | {"n_size": 27}),
+    ("copy_matrix_cc_to_gm", A2, quantised("F322F16", relu_pre=1)),
+    ("copy_matrix_cc_to_gm", A2, quantised("F322BF16", nz2nd_en=True, dst_stride=41)),
+    ("copy_matrix_cc_to_gm", A2, quantised("DEQF16", I32)),
+    ("copy_matrix_cc_to_gm", A2, quantised("VDEQF16", I32, nz2nd_en=True)),
+    ("copy_matrix_cc_to_gm", A2, quantised("VREQ8", I32, nz2nd_en=True, relu_pre=1)),
+    ("copy_matrix_cc_to_gm", A2, ND | TILE | {"channel_split": True, "nz2nd_en": False}),
+    ("copy_matrix_cc_to_cbuf", A2, quantised("F322F16")),
+    ("copy_matrix_cc_to_cbuf", A2, quantised("VREQ8", I32)),
+    ("copy_gm_to_cbuf_multi_nd2nz", A2, NZ2),
+    ("copy_gm_to_cbuf_multi_nd2nz", A2, NZ2 | {"dtype": F32}),
+    (
+        *("copy_gm_to_cbuf_multi_dn2nz", A5),
+        {"dtype": F16, "n_value": 9, "d_value": 21, "loop1_src_stride": 96},
+    ),
+    ("load_cbuf_to_ca", A2, {"repeat": 3, "src_stride": 2, "dst_gap": 1}),
+    ("load_cbuf_to_ca_transpose", A2, {"dtype": F16, "repeat": 3, "src_stride": 2}),
+    ("load_cbuf_to_cb_transpose", A2, {"dtype": I8, "repeat": 2, "src_stride": 2}),
+    ("load_cbuf_to_cb_transpose", A2, {"dtype": F32, "repeat": 2, "src_stride": 2}),
+    ("load_cbuf_to_ca_v2", A5, WINDOW),
+    ("load_cbuf_to_ca_v2_transpose", A5, WINDOW | {"dtype": F16}),
+    (
+        *("img2colv2_cbuf_to_ca", A2),
+        {"dtype": F16, "k_extension": 48, "m_extension": 32, "channel_size": 16, "filter_w": 3},
+    ),
+    ("create_ca_matrix", A2, {"dtype": F16, "bits": 0x3C01} | FILLS),
+    ("create_cbuf_matrix", A2, {"dtype": F32, "bits": 0x3F800000} | FILLS),
+]
+BEFORE = {
+    "copy_gm_to_cbuf_multi_dn2nz": [SetMte2NzPara(config=NzPara(1, 1, 12, 0).pack())],
+    "img2colv2_cbuf_to_ca": [
+        SetFmatrix(l1_height=6, l1_width=7, padding_left_size=1, padding_top_size=1),
+        SetL3dPadding(config=0x4321),
+    ],
+    "copy_matrix_cc_to_gm": [instruction_named("set_quant_pre")(scale=SCALE)],
+}
+
+
+def contents(rng, template, operand, cores, size):
+    """Elements for each core: numbers that are no NaN, and scales that are signed."""
+    element = template.element(operand)
+    count = size * 8 // element.bits
+    if element.name == "uint64":
+        found = np.full((cores, count), SCALE, np.uint64) + rng.integers(0, 1 << 20, (cores, count))
+    elif element.name == "float8_e8m0fnu":
+        found = rng.integers(120, 135, (cores, count)).astype(np.uint8)
+    elif element.kind == "float":
+        found = (rng.standard_normal((cores, count)) * 3).astype(element.numpy)
+    else:
+        return rng.integers(0, 256, (cores, size), np.uint8)
+    return found.view(np.uint8)
+
+
+class Pair:
+    """Three AICs twice: apart under the reference engine, and in lockstep."""
+
+    def __init__(self, name, on, params, seed, *, even):
+        self.rng, self.chip = np.random.default_rng(seed), chip(on)
+        self.template = instruction_named(name)(**params)
+        self.log, self.alone = FindingLog(), []
+        self.far = np.array([0, 1, 2] if even else [0, 2, 1]) * FAR
+        self.gm, self.other = GlobalMemory(), GlobalMemory()
+        values = (self.rng.standard_normal(2 * FAR) * 3).astype(np.float16)
+        self.tensor, _ = (gm.place("tensor", values) for gm in (self.gm, self.other))
+        self.apart = [self.core(core) for core in CORES]
+        log = StrictLog(frozenset())  # what went wrong in memory counts all the same
+        on_places = [(core, Place(n, 3)) for n, core in enumerate(CORES)]
+        self.group = Group(self.chip, self.other, log, Snapshots(), on_places)
+        self.group.reach.agree(self.tensor.address, self.far)
+        self.group._each = lambda *issue: self.alone.append(issue)
+        for setting in BEFORE.get(name, ()):
+            if self.template.takes_registers:
+                self.issue(setting, ())
+        if getattr(self.template, "scaling", "") == "column":
+            self.issue(instruction_named("set_fpc")(scales_at=0), ())
+
+    def core(self, core):
+        def unmet(*_):
+            raise AssertionError
+
+        return Core(core, self.chip, self.gm, self.log, reference.execute, unmet, unmet)
+
+    def issue(self, template, addresses):
+        mems = [operand.mem for operand in template.operands()]
+        for core, far in zip(self.apart, self.far.tolist(), strict=True):
+            own = [a + far * (m is Mem.GM) for a, m in zip(addresses, mems, strict=True)]
+            core.execute(core, (template, tuple(own), HERE))
+        self.group.issue(template, tuple(addresses))
+
+    def fill(self, known):
+        """Give every local memory contents: of what is `known` a thousandth is unwritten."""
+        resolved = self.template.resolved(self.apart[0].registers)
+        for operand in resolved.operands():
+            if operand.mem is Mem.GM:
+                continue
+            stack = self.group.stack(operand.mem)
+            part = contents(self.rng, resolved, operand, 3, min(stack.size_bytes, 16384))
+            stack.data[:] = np.tile(part, stack.size_bytes // part.shape[1])
+            stack.valid[:] = 1
+            if operand.name == "src" and not known:
+                stack.valid[self.rng.random(stack.size_bytes) < 0.001] = 0
+            for core, own in zip(self.apart, stack.data, strict=True):
+                core.memory(operand.mem).data[:] = own
+                core.memory(operand.mem).valid[:] = stack.valid
+
+    def assert_equal(self):
+        for mem, stack in self.group._stacks.items():
+            for n, core in enumerate(self.apart):
+                assert core.memory(mem).data.tobytes() == stack.data[n].tobytes(), mem
+                assert core.memory(mem).valid.tobytes() == stack.valid.tobytes(), mem
+        here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))
+        assert here.data.tobytes() == there.data.tobytes()
+        assert here.valid.tobytes() == there.valid.tobytes()
+
+
+@pytest.mark.parametrize("even", [True, False], ids=["even", "uneven"])
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{n}-{CASES[n][0]}")
+def test_an_instruction_of_the_cube_is_done_for_all_cores_at_once(number, even):
+    name, on, params = CASES[number]
+    pair = Pair(name, on, params, number, even=even)
+    pair.fill(known=number % 2)
+    for turn in range(2):  # the second time it is prepared, and finds what the first left
+        start = {Mem.GM: pair.tensor.address + 64 + 32 * turn, Mem.BT: 256 * turn}
+        at = [start.get(o.mem, 4096 * turn) for o in pair.template.operands()]
+        if params.get("bias_in_l0c"):
+            at[-1] = 32768
+        pair.issue(pair.template, at)
+        assert pair.alone == []
+        assert [finding.message for finding in pair.log] == []
+        pair.assert_equal()
