@@ -1,9 +1,13 @@
 """The benchmarks run and print JSON; how fast anything is, is not tested."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+from cubecore.isa import instructions
+from cubecore.isa.spec import Pipe
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 FIGURES = {"run_and_time_64_cubed_cold", "help", "plan_warm", "time_8192_cubed_on_24_cores"}
@@ -78,6 +82,30 @@ def test_instructions_stand_beside_numpys_own_time():
         alone, apart = figure["one"]["lockstep_overhead_us"], figure["one"]["overhead_us"]
         assert figure["met"] == (alone <= answer["target_us"])
         assert figure["reference_met"] == (apart <= answer["target_us"])
+
+
+UNTIMED = {
+    **dict.fromkeys(
+        ("set_cmpmask", "get_cmpmask", "set_deqscale", "set_va_reg_sb"), "a register is no work"
+    ),
+    "vconv_vdeqs162b8": "the work of vconv_deqs162b8, its scales from memory",
+    "vsel_tensor": "the work of vsel_scalar, its bits from where a register says",
+    "vgatherb": "the work of vgather on whole blocks",
+    "vtranspose": "the work of scatter_vnchwconv_b16 without registers",
+    "mad_sp": "the work of mad; its indices must be legal",
+    "copy_cbuf_to_fbuf": "the work of copy_cbuf_to_fbuf_v2",
+}
+"""Families of one instruction that the benchmark leaves out, and why."""
+
+
+def test_every_family_of_instructions_is_timed():
+    timed = set(runpy.run_path(str(FOLDER / "instruction_cases.py"))["NAMES"])
+    families: dict[tuple[str, type], set[str]] = {}
+    for name, kind in instructions().items():
+        if kind.pipe is not Pipe.S and {"2201", "3510"} & set(kind.archs):
+            families.setdefault((kind.__module__, kind.__mro__[1]), set()).add(name)
+    left_out = [names for names in families.values() if not names & timed]
+    assert [names for names in left_out if not names <= set(UNTIMED)] == []
 
 
 def test_the_figures_of_kernels_stand_beside_their_targets():
