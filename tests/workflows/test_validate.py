@@ -11,6 +11,7 @@ from cubecore.chips import chip
 from cubecore.reports.scatter import scatter_page
 from cubecore.reports.validation import validation_text
 from cubecore.workflows.points import read_points
+from cubecore.workflows.stated import in_bands
 from cubecore.workflows.validate import published_validation, validate
 from cubecore.workflows.validation import Errors
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
@@ -102,6 +103,18 @@ def test_what_a_tiling_leaves_open_is_said(tmp_path):
         "two buffers in L1",
         "singleCoreM 512, singleCoreN 512",
     )
+
+
+def test_bands_of_blocks_give_the_cores_what_the_publication_says():
+    """2 rows of 128 and 32, 24 columns, 20 cores: who has the most rows in all (catlass)."""
+    for band, most, cores in ((3, 128 + 128 + 32, {1, 2, 5, 6}), (4, 128 + 128, {12, 13, 14, 15})):
+        rows = [0] * 20
+        blocks = list(in_bands((0, 128), range(24), band))
+        assert sorted(blocks) == [(m, n) for m in (0, 128) for n in range(24)]
+        for place, (first, _) in enumerate(blocks):
+            rows[place % 20] += 32 if first else 128
+        assert max(rows) == most
+        assert {core for core, held in enumerate(rows) if held == most} == cores
 
 
 def test_a_chip_of_settings_is_another_chip(tmp_path):

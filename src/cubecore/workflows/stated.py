@@ -1,6 +1,7 @@
 """Points of products that state their tiling, as cases; what they leave open is filled in."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +36,8 @@ _SAID_BESIDE = {"asc_mmhp_950_case4": {"stepKa": 2, "stepKb": 2, "depthA1": 4, "
 class Stated:
     """What a point states of its tiling: elements, base blocks, and rounds over M.
 
-    `scale_factor` is how much more of the scales along K a load brings than of A and B.
+    `scale_factor` is how much more of the scales along K a load brings than of A and B, `bands` how
+    many columns of blocks are dealt together; None deals row by row.
     """
 
     base: tuple[int, int, int]
@@ -46,6 +48,7 @@ class Stated:
     rounds: int = 1
     scale_factor: int = 1
     splits_tail: bool = False
+    bands: int | None = None
 
 
 def has_tiling(point: Point) -> bool:
@@ -138,7 +141,10 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
         depth = (2 * steps[0], 2 * steps[1])
         blocks = (base[0], base[1], base[2])
         adaptive = tiling.get("scheduler") == "ASWT"
-        return Stated(blocks, steps, depth, single=(in_l1[0], in_l1[1]), splits_tail=adaptive)
+        swizzle = re.search(r"swizzle<(\d+),1>", point.note)
+        bands = None if swizzle is None else int(swizzle[1])
+        share = (in_l1[0], in_l1[1])
+        return Stated(blocks, steps, depth, single=share, splits_tail=adaptive, bands=bands)
     blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
     steps = _steps(point, chip, problem, blocks, notes)
     depth = _depth(point, problem, steps, notes)
@@ -272,8 +278,7 @@ def _dealt(
                 n_len=min(single[1], problem.n - n0),
                 k_len=problem.k,
             )
-            for m0 in rows
-            for n0 in range(0, problem.n, single[1])
+            for m0, n0 in in_bands(rows, range(0, problem.n, single[1]), stated.bands)
         ]
         if stated.splits_tail:
             full = len(grid) // cores * cores
@@ -282,6 +287,21 @@ def _dealt(
         for place, block in enumerate(grid):
             dealt[place % cores].append(replace(block, core=place % cores))
     return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def in_bands(
+    rows: Sequence[int], columns: Sequence[int], band: int | None
+) -> Iterator[tuple[int, int]]:
+    """Yield the (row, column) of blocks in the order in which they are dealt.
+
+    A band of columns row by row, every second one from its last row up (catlass, swizzle<band, 1>:
+    the page on tuning says which cores then have how much).
+    """
+    band = band or len(columns)
+    for number, first in enumerate(range(0, len(columns), band)):
+        for row in rows if number % 2 == 0 else rows[::-1]:
+            for column in columns[first : first + band]:
+                yield row, column
 
 
 def _parts(block: CoreBlock, most: int) -> list[CoreBlock]:
