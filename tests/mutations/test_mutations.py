@@ -89,7 +89,7 @@ def test_a_sample_of_the_examples(name):
 
 
 def test_the_table_keeps_what_it_has_reached():
-    """Of what counts 97.7 % is reported with the right kind and line.
+    """Of what counts 98 % is reported with the right kind and line.
 
     What is missed reads initialised bytes of the right array, most of all in top_k's queues, or
     zeros that a copy pads with: no check of memory, of order or of use can tell.
@@ -97,7 +97,7 @@ def test_the_table_keeps_what_it_has_reached():
     rows = [row for found in suite.known().values() for row in found["rows"].values()]
     counted, rightly = sum(row[1] for row in rows), sum(row[3] for row in rows)
     assert counted > 500
-    assert rightly >= 0.977 * counted
+    assert rightly >= 0.98 * counted
 
 
 @pytest.mark.sweep
