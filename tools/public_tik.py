@@ -1,8 +1,8 @@
 """The page of public TIK operators: which of them were built and run here, with what outcome.
 
-The data beside this file (`public_tik.jsonl`) has a line for each operator: its repository and
-file, and an outcome that was measured outside of this repository, which holds none of their code.
-What is verified is measured, and written there, by `python -m tests.public_tik.run CHECKOUTS`.
+The data beside this file (`public_tik.jsonl`) has a line for each operator: its repository,
+revision and file, and an outcome that was measured outside of this repository, which holds none
+of their code. `python -m tests.public_tik.survey CHECKOUTS` measures and writes them all.
 """
 
 import json
@@ -16,8 +16,9 @@ OUTCOMES = {
     "verified": "ran, and its result is what an oracle of our own gives",
     "built": "built and traced; not run to a result that was verified",
     "refused": "refused, for the reason given",
+    "no arguments": "nobody's arguments were at hand, or its own checks refuse those that were",
+    "not here": "its repository could not be had",
     "tensor expressions": "needs the vendor's tensor-expression language, which is not carried",
-    "not tried": "no arguments for it were at hand",
 }
 """What each outcome says."""
 
@@ -33,7 +34,7 @@ def page() -> str:
     found = rows()
     counts = Counter(row["outcome"] for row in found)
     traced = counts["verified"] + counts["built"]
-    tried = traced + counts["refused"]
+    wanted = len(found) - counts["tensor expressions"]
     after = sum("changed" in row for row in found)
     lines = [
         "# Public TIK operators",
@@ -44,26 +45,36 @@ def page() -> str:
         "launched with its output where the variable lies, as frameworks do. Findings of a run",
         "stand beside it; whether they are the operator's fault was not looked into one by one. An",
         "empty module or a link stood in for sympy, and for modules that an operator imports under",
-        "a name that its repository does not have.",
+        "a name that its repository does not have. A file counts as built where its own code",
+        "issued instructions of a kernel; that may be as part of another operator.",
         "",
         "| outcome | operators | |",
         "|---|---|---|",
         *(f"| {name} | {counts[name]} | {says} |" for name, says in OUTCOMES.items()),
         "",
-        "Every verified operator has its inputs and its oracle in `tests/public_tik`, and",
-        "`python -m tests.public_tik.run CHECKOUTS` repeats the runs, where CHECKOUTS holds the",
-        f"repositories as OWNER/NAME. For {after} of them the oracle was changed after a first",
-        "result, as their lines say; the others are what was expected of the operator before it.",
+        f"Of all {wanted} that need no tensor expressions, {traced} are built and traced "
+        f"({100 * traced // wanted} %).",
         "",
-        f"Of {tried} that were tried and need no tensor expressions, {traced} are built and traced "
-        f"({100 * traced // tried} %).",
+        "`python -m tests.public_tik.survey CHECKOUTS` measures this page, where CHECKOUTS holds",
+        "the repositories as OWNER/NAME. Every verified operator has its inputs and its oracle in",
+        "`tests/public_tik`, and `python -m tests.public_tik.run CHECKOUTS` repeats their runs",
+        f"alone. For {after} of them the oracle was changed after a first result, as their lines",
+        "say; the others are what was expected of the operator before it.",
         "",
     ]
-    for repository, group in groupby(found, key=lambda row: row["repository"]):
-        lines += [f"## {repository}", "", "| file | kind | outcome | |", "|---|---|---|---|"]
+    for repository, rows_of_it in groupby(found, key=lambda row: row["repository"]):
+        group = list(rows_of_it)
+        revision = f" at {group[0]['revision'][:12]}" if group[0].get("revision") else ""
+        lines += [
+            f"## {repository}{revision}",
+            "",
+            "| file | kind | outcome | |",
+            "|---|---|---|---|",
+        ]
         for row in group:
             changed = f"oracle changed: {row['changed']}" if "changed" in row else ""
-            parts = row.get("why"), changed, ", ".join(row.get("findings", ()))
+            given = "its unit tests' arguments" if row.get("arguments") == "its unit tests" else ""
+            parts = row.get("why"), given, changed, ", ".join(row.get("findings", ()))
             note = "; ".join(filter(None, parts)).replace("|", "\\|").replace("<", "&lt;")
             lines.append(f"| {row['path']} | {row['category']} | {row['outcome']} | {note} |")
         lines.append("")

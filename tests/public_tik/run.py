@@ -1,20 +1,17 @@
-"""Run the table on checkouts, hold every result to its oracle, and write the page's data.
+"""Run the table on checkouts, and hold every result to its oracle.
 
 ``python -m tests.public_tik.run CHECKOUTS [WORD...]`` from the repository's root, where CHECKOUTS
-holds the repositories as OWNER/NAME. With words it runs the cases whose name contains one, and
-writes nothing. Each case has a process and a time limit of its own.
+holds the repositories as OWNER/NAME. With words it runs the cases whose name contains one. Each
+case has a process and a time limit of its own. `tests.public_tik.survey` writes what came out.
 """
 
 import contextlib
 import importlib
 import io
-import json
 import multiprocessing
-import subprocess
 import sys
-import tempfile
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,7 +22,8 @@ import numpy as np
 from cubecore.frontends.tik.program import program_session
 from cubecore.frontends.tik.session import Options
 
-from .case import BUILT_IN, GEKOWA, VENDOR, Array, Case
+from .case import Array, Case
+from .place import importable
 from .table import CASES
 
 DATA = Path(__file__).resolve().parents[2] / "tools" / "public_tik.jsonl"
@@ -63,30 +61,6 @@ def worst_of(found: Iterable[Array], wanted: Iterable[Array | None]) -> float:
         off = np.abs(got.reshape(-1)[: flat.size].astype(float) - flat)[held]
         worst = max(worst, float(np.nan_to_num(off, nan=np.inf).max(initial=0)))
     return worst
-
-
-@contextlib.contextmanager
-def _importable(case: Case, checkout: Path) -> Iterator[None]:
-    """Let the operator import what it expects beside itself."""
-    with tempfile.TemporaryDirectory() as made:
-        root = checkout / case.folder
-        if case.generator is not None:
-            target = Path(made, f"{case.module}.py")
-            program = root / f"{case.module}.py"
-            subprocess.run([sys.executable, program, *case.generator, target], check=True)
-            root = target.parent
-        if (root / "impl").is_dir():
-            Path(made, "mxIndex_impl").symlink_to(root / "impl")
-            if case.repository == GEKOWA:  # its own imports every operator, DSL ones too
-                package = types.ModuleType("impl")
-                package.__path__ = [str(root / "impl")]
-                sys.modules["impl"] = package
-        sympy = types.ModuleType("sympy")
-        sympy.__dict__["re"] = None
-        sys.modules.setdefault("sympy", sympy)
-        sys.path[:0] = [str(root)]
-        sys.path += [made] + ([str(checkout / BUILT_IN)] if case.repository == VENDOR else [])
-        yield
 
 
 def _built(case: Case, checkout: Path, session: Any) -> tuple[Any, frozenset[str]]:
@@ -127,7 +101,7 @@ def measure(case: Case, checkouts: Path) -> Outcome:
     """Build, launch and judge a case in this process, whose modules and paths it changes."""
     checkout = checkouts / case.repository
     options = Options(chip=case.chip)
-    with program_session(options) as session, _importable(case, checkout):
+    with program_session(options) as session, importable(case, checkout):
         quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with quiet[0], quiet[1]:
             built, files = _built(case, checkout, session)
@@ -187,7 +161,7 @@ def rows_after(rows: list[dict[str, Any]], outcomes: list[Outcome]) -> list[dict
     after = []
     for row in rows:
         of = by_file.get((row["repository"], row["path"]), [])
-        known = {key: row[key] for key in ("repository", "path", "category")}
+        known = {key: row[key] for key in ("repository", "revision", "path", "category")}
         if not of:
             after.append(row)
         elif not all(outcome.verified for outcome in of):
@@ -206,25 +180,27 @@ def rows_after(rows: list[dict[str, Any]], outcomes: list[Outcome]) -> list[dict
     return after
 
 
-def main(arguments: list[str]) -> int:
-    """Run the cases that were asked for; 1 when one of them is not verified."""
-    if not arguments or not Path(arguments[0]).is_dir():
-        sys.stderr.write(f"{__doc__}\n")
-        return 2
-    checkouts, words = Path(arguments[0]), arguments[1:]
+def run_all(checkouts: Path, words: Sequence[str] = ()) -> list[Outcome]:
+    """Run the cases whose name contains a word, or all, one after another; print each."""
     outcomes = []
     for case in CASES:
         if not words or any(word in case.name for word in words):
             outcomes.append(run_case(case, checkouts))
             sys.stdout.write(f"{outcomes[-1]}\n")
             sys.stdout.flush()
+    return outcomes
+
+
+def main(arguments: list[str]) -> int:
+    """Run the cases that were asked for; 1 when one of them is not verified."""
+    if not arguments or not Path(arguments[0]).is_dir():
+        sys.stderr.write(f"{__doc__}\n")
+        return 2
+    checkouts, words = Path(arguments[0]), arguments[1:]
+    outcomes = run_all(checkouts, words)
     good = sum(outcome.verified for outcome in outcomes)
     files = {(o.case.repository, path) for o in outcomes if o.verified for path in o.case.files}
     sys.stdout.write(f"{good} of {len(outcomes)} cases verified, {len(files)} operators\n")
-    if not words:
-        rows = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
-        lines = [json.dumps(row, sort_keys=True) for row in rows_after(rows, outcomes)]
-        DATA.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return int(good < len(outcomes))
 
 

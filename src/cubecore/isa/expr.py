@@ -76,6 +76,8 @@ class Expr:
 
     def __add__(self, other: Int) -> "Expr":
         other = Expr.of(other)
+        if not other.terms or not self.terms:
+            return Expr(self.const + other.const, self.terms or other.terms)
         merged = dict(self.terms)
         for atom, factor in other.terms:
             merged[atom] = merged.get(atom, 0) + factor

@@ -139,7 +139,7 @@ class Program:
     @cached_property
     def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
         lines, constants = _source(self)
-        namespace: dict[str, Any] = {"K": constants, **FUNCTIONS}
+        namespace: dict[str, Any] = {"K": constants, "placed": _placed, **FUNCTIONS}
         # Generated from integer expressions only: a walk then costs what Python's own loops cost.
         exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
         run: Callable[[Sequence[Any], Sequence[int], Sink], None] = namespace["run"]
@@ -220,27 +220,54 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     if names:
         lines.append(f"  {names}, = slots")
     body: list[str] = []
-    for known, nodes in groupby(program.body, key=lambda node: _arguments(node) is not None):
+    slots = {var: place for place, var in enumerate(program.slots)}
+    outermost = [(node, _listed(node, slots)) for node in program.body]
+    for known, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
         if known:
-            body.append(f"  for n,a in K[{len(constants)}]: handlers[n](*a)")
-            constants.append([(numbers[id(node)], _arguments(node)) for node in nodes])
+            body.append(f"  for n,a in placed(K[{len(constants)}],slots): handlers[n](*a)")
+            constants.append([(numbers[id(node)], places) for node, places in nodes])
         else:
-            _emit(tuple(nodes), "  ", body, constants, numbers)
+            _emit([node for node, _ in nodes], "  ", body, constants, numbers)
     listed = {n for run in constants if isinstance(run, list) for n, _ in run}
     lines.extend(f"  h{n}=handlers[{n}]" for n in range(len(program.issues)) if n not in listed)
     return [*lines, *body, "  return None"], constants
 
 
-def _arguments(node: Node) -> tuple[int, ...] | None:
-    """Return an instruction's late values and addresses where all are constants, else None.
+_Places = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""An instruction's values but for slots, and which value each slot adds to: (value, slot)."""
+
+
+def _listed(node: Node, slots: Mapping[Var, int]) -> _Places | None:
+    """Return an instruction's late values and addresses if each is a constant, or that and a slot.
 
     In a program's outermost body those are listed: to compile a line takes a hundred calls' time.
     """
     if not isinstance(node, Issue):
         return None
-    values = [e.constant for e in (*(value for _, value in node.late), *node.addresses)]
-    known = tuple(value for value in values if value is not None)
-    return known if len(known) == len(values) else None
+    constants, added = [], []
+    for place, value in enumerate((*(value for _, value in node.late), *node.addresses)):
+        constants.append(value.const)
+        if not value.terms:
+            continue
+        (atom, factor), *more = value.terms
+        if more or factor != 1 or not isinstance(atom, Var) or atom not in slots:
+            return None
+        added.append((place, slots[atom]))
+    return tuple(constants), tuple(added)
+
+
+def _placed(
+    run: Sequence[tuple[int, _Places]], slots: Sequence[int]
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield the number and the values of each listed instruction."""
+    for number, (constants, added) in run:
+        if not added:
+            yield number, constants
+            continue
+        values = list(constants)
+        for place, slot in added:
+            values[place] += slots[slot]
+        yield number, values
 
 
 def _emit(

@@ -141,6 +141,11 @@ class Buffers:
         self._top[mem] = start
         return made, self._late[mem] + (size_bytes + unit - 1) // unit * unit
 
+    def last(self, name: str, mem: Mem, size_bytes: int) -> Buffer:
+        """Return a memory's last bytes, whosever they are: what is put there must be put back."""
+        start = self.capacity[mem] - size_bytes
+        return Buffer(name, mem, Expr(start), start, size_bytes, owner=self)
+
     def placed_late(self, mem: Mem, moved: Expr) -> None:
         """Let later buffers of a memory start `moved` bytes further on."""
         self._late[mem] = moved

@@ -62,7 +62,26 @@ class Gathering(Vector):
         if rsvd_scalar is not None:
             self.registered("store_kept", [rsvd_scalar])
 
-    vreducev2 = vreduce
+    def vreducev2(
+        self,
+        mask: Any,
+        dst: Tensor,
+        src0: Tensor,
+        src1_pattern: Any,
+        repeat_times: Any,
+        src0_blk_stride: Any,
+        src0_rep_stride: Any,
+        src1_rep_stride: Any,
+        rsvd_scalar: Any = None,
+        mask_mode: str = "normal",
+    ) -> None:
+        """As `vreduce`, which has a stride_unit before the last two."""
+        strides = src0_blk_stride, src0_rep_stride, src1_rep_stride
+        self.vreduce(
+            *(mask, dst, src0, src1_pattern, repeat_times, *strides),
+            rsvd_scalar=rsvd_scalar,
+            mask_mode=mask_mode,
+        )
 
     def vgather(
         self,

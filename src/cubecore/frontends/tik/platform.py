@@ -54,12 +54,15 @@ def _short(name: str) -> str:
 def api_check_support(name: str, dtype: str = "") -> bool:
     """Return whether a TIK call exists on the current chip, for an element type if one is given."""
     call = name.rpartition(".")[2]
-    if call in {"vconv", "vec_conv"}:
-        call = f"vconv_{dtype}"  # for conversions the type is a pair, "f322f16"
+    call = _ALIKE.get(call, call)
+    arch = target(Platform.soc).arch
+    if call == "set_atomic_add":
+        return arch in _ATOMIC and (not dtype or dtype in _ATOMIC[arch])
+    if call in {"vconv", "vec_conv"}:  # the type is a pair, "f322f16", and maybe a rounding
+        call = f"vconv_{dtype.rstrip(_ROUNDING_LETTERS)}"
     found = instructions().get(call)
     if found is None:
         found = next((c for c in instructions().values() if c.names.get("tik") == call), None)
-    arch = target(Platform.soc).arch
     if found is None or arch not in found.archs:
         return False
     return not (
@@ -67,6 +70,23 @@ def api_check_support(name: str, dtype: str = "") -> bool:
     )
 
 
+_FLOATS = frozenset({"float16", "float32", "int16"})
+_ATOMIC = {
+    "1001": frozenset({"float32"}),
+    "2002": _FLOATS,
+    "2201": _FLOATS | {"int32", "int8", "bfloat16"},
+}
+"""The types that global memory adds, by architecture (spec/tik.md 6); Ascend310 adds none."""
+_ALIKE = {
+    "load2dv1": "load_cbuf_to_ca",
+    "cast_to": "vconv",
+    "vlog": "vln",
+    "vcmpsel": "vsel",
+    "vsubs": "vadds",
+    "sum": "vcadd",
+    "reduce_sum": "vcadd",
+}
+"""Calls, TIK's and the tensor-expression language's, by what they are made of."""
 _INTRINSICS = {
     "data_move_l12ub": "copy_cbuf_to_ubuf",
     "data_move_ub2l1": "copy_ubuf_to_cbuf",

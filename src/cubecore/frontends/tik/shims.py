@@ -1,5 +1,6 @@
 """The small modules that TIK programs import, provided inside one process and only on request."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -8,9 +9,8 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from math import prod
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from cubecore.frontends.tik import buffers, shape_util, values
 from cubecore.frontends.tik.errors import refuse
@@ -45,7 +45,7 @@ def _passes(*_kinds: Any, **_options: Any) -> Callable[[Callable[..., Any]], Cal
 
 def _elements(shape: Sequence[int], *_args: Any, **_kwargs: Any) -> int:
     """Return how many elements a shape has: what the kit's checks of a size give back."""
-    return prod(shape)
+    return math.prod(shape)
 
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
@@ -170,6 +170,12 @@ class _Platform(_Absent):
 class _Fluent:
     """What describes an operator to a framework: every call of it gives itself."""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        return None
+
     def __call__(self, *_args: Any, **_kwargs: Any) -> "_Fluent":
         return self
 
@@ -239,7 +245,7 @@ def modules() -> dict[str, ModuleType]:
         vars(made[name]).update({key: key.lower() for key in _CHECK_CONSTANTS})
         vars(made[name]).update(dict.fromkeys(_CHECK_FUNCTIONS, _nothing))
         vars(made[name]).update(dict.fromkeys(_SIZE_CHECKS, _elements))
-        vars(made[name]).update(check_op_params=_passes, check_input_type=_passes)
+        vars(made[name]).update(check_op_params=_passes, check_input_type=_passes, math=math)
     for name in ("te.tvm", "tbe.tvm"):
         made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
         made[name].placeholder = _Placeholder  # type: ignore[attr-defined]
@@ -251,10 +257,13 @@ def modules() -> dict[str, ModuleType]:
         "build_config_update": lambda *_, **_options: nullcontext(),
     }
     vars(made["te.platform.cce_build"]).update(build)
-    made["te.platform.cce_conf"].CceProductParams = Dprofile  # type: ignore[attr-defined]
+    for name in ("te.platform", "te.platform.cce_conf"):
+        made[name].CceProductParams = Dprofile  # type: ignore[attr-defined]
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
         made[name] = _module(_Absent, name, **shape_util.NAMES)
-    made["tbe.common.context"] = _module(ModuleType, "tbe.common.context", get_context=_Fluent())
+    for name in ("tbe.common.context", "tbe.common.context.op_context"):
+        context: dict[str, Any] = {"get_context": _Fluent(), "OpContext": _Fluent()}
+        made[name] = _module(ModuleType, name, **context)
     made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
     config: dict[str, Any] = {"get_current_build_config": lambda *_: False}
     made["tbe.common.buildcfg"] = _module(_Absent, "tbe.common.buildcfg", **config)

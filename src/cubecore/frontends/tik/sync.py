@@ -58,12 +58,14 @@ class Synchroniser:
             state.touches |= {(pipe, *touch): state.count for touch in touches}
 
     def _hazards(self, pipe: str, touches: Sequence[Touch]) -> Iterator[str]:
-        state = self.state
-        for (source, resource, wrote), number in state.touches.items():
-            if number <= state.known.get((source, pipe), 0):
+        known = self.state.known
+        for (source, resource, wrote), number in self.state.touches.items():
+            if number <= known.get((source, pipe), 0):
                 continue
-            if any((wrote or writes) and _meet(resource, mine) for mine, writes in touches):
-                yield source
+            for mine, writes in touches:
+                if (wrote or writes) and _meet(resource, mine):
+                    yield source
+                    break
 
     def _order(self, source: str, pipe: str) -> None:
         state = self.state

@@ -20,7 +20,8 @@ class Tensor:
     One index, or one slice, counts elements of the flattened tensor and never rows; one index or
     slice for each dimension keeps the rank. One index into a view of several dimensions counts from
     the start of the tensor that it is a view of: public programs add the view's `offset`
-    themselves. As an operand a view is a start address.
+    themselves. As an operand a view is a start address. An element (`begins`) is one too: what is
+    cut off it, or off it as another type, counts from there on, as public programs do.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Tensor:
         start: Expr | None = None,
         strides: Sequence[Extent] | None = None,
         element: bool = False,
+        begins: bool = False,
         load: Callable[["Tensor"], Value] | None = None,
         root: tuple[Expr, Extent] | None = None,
     ) -> None:
@@ -41,6 +43,8 @@ class Tensor:
         self.shape: tuple[Extent, ...] = tuple(shape)
         self.start = Expr(0) if start is None else start
         self._store, self._element, self._load = store, element, load
+        self._begins = begins or element
+        self._address: Expr | None = None
         self._strides = tuple(_strides(self.shape) if strides is None else strides)
         self._root = (self.start, self.size) if root is None else root
 
@@ -83,7 +87,9 @@ class Tensor:
         """
         if not self.buffer.alive:
             raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")
-        return self.buffer.base + self.start * self.record.size_bytes
+        if self._address is None:
+            self._address = self.buffer.base + self.start * self.record.size_bytes
+        return self._address
 
     @property
     def contiguous(self) -> bool:
@@ -140,7 +146,7 @@ class Tensor:
         raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
 
     def __getitem__(self, key: Any) -> "Tensor":
-        if self._element and isinstance(key, int) and key:
+        if self._element and isinstance(key, int) and key and self.start.constant is not None:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
         key = tuple(key) if isinstance(key, list) else key
         if isinstance(key, tuple) and len(key) == 1:
@@ -189,6 +195,8 @@ class Tensor:
         if isinstance(part, slice):
             if part.step not in (None, 1):
                 raise refuse(f"a slice of {self.name}", "have step 1", part.step)
+            if self._begins and part.stop is None:
+                return integer(part.start or 0, subject), 1
             first = _from_end(0 if part.start is None else part.start, extent)
             stop = _from_end(extent if part.stop is None else part.stop, extent)
             known = isinstance(first, int) and isinstance(stop, int)
@@ -196,8 +204,9 @@ class Tensor:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
             return integer(first, subject), _known(stop - first)
         place = _from_end(part, extent)
-        if self._element and isinstance(place, Value):
-            return place.expr, 1  # counted from the element on: public programs do so
+        late = isinstance(place, Value) or self.start.constant is None
+        if self._begins and (late or not self._element):
+            return integer(part, subject), 1
         known = isinstance(place, int) and isinstance(extent, int) and not self.buffer.unreached
         if known and not 0 <= place < extent:
             raise refuse(subject, f"be in [{-extent}, {extent})", part)
@@ -229,7 +238,14 @@ class Tensor:
         if self.start.constant is None and old_bytes >= new_bytes:
             start = self.start * (old_bytes // new_bytes)
         return Tensor(
-            self.buffer, new, shape, self.scope, self._store, start=start, load=self._load
+            self.buffer,
+            new,
+            shape,
+            self.scope,
+            self._store,
+            start=start,
+            begins=self._begins,
+            load=self._load,
         )
 
 

@@ -272,10 +272,16 @@ def _template(
             late[name] = value
         else:
             known[name] = value.constant if isinstance(value, Expr) else value
-    for f in fields(kind):  # type: ignore[arg-type]
+    for f in fields(kind) if late else ():  # type: ignore[arg-type]
         if f.name in late and f.default is MISSING:
             known[f.name] = f.metadata.get("low", 0)
-    return kind(**known), late
+    return _made(kind, tuple(known.items())), late  # type: ignore[arg-type]  # a class has a hash
+
+
+@lru_cache(maxsize=65536)
+def _made(kind: type[Instruction], parameters: tuple[tuple[str, Any], ...]) -> Instruction:
+    """Return a template, the same one for the same parameters: it is a key of every cache."""
+    return kind(**dict(parameters))
 
 
 @lru_cache(maxsize=4096)

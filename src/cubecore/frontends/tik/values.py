@@ -188,6 +188,8 @@ def integer(value: Any, subject: str) -> Expr:
     Raises:
         RequestError: an immediate with a fraction, or no number.
     """
+    if type(value) is int:
+        return Expr(value)
     if isinstance(value, float) and value.is_integer():
         return Expr(int(value))
     found = as_value(value, subject)

@@ -6,15 +6,17 @@ from typing import Any
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.arguments import bound
-from cubecore.frontends.tik.buffers import SCOPE_UB
+from cubecore.frontends.tik.buffers import SCOPE_L1, SCOPE_UB
 from cubecore.frontends.tik.errors import refuse
 from cubecore.frontends.tik.language import Language
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.frontends.tik.values import Scalar, Value, converted, integer
 from cubecore.isa.expr import Expr
-from cubecore.isa.spec import Instruction, instruction_named
+from cubecore.isa.spec import Instruction, Mem, instruction_named
+from cubecore.units import DATA_BLOCK_BYTES
 
 _WORD = 64
+_BLOCK = {"n_burst": 1, "len_burst": 1, "src_gap": 0, "dst_gap": 0}
 _REPEAT_BYTES = 256
 
 
@@ -113,13 +115,27 @@ class Vector(Language):
         return times
 
     def registered(self, name: str, targets: Sequence[Scalar]) -> None:
-        """Give Scalars the numbers of a register, by way of 32 free bytes of UB."""
+        """Give Scalars the numbers of a register, by way of 32 bytes of UB.
+
+        Where a program uses all of UB its last bytes stay in L1 meanwhile.
+        """
         self.trace.buffers.open()
-        staged = self.Tensor("int64", (4,), SCOPE_UB, name)
+        if self.trace.chip.joins_vector and self.trace.buffers.free(Mem.UB)[1] < DATA_BLOCK_BYTES:
+            buffer = self.trace.buffers.last(name, Mem.UB, DATA_BLOCK_BYTES)
+            record = element_type("int64")
+            staged = Tensor(buffer, record, (4,), SCOPE_UB, self._store, load=self._load)
+            kept = self.Tensor("int64", (4,), SCOPE_L1, f"{name}_kept")
+            self.trace.issue(instruction_named("copy_ubuf_to_cbuf"), _BLOCK, (kept, staged), name)
+            self._registered(name, staged, targets)
+            self.trace.issue(instruction_named("copy_cbuf_to_ubuf"), _BLOCK, (staged, kept), name)
+        else:
+            self._registered(name, self.Tensor("int64", (4,), SCOPE_UB, name), targets)
+        self.trace.buffers.close()
+
+    def _registered(self, name: str, staged: Tensor, targets: Sequence[Scalar]) -> None:
         self.trace.issue(instruction_named(name), {}, (staged,), name)
         for place, target in enumerate(targets):
             target.set_as(staged[place])
-        self.trace.buffers.close()
 
     def plain(self, name: str, given: dict[str, Any]) -> None:
         """Issue a call of the table."""
