@@ -48,7 +48,7 @@ def test_a_program_learns_what_its_chip_has(call, dtype, wanted):
 def test_what_older_programs_import_is_there():
     with program_session():
         from te.platform import CceProductParams
-        from te.platform.cce_conf import CceProductParams as again
+        from te.platform.cce_conf import CceProductParams as SameAgain
 
         names: dict[str, object] = {}
         exec("from te.utils.op_utils import *", names)
@@ -56,7 +56,7 @@ def test_what_older_programs_import_is_there():
 
         with tbe.common.context.op_context.OpContext("dynamic") as context:
             assert context.get_build_type() is not None
-    assert CceProductParams is again
+    assert CceProductParams is SameAgain
     assert names["math"].floor(2.5) == 2
 
 
