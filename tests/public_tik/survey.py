@@ -85,8 +85,10 @@ class Survey:
             self._until_built(file, [by_key[key]] if key in by_key else [])
         for file in self.listed:
             self._until_built(file, spread(by_file.get(file, []), OWN_MOST))
-        for attempt in OWN:
-            if (attempt.repository, attempt.path) not in self.listed:
+        wanting = {repository for repository, path in self.listed.keys() - self.built.keys()}
+        for attempt in OWN:  # of operators that are not listed, and use what is
+            own = attempt.repository, attempt.path
+            if attempt.repository in wanting and own not in self.listed:
                 self.attempt(attempt)
         for file in self.listed:
             users = self._users(file) if file not in self.built else set()

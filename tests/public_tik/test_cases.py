@@ -249,7 +249,8 @@ def test_a_case_is_run_and_judged_in_a_process_of_its_own(tmp_path, program, ver
 
 
 def test_outcomes_change_the_rows_of_their_own_operators():
-    row = {"repository": "someone/operators", "path": "impl/twice.py", "category": "elementwise"}
+    row = {"repository": "someone/operators", "revision": "1", "path": "impl/twice.py"}
+    row |= {"category": "elementwise"}
     other = row | {"path": "impl/thrice.py", "outcome": "refused", "why": "as it was"}
     good = Outcome(SMALL, verified=True, findings=("overlap",))
     verified = row | {"outcome": "verified", "findings": ["overlap"]}

@@ -9,7 +9,9 @@ from threadpoolctl import threadpool_limits
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
+from cubecore.isa.program import Issue
 from cubecore.isa.topology import CoreId
+from cubecore.isa.trace import Trace
 from cubecore.machine import fast, treestep
 from cubecore.machine.core import Core
 from cubecore.machine.findings import USECHECK, USUAL, WATCHES, Finding, FindingLog
@@ -32,6 +34,7 @@ def run_launch(
     bases: Mapping[str, int],
     engine: str = "fast",
     checks: frozenset[str] = USUAL,
+    traces: dict[CoreId, Trace] | None = None,
 ) -> tuple[Outcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
@@ -39,12 +42,12 @@ def run_launch(
     instruction: it says nothing of a tree, which somebody generated. The engines late and early are
     the reference engine with consumers, or producers, as early as the flags allow. The fast engine
     computes products that it proves, and runs vector work in lockstep; the rest is the reference
-    engine's, for all cores.
+    engine's, for all cores. With `traces` that engine runs, and they take what each core issues.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
     checks -= {USECHECK}
-    if engine == "fast":
+    if engine == "fast" and traces is None:
         try:
             proven = fast.prove(chip, gm, launch.groups(bases))
         except IrregularError:
@@ -58,7 +61,8 @@ def run_launch(
             _perform(proven)
             issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
             return Outcome(findings, issued), "fast"
-    tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in launch.cores]
+    bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
+    tasks = [Task(core, body) for core, body in bodies]
     if engine in {"late", "early"}:
         return run(chip, gm, tasks, checks=checks, order=engine), engine
     return run(chip, gm, tasks, checks=checks), "reference"
@@ -80,8 +84,31 @@ def _watch(
     return tuple(log)
 
 
-def _body(core: CoreProgram, bases: Mapping[str, int]) -> Callable[[Core], None]:
-    return lambda state: core.program.run(state, core.addresses(bases))
+def _body(
+    core: CoreProgram, bases: Mapping[str, int], traces: dict[CoreId, Trace] | None
+) -> Callable[[Core], None]:
+    if traces is None:
+        return lambda state: core.program.run(state, core.addresses(bases))
+    trace = traces[CoreId(core.core, core.sub)] = Trace()
+    return lambda state: core.program.run(_Traced(state, trace), core.addresses(bases))
+
+
+class _Traced:
+    """A core whose trace takes what it issues (the sink protocol of programs)."""
+
+    def __init__(self, core: Core, trace: Trace) -> None:
+        self._core, self._trace = core, trace
+        self.load_scalar = core.load_scalar
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        follow, keep, late = self._core.handler(issue), self._trace.append, len(issue.late)
+
+        def traced(*values: int) -> None:
+            template = issue.bound(values[:late]) if late else issue.template
+            keep(template, values[late:], issue.location)
+            follow(*values)
+
+        return traced
 
 
 def _perform(proven: Sequence[fast.Prover]) -> None:

@@ -172,12 +172,21 @@ def time_script(
 
 def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
     require_runnable(run.chip)
-    launch = run.launch if isinstance(run, TikRun) else _recorded(run)
+    launch = _launched(run) if isinstance(run, TikRun) else _recorded(run)
     line = time_launch(launch, run.chip, record=record)
     if not advise:
         return TimedLaunch(run, line)
     changes = chip_changes(run.chip, line, lambda chip: time_launch(launch, chip))
     return TimedLaunch(run, line, changes)
+
+
+def _launched(run: TikRun) -> Launch:
+    """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
+    if not run.traces:
+        return run.launch
+    placed = [Placed(spec, run.bases[spec.name]) for spec in run.launch.tensors]
+    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
+    return recorded_launch(run.kernel, placed, recordings)
 
 
 def _recorded(run: KernelRun) -> Launch:
@@ -202,7 +211,7 @@ def _execute(
         raise refuse(path, "be a file", "none")
     given = {name: value for name, value in options.items() if value is not None}
     session, tik = Session(given, debugger=debugger), imports_tik(path)
-    names = ("chip", "settings", "checks", "order")
+    names = ("chip", "settings", "checks", "order", "trace")
     tik_options = Options(**{n: given[n] for n in names if n in given}, echo=False)
     provided = program_session(tik_options) if tik else nullcontext(None)
     with session.collecting(), provided as programs, _printing(quiet=quiet):

@@ -1,6 +1,6 @@
 """A built kernel: its launch, its execution and its time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
@@ -14,8 +14,10 @@ from cubecore.frontends.tik.session import active
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Assign, Program
+from cubecore.isa.program import Assign, Branch, LoadScalar, Loop, Node, Program
 from cubecore.isa.spec import Array, Mem
+from cubecore.isa.topology import CoreId
+from cubecore.isa.trace import Trace
 from cubecore.machine.engines import run_launch
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Buffer, GlobalMemory
@@ -30,7 +32,9 @@ _ALONE: Mapping[str, str] = MappingProxyType({})
 class TikRun:
     """What a launch gave: every output by name, and what was found on the way.
 
-    `wall_s` is from the first issue to the last byte written; `launch` is what was run.
+    `wall_s` is from the first issue to the last byte written; `launch` is what was run, and `bases`
+    says where its tensors lay. `traces` holds what each core issued, if it was asked for and
+    depends on what cores read.
     """
 
     kernel: str
@@ -41,6 +45,8 @@ class TikRun:
     issued: int
     wall_s: float
     launch: Launch
+    bases: Mapping[str, int]
+    traces: Mapping[CoreId, Trace]
 
     @property
     def clean(self) -> bool:
@@ -113,7 +119,10 @@ class Kernel:
         bases = {name: place.base for name, place in places.items()}
         options = active().options
         begin = perf_counter()
-        outcome, _ = run_launch(launch, self.chip, gm, bases, options.engine, options.wanted_checks)
+        traces: dict[CoreId, Trace] = {}
+        traced = traces if options.trace and _reads(self.body) else None
+        run = options.engine, options.wanted_checks, traced
+        outcome, _ = run_launch(launch, self.chip, gm, bases, *run)
         wall_s = perf_counter() - begin
         found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
         return TikRun(
@@ -125,6 +134,8 @@ class Kernel:
             issued=outcome.issued,
             wall_s=wall_s,
             launch=launch,
+            bases=bases,
+            traces=traces,
         )
 
     def _laid_out(
@@ -212,6 +223,18 @@ class Kernel:
         """Return the launch for the declared shapes."""
         tensors = (*self.inputs, *self.outputs, *self.others)
         return self._launch({t.name: t.record.bytes_of(int(np.prod(_shape(t)))) for t in tensors})
+
+
+def _reads(body: Sequence[Node]) -> bool:
+    """Whether a tree reads scalars from memory."""
+    for node in body:
+        if isinstance(node, LoadScalar):
+            return True
+        if isinstance(node, Loop) and _reads(node.body):
+            return True
+        if isinstance(node, Branch) and (_reads(node.then) or _reads(node.otherwise)):
+            return True
+    return False
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ class Options:
     """What replaces the choices of a program's kernels; None leaves them.
 
     `order` is late or early: consumers, or producers, as early as the flags allow. With `echo`
-    a debug run writes its findings to standard error.
+    a debug run writes its findings to standard error; `trace` keeps what each core issues where
+    that depends on what it reads.
     """
 
     chip: str | None = None
@@ -26,6 +27,7 @@ class Options:
     checks: str | None = None
     order: str | None = None
     echo: bool = True
+    trace: bool = False
 
     @property
     def engine(self) -> str:
