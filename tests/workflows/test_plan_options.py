@@ -264,10 +264,39 @@ def test_what_excludes_itself_is_named(name):
     assert {constraint.name for constraint in found.constraints} == want
 
 
-def test_a_batch_that_does_not_fit_l1_says_so():
+@pytest.mark.parametrize(("batch_num", "matrices"), [(None, 1), (2, 2)])
+def test_shares_are_cut_so_that_a_batch_fits_l1(batch_num, matrices):
+    """512 x 512 x 512 takes 1 MiB whole: cores share a matrix, each with what L1 holds."""
+    whole = HEADS | {"m": 512, "n": 512, "k": 512, "batch_num": batch_num}
+    plan = cubecore.plan(whole, alternatives=3)
+    for t in (plan.tiling, *(ranked.tiling for ranked in plan.alternatives)):
+        held = 2 * 512 * (up(t.singleCoreM, 16) + up(t.singleCoreN, 16))
+        assert t.BatchNum >= matrices
+        assert t.BatchNum * held <= 524032
+        assert -(-512 // t.singleCoreM) * -(-512 // t.singleCoreN) == t.usedCoreNum > 1
+        assert cubecore.check(t, plan.problem).legal
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (
+            {"m": 1024, "n": 1024, "batch_num": 12},
+            # 20 cores: 205 x 256 of C each, in whole fractals of 16
+            f"12 x a core's share of A and B of BSNGD must fit L1's 524032 B on Ascend910B3 "
+            f"(vendor's IterateBatch), got {12 * 2 * 512 * (208 + 256)} B",
+        ),
+        (
+            {"m": 512, "n": 16, "fix": {"singleCoreM": 512}},
+            f"1 x a core's share of A and B of BSNGD must fit L1's 524032 B on Ascend910B3 "
+            f"(vendor's IterateBatch), got {2 * 512 * (512 + 16)} B",
+        ),
+    ],
+)
+def test_a_batch_that_does_not_fit_l1_says_so(keys, line):
     with pytest.raises(NoLegalTilingError) as caught:
-        cubecore.plan(HEADS | {"m": 1024, "n": 1024, "k": 512, "batch_num": 12})
-    assert "x A and B of BSNGD must fit L1's 524032 B on Ascend910B3" in str(caught.value)
+        cubecore.plan(HEADS | {"k": 512} | keys)
+    assert str(caught.value) == line
 
 
 def arguments(keys):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.problem import Problem
@@ -130,10 +132,7 @@ def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
     most = largest_batch(tiling, problem, chip)
     asked = problem.batch_num
     if most == 0 or (asked is not None and asked > most):
-        need = f"fit L1's {chip.l1_user_bytes} B on {chip.name} ({_PAGE})"
-        size = _matrix_bytes(tiling, problem, chip)
-        subject = f"{asked or 1} x A and B of {problem.layout}"
-        raise NoLegalTilingError([Violation(subject, need, f"{(asked or 1) * size} B")])
+        raise too_large(tiling, problem, chip)
     made: Any = replace(tiling, **batch_fields(problem), BatchNum=asked or most)
     return made  # type: ignore[no-any-return]
 
@@ -146,13 +145,33 @@ def largest_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> int:
     count = together(problem)
     if problem.layout == "NORMAL":
         return count
-    fit = chip.l1_user_bytes // _matrix_bytes(tiling, problem, chip)
+    fit = chip.l1_user_bytes // int(_matrix_bytes(tiling, problem, chip))
     return max((n for n in range(1, min(fit, count) + 1) if count % n == 0), default=0)
 
 
-def _matrix_bytes(tiling: TCubeTiling, problem: Problem, chip: Chip) -> int:
-    """Return the bytes of a core's share of one matrix of A and of B, in whole fractals."""
+def fits_together(shares: Any, problem: Problem, chip: Chip) -> Any:
+    """Return for which shares of a core L1 holds as many matrices as are asked for, or one.
+
+    Of the layouts that are loaded together: all but NORMAL.
+    """
+    return (problem.batch_num or 1) * _matrix_bytes(shares, problem, chip) <= chip.l1_user_bytes
+
+
+def too_large(shares: Any, problem: Problem, chip: Chip) -> NoLegalTilingError:
+    """Return the refusal of a batch of which L1 does not hold the smallest of some shares."""
+    count = problem.batch_num or 1
+    size = count * int(np.min(_matrix_bytes(shares, problem, chip)))
+    need = f"fit L1's {chip.l1_user_bytes} B on {chip.name} ({_PAGE})"
+    subject = f"{count} x a core's share of A and B of {problem.layout}"
+    return NoLegalTilingError([Violation(subject, need, f"{size} B")])
+
+
+def _matrix_bytes(tiling: Any, problem: Problem, chip: Chip) -> Any:
+    """Return the bytes of a core's share of one matrix of A and of B, in whole fractals.
+
+    Of one tiling, or of each of many.
+    """
     case, t = Case(tiling, problem, chip), tiling
     k = align_up(t.singleCoreK, case.k_align)
     a = case.a.bytes_of(align_up(t.singleCoreM, case.row_align) * k)
-    return int(a + case.b.bytes_of(align_up(t.singleCoreN, case.column_align) * k))
+    return a + case.b.bytes_of(align_up(t.singleCoreN, case.column_align) * k)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.tiling.batches import fits_together
 from cubecore.tiling.bounds import BlockBounds, Bound, block_bounds, pair_bound, split_bound
 from cubecore.tiling.candidates import (
     Columns,
@@ -157,6 +158,8 @@ class Search:
         splits = core_splits(case, case.problem.core_count(case.chip), wanted)
         if wanted.fields:
             splits = splits.take(wanted.of((*SHARED_AXES, "usedCoreNum")).mask(splits))
+        if case.problem.layout not in {None, "NORMAL"}:
+            splits = splits.take(fits_together(splits, case.problem, case.chip))
         if len(splits) == 0:
             return None
         bound = split_bound(case, splits, self.lines)

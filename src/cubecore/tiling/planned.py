@@ -10,15 +10,17 @@ from typing import Any
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
-from cubecore.tiling.batches import with_batch
+from cubecore.tiling.batches import fits_together, too_large, with_batch
+from cubecore.tiling.candidates import core_splits
 from cubecore.tiling.conflict import Conflict, ConflictError, Narrowing, least, why_no_plan
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.repair import legal
+from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules import Finding, check_tiling
 from cubecore.tiling.solver import Ranked, Solution, only, planned_chip, solve, solved
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.tiling.support import require_plannable, validate
-from cubecore.tiling.wanted import Limits, Wanted
+from cubecore.tiling.wanted import SHARED_AXES, Limits, Wanted
 
 _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
 """Fields of a tiling known to be legal that the solver is given where it finds none by itself."""
@@ -37,6 +39,7 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
     validate(problem, chip)
     require_plannable(problem)
     shared = _over_shared_k(problem)
+    _require_room(shared, chip)
     doubtful = _doubtful(problem, chip)
     settled = why_no_plan(narrowing, problem.fix) if doubtful else None
     if isinstance(settled, Conflict):
@@ -56,6 +59,16 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
 def _over_shared_k(problem: Problem) -> Problem:
     """Return the problem as the solver knows it: of one K."""
     return replace(problem, k=problem.shared_k, kb=None)
+
+
+def _require_room(problem: Problem, chip: Chip) -> None:
+    """Refuse a batch of which L1 does not hold what a call computes, however C is divided."""
+    if problem.layout in {None, "NORMAL"}:
+        return
+    splits = core_splits(Case(None, problem, chip), problem.core_count(chip), problem.fix)
+    shares = splits.take(problem.fix.of(SHARED_AXES).mask(splits))
+    if len(shares) and not fits_together(shares, problem, chip).any():
+        raise too_large(shares, problem, chip)
 
 
 def _doubtful(problem: Problem, chip: Chip) -> bool:
