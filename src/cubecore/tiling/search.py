@@ -82,6 +82,7 @@ class Explorer:
         self.charged: dict[str, Reader] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
+        self.turns: dict[tuple[str, ...], tuple[str, Reader | None]] = {}
         covers = {space.domain(name).cover for name in free}
         self.complete = Cover.SAMPLE not in covers and how is not How.LIKELY
         self.whole = covers == {Cover.ALL}
@@ -135,7 +136,8 @@ class Explorer:
         return self.space.domain(name).values, []
 
     def _join(self, values: Table, tables: list[Table], pending: list[str]) -> None:
-        name, wanted = self._next(values, pending, tables)
+        name, wanted = self.turns.get(tuple(pending)) or self._next(values, pending, tables)
+        self.turns[tuple(pending)] = name, wanted
         pending = [other for other in pending if other != name]
         joined = self.free.difference(pending)
         ready = [
