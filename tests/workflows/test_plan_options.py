@@ -414,6 +414,14 @@ def test_an_uncut_k_is_the_shorter_of_two(k, kb):
     assert (only.tiling.singleCoreK, only.tiling.usedCoreNum) == (752, 1)
 
 
+def test_a_small_budget_is_no_reason_to_leave_cores_idle():
+    """Of many base blocks that do not fit L1 the search comes to those that do."""
+    large = {"m": 69440, "n": 7104, "k": 64}
+    plan = cubecore.plan(large, budget={"l1": 2620})
+    assert use(plan.tiling)["l1"] <= 2620
+    assert plan.tiling.usedCoreNum == 20
+
+
 def test_a_plan_says_what_was_asked_in_vain():
     plan = cubecore.plan(SIZE, cores=99, pos_a="VECIN")
     assert [advice.id for advice in plan.advice] == ["CORES-CAPPED", "POSITION", "POSITION-TIME"]

@@ -47,6 +47,8 @@ there are thousands of tilings of which each saves a cycle of the last tile."""
 FUTILE_LOOKED_AT = 10_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
+MISFITS = 16
+"""Base blocks seen at once to be too large that count as one that is looked at."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")
 """What alternatives differ in."""
 
@@ -230,7 +232,7 @@ class Search:
             fitting = np.flatnonzero(bounds.fits)
             pool, pair = pool.take(fitting), pair[fitting]
             bounds = pool.bounds
-        self.seen += len(blocks) - len(pool.blocks)
+        self.seen += (len(blocks) - len(pool.blocks)) // MISFITS
         rest = self._open(bounds.total, self.stays_left)
         if not self.found:
             rest = _mixed(pair[rest], rest, self.first_blocks)
