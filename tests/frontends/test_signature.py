@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
 from cubecore.frontends.pointer import Pointer
@@ -505,3 +506,26 @@ def test_scales_are_e8m0():
         bind("asc_copy_l12l0a_mx", (0, src, 0, 0, 1, 1, 1, 1), {}, "3510")
     must = "asc_copy_l12l0a_mx.src must point to one of float8_e8m0fnu, got uint8"
     assert str(error.value) == must + see("load_cbuf_to_ca_mx")
+
+
+@pytest.mark.parametrize(
+    ("call", "arch", "line"),
+    [
+        (
+            *("asc_copy_l0c2gm", "2201"),
+            "copy_matrix_cc_to_gm.src_type must be one of float32, int32, got int64",
+        ),
+        (
+            *("asc_copy_l0c2l1", "3510"),
+            "copy_matrix_cc_to_cbuf_v2.src_type must be one of float32, int32, got int64",
+        ),
+    ],
+)
+def test_a_source_of_another_type_is_what_is_named(call, arch, line):
+    """Dst's type follows from src's; it is not dst that is wrong."""
+    dst = pointer(Mem.GM if call.endswith("gm") else Mem.L1, "float32")
+    tile = (16, 16, 256, 16)
+    bound = bind(call, (dst, pointer(Mem.L0C, "int64"), *tile), {}, arch)
+    ((template, _),) = bound.steps
+    home = chip("Ascend910B3" if arch == "2201" else "Ascend950PR_9599")
+    assert [str(v) for v in template.violations(home)] == [line]

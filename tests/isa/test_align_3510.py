@@ -166,6 +166,25 @@ def test_atomic_stores(far):
     assert got == [i + 10 * (i < 4) for i in range(16)]
 
 
+def test_loops_stay_until_they_are_set_anew():
+    """The page asks for a reset after each use, since the next copy repeats too."""
+    bench = Bench(1, gm_bytes=256, on=A5)
+    bench.poke(Mem.GM, 0, bytes(range(256)))
+    bench.poke(Mem.UB, 0, bytes(1024))
+    set_loops(bench, {"inner": (2, 100, 64)}, "outtoub")
+    kind = instruction_named("copy_gm_to_ubuf_align_v2")
+    template = kind(dtype=element_type("uint8"), n_burst=1, len_burst=32)
+    for start in (0, 256):
+        bench.do(template, start, bench.base)
+    set_loops(bench, {}, "outtoub")
+    bench.do(template, 512, bench.base)
+    image = bench.image(Mem.UB)
+    for start, turned in ((0, True), (256, True), (512, False)):
+        assert image.get(start, 32) == bytes(range(32))
+        assert image.get(start + 64, 32) == (bytes(range(100, 132)) if turned else bytes(32))
+    assert bench.messages == []
+
+
 def messages(*first, name="copy_gm_to_ubuf_align_v2", **p) -> list[str]:
     bench = Bench(1, gm_bytes=4096, on=A5)
     bench.poke(Mem.GM, 0, bytes(4096))

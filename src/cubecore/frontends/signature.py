@@ -159,11 +159,19 @@ class Form:
         values = dict(values)
         if "value" in values and pointers:
             values["value"] = scalar_bits(values["value"], pointers[-1].dtype, self.call)
-        template = self.kind(**{**self.typed(pointers), **values, **self.fixed})
+        typed = self.typed(pointers)
+        template = self.kind(**{**typed, **values, **self.fixed})
+        if not self._takes(typed):  # a type that the instruction lacks is found when it runs
+            return template
         for operand in template.operands():
             if operand.name in self.operands and operand.element not in self._types:
                 self._require_type(template, operand.name, pointers)
         return template
+
+    def _takes(self, typed: Mapping[str, ElementType]) -> bool:
+        """Whether the types are among those of their parameters."""
+        ranges = {f.name: f.metadata for f in fields(self.kind)}  # type: ignore[arg-type]
+        return all(kind.name in ranges[name]["types"] for name, kind in typed.items())
 
     def _require_type(self, template: Instruction, name: str, pointers: Sequence[Pointer]) -> None:
         """Refuse a pointer to another type than the instruction's, or than a block's may be."""
