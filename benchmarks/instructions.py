@@ -5,11 +5,10 @@ usage: instructions.py [SECONDS]
 Prints one JSON object: for an instruction of each family, with one repeat and with 64, the best
 time of an issue in the reference engine and of the NumPy call that does the same work on arrays at
 hand, in microseconds, their difference, and nanoseconds for each element. Of the Cube's side a
-repeat is a fractal of 16 x 16: 64 of them are 128 x 128. `lockstep` is an issue with the checks
-(but usecheck: nobody reads what is computed) and the barrier behind it in lockstep, on one core and
-on 40, for each core. The target of 20 us is for the difference with one repeat, in lockstep on one
-core, which is how kernels run; `reference_met` says it of the reference engine. Every case is tried
-for SECONDS (0.2 unless told).
+repeat is a fractal of 16 x 16: 64 of them are 128 x 128. `lockstep` is an issue with the usual
+checks and the barrier behind it in lockstep, on one core and on 40, for each core. The target of
+20 us is for the difference with one repeat, in lockstep on one core, which is how kernels run;
+`reference_met` says it of the reference engine. Every case is tried for SECONDS (0.2 unless told).
 """
 
 import json
@@ -30,7 +29,7 @@ from cubecore.isa.sync import PipeBarrier
 from cubecore.isa.topology import CoreId
 from cubecore.machine import reference
 from cubecore.machine.core import Core
-from cubecore.machine.findings import CHECKS, USECHECK, FindingLog
+from cubecore.machine.findings import USUAL, FindingLog
 from cubecore.machine.groupwatch import StrictLog
 from cubecore.machine.lockstep import Group
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
@@ -77,7 +76,7 @@ def lockstep(case: Case, repeat: int, cores: int) -> Callable[[], None]:
     """Return an issue and a barrier on a group of cores, each with its part of global memory."""
     each = 2 if case.sub else 1
     on = [(CoreId(n // each, case.sub and 1 + n % each), Place(n, cores)) for n in range(cores)]
-    log, gm = StrictLog(frozenset(CHECKS) - {USECHECK}), GlobalMemory()
+    log, gm = StrictLog(USUAL), GlobalMemory()
     tensor = gm.allocate("tensor", GM_BYTES * cores)
     group = Group(chip(case.chip), gm, log, Snapshots(), on)
     single, addresses, _ = bench(case)

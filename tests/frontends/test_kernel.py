@@ -680,9 +680,25 @@ def _added(core, a):
     core.asc_add_sync(y, x, y, 64)
 
 
-def test_an_option_that_there_is_not():
-    with pytest.raises(TypeError):
-        add.using(chips="Ascend910B3")
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        (
+            {"chips": "Ascend910B3"},
+            "an option must be chip, settings, checks, limit, order, trace or engine, got 'chips'; "
+            "did you mean chip?",
+        ),
+        ({"engine": "gpu"}, "engine must be fast or reference, got 'gpu'"),
+        ({"limit": 0}, "limit must be a whole number above 0, got 0"),
+        ({"limit": True}, "limit must be a whole number above 0, got True"),
+        ({"limit": "9"}, "limit must be a whole number above 0, got '9'"),
+    ],
+)
+def test_an_option_that_there_is_not(option, line):
+    for make in (add.using, kernel):
+        with pytest.raises(RequestError) as error:
+            make(**option)(lambda _: None)
+        assert str(error.value) == line
 
 
 def test_checks_can_be_switched_off():

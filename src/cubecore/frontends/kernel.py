@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, signature
 from time import perf_counter
 from typing import Any, overload
@@ -13,7 +13,7 @@ import numpy as np
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, refuse
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
 from cubecore.frontends.handle import CoreHandle, Issues
 from cubecore.frontends.places import KernelError, place_of, raised_at
 from cubecore.frontends.pointer import Pointer
@@ -33,6 +33,7 @@ from cubecore.machine.scheduler import Outcome, Task, run
 from cubecore.machine.together import Recorder, run_together
 
 KINDS = ("vector", "cube", "mix")
+ENGINES = ("fast", "reference")
 DEFAULT_CHIP = "Ascend910B3"
 MOST_ISSUES = 2_000_000
 """What a launch issues at most, unless told: ten seconds' to a minute's work."""
@@ -55,6 +56,24 @@ class Options:
     trace: bool = False
     engine: str = "fast"
 
+    def changed(self, given: Mapping[str, Any]) -> "Options":
+        """Return other options.
+
+        Raises:
+            RequestError: an option that does not exist, an engine or a limit that cannot be.
+        """
+        known = [f.name for f in fields(self)]
+        for name in given:
+            if name not in known:
+                need = f"be {', '.join(known[:-1])} or {known[-1]}"
+                raise refuse("an option", need, repr(name), did_you_mean(name, known))
+        made = replace(self, **given)
+        if made.engine not in ENGINES:
+            raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(made.engine))
+        if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
+            raise refuse("limit", "be a whole number above 0", repr(made.limit))
+        return made
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRun:
@@ -67,7 +86,7 @@ class KernelRun:
 
     kernel: str
     blocks: int
-    chip: Chip
+    chip: Chip = field(repr=False)
     findings: tuple[Finding, ...]
     issued: int
     engine: str
@@ -145,8 +164,12 @@ class Kernel:
         return place_of(self.function.__code__)
 
     def using(self, **options: Any) -> "Kernel":
-        """Return the kernel with other options: chip, checks, limit, order, trace."""
-        return replace(self, options=replace(self.options, **options))
+        """Return the kernel with other options: chip, checks, limit, order, trace, engine.
+
+        Raises:
+            RequestError: an option that does not exist, or cannot be what is given.
+        """
+        return replace(self, options=self.options.changed(options))
 
     def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
         """Return the launch on `blocks` blocks: AIVs of a vector kernel, else AI Cores."""
@@ -201,7 +224,7 @@ def kernel(
             if name not in known:
                 raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
         kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
-        return Kernel(body, kind, made, kept, kinds, Options(**options))
+        return Kernel(body, kind, made, kept, kinds, Options().changed(options))
 
     return make if function is None else make(function)
 
@@ -299,7 +322,7 @@ def _ready(
     made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
 ) -> tuple[_Launch, GlobalMemory]:
     session = current_session()
-    options = made.options if session is None else replace(made.options, **session.options)
+    options = made.options if session is None else made.options.changed(session.options)
     chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(made, arguments, words)
     gm = GlobalMemory()
