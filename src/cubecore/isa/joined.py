@@ -11,7 +11,18 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.moves import Bursts
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Array, Instruction, Mem, Pipe, instruction, param, read, types, write
+from cubecore.isa.spec import (
+    Array,
+    Cost,
+    Instruction,
+    Mem,
+    Pipe,
+    instruction,
+    param,
+    read,
+    types,
+    write,
+)
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.numerics.conversion import value_of
@@ -25,6 +36,10 @@ _CONVERSIONS = {
     ("float32", "float16"),
     ("int32", "float16"),
 }
+
+
+def _at(size_bytes: int, bytes_per_cycle: int) -> Cost:
+    return Cost(-(-size_bytes // bytes_per_cycle))
 
 
 @instruction(
@@ -61,6 +76,10 @@ class CopyMatrixCcToUbuf(Instruction):
         """Bytes moved."""
         size: int = self.n_burst * self.len_burst * self.src_type.bytes_of(_FRACTAL_ELEMENTS)
         return size
+
+    def cost(self, chip: Chip) -> Cost:
+        """Return the cycles on the pipe, at the configured rate."""
+        return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
 
     def offsets_src(self) -> Offsets:
         """Shape [n_burst, elements of a run]."""
@@ -116,6 +135,10 @@ class CopyCbufToUbuf(Bursts):
     dst = write(Mem.UB, "run block", "block")
     src = read(Mem.L1, "run block", "block")
 
+    def cost(self, chip: Chip) -> Cost:
+        """Return the cycles on the pipe, at the configured rate."""
+        return _at(self.size_bytes, chip.require("l1_to_ub_bytes_per_cycle", "timing"))
+
 
 @instruction(
     "copy_ubuf_to_cbuf",
@@ -130,6 +153,10 @@ class CopyUbufToCbuf(Bursts):
 
     dst = write(Mem.L1, "run block", "block")
     src = read(Mem.UB, "run block", "block")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Return the cycles on the pipe, at the configured rate."""
+        return _at(self.size_bytes, chip.require("ub_to_l1_bytes_per_cycle", "timing"))
 
 
 @instruction(

@@ -38,7 +38,8 @@ def script_time_text(timed: ScriptTime) -> str:
     """Return where the cycles of a script's launches go."""
     parts = []
     for launch in timed.launches:
-        lines = [launch.title, *timeline_lines(launch.timeline)]
+        lines = [launch.title, *([launch.rough] if launch.rough else [])]
+        lines += timeline_lines(launch.timeline)
         if launch.run.findings:
             lines += ["", *finding_lines(launch.run.findings)]
         if launch.changes is not None:

@@ -24,6 +24,7 @@ from cubecore.timing.timeline import Timeline
 from cubecore.workflows.changes import Changes, chip_changes
 from cubecore.workflows.process import peak_bytes
 from cubecore.workflows.request import require_runnable
+from cubecore.workflows.rough import rough_chip
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,15 @@ class ScriptRun:
 
 @dataclass(frozen=True, slots=True)
 class TimedLaunch:
-    """One launch of a script, where its cycles go, and what of the chip would help if asked for."""
+    """One launch of a script, where its cycles go, and what of the chip would help if asked for.
+
+    `rough` says why a time is no more than that; None where the chip's costs are known.
+    """
 
     run: KernelRun | TikRun
     timeline: Timeline
     changes: Changes | None = None
+    rough: str | None = None
 
     @property
     def title(self) -> str:
@@ -87,6 +92,7 @@ class TimedLaunch:
             "findings": [finding.to_json() for finding in self.run.findings],
             **self.timeline.to_json(),
             **({} if self.changes is None else self.changes.to_json()),
+            **({} if self.rough is None else {"rough": self.rough}),
         }
 
 
@@ -156,7 +162,7 @@ def time_script(
     could do otherwise is not known.
 
     Values that kernels read from memory are those of this run; reading them costs what the flags
-    cost.
+    cost. TIK's earlier chips have no published costs: their times are rough, and say so.
 
     Raises:
         RequestError: as `run_script`; a kernel that no model times.
@@ -171,13 +177,20 @@ def time_script(
 
 
 def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
-    require_runnable(run.chip)
+    target, rough = run.chip, None
+    if isinstance(run, TikRun) and run.chip.joins_vector:
+        target, rough = rough_chip(run.chip)
+    else:
+        require_runnable(run.chip)
     launch = _launched(run) if isinstance(run, TikRun) else _recorded(run)
-    line = time_launch(launch, run.chip, record=record)
-    if not advise:
-        return TimedLaunch(run, line)
-    changes = chip_changes(run.chip, line, lambda chip: time_launch(launch, chip))
-    return TimedLaunch(run, line, changes)
+    stand_in = rough is not None
+    line = time_launch(launch, target, record=record, stand_in=stand_in)
+    changes = None
+    if advise:
+        changes = chip_changes(
+            target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
+        )
+    return TimedLaunch(run, line, changes, rough)
 
 
 def _launched(run: TikRun) -> Launch:
