@@ -178,6 +178,17 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
     assert int(told[1].replace(",", "")) == len(shown(trace_json(of)))
 
 
+def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
+    """However many are asked for: the trace is refused, and the memory stays free."""
+    assert View(instructions=10**9).record < 2_000_000
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 130 * 400)
+    view = View(instructions=10**9)
+    run = time(m=2048, n=2048, k=2048, chip="Ascend910B3", record=view.record)
+    assert max(len(group.segments) for group in run.timeline.groups) == 401
+    with pytest.raises(RequestError, match="--trace must take at most"):
+        trace_bytes(run, view)
+
+
 def test_a_trace_that_is_too_large_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 1000)
     path = tmp_path / "t.json"

@@ -42,8 +42,13 @@ class View:
 
     @property
     def record(self) -> int:
-        """How many instructions of each group have to be recorded."""
-        return TRACED_INSTRUCTIONS if self.instructions is None else self.instructions
+        """How many instructions of each group have to be recorded.
+
+        No more than make a trace too large: a longer recording would only fill the memory.
+        """
+        if self.instructions is None:
+            return TRACED_INSTRUCTIONS
+        return min(self.instructions, MOST_BYTES // _EVENT_BYTES + 1)
 
     @classmethod
     def of_options(
