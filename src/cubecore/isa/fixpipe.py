@@ -209,7 +209,8 @@ class _Fixpipe(Instruction):
         words = np.array(self.scale or 0, np.uint64)
         if self.scaling == "column":
             words = inputs["scales"]
-            words = words.reshape(*words.shape[:-1], *[1] * (values.ndim - words.ndim), self.n_size)
+            between = [1] * (values.ndim - words.ndim)
+            words = words.reshape(*words.shape[:-1], *between, words.shape[-1])
         words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
         if self.dst_type.kind == "float":
             return {"dst": round_float(scaled(values, words), self.dst_type, finite=finite)}
