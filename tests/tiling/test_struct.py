@@ -99,6 +99,22 @@ def test_every_bad_field_is_reported_at_once():
     ]
 
 
+def test_many_missing_fields_are_one_line():
+    fields = tiling().to_json()
+    for name in ("M", "baseK", "stepM", "dbL0A"):
+        del fields[name]
+    assert len(refused(TCubeTiling.from_json, fields)) == 4
+    del fields["mxTypePara"]
+    assert refused(TCubeTiling.from_json, fields | {"zz": 1}) == [
+        "tiling must have only the fields of TCubeTiling, got 'zz'",
+        "tiling must give all 50 fields of TCubeTiling, got 45; missing are M, baseK, stepM, dbL0A "
+        "and 1 more",
+    ]
+    assert refused(TCubeTiling.from_json, {})[0].startswith(
+        "tiling must give all 50 fields of TCubeTiling, got 0; missing are usedCoreNum, M, N, Ka "
+    )
+
+
 def test_fields_are_int32_at_construction_too():
     assert refused(lambda: tiling(baseM=-(2**31) - 1)) == [
         "tiling.baseM must fit int32, got -2147483649"

@@ -164,12 +164,21 @@ SIZE_BYTES = _LAYOUT.size
 """200: 50 x int32, no padding."""
 
 
+_MOST_LISTED = 4
+"""Missing fields that have a line each."""
+
+
 def _name_violations(mapping: Mapping[str, Any]) -> Iterator[Violation]:
     missing = [name for name in FIELDS if name not in mapping]
     for key in mapping:
         if key not in FIELDS:
             near = did_you_mean(str(key), missing or FIELDS)
             yield Violation("tiling", "have only the fields of TCubeTiling", repr(key), near)
+    if len(missing) > _MOST_LISTED:
+        given, first = len(FIELDS) - len(missing), ", ".join(missing[:_MOST_LISTED])
+        more = f"missing are {first} and {len(missing) - _MOST_LISTED} more"
+        yield Violation("tiling", f"give all {len(FIELDS)} fields of TCubeTiling", f"{given}", more)
+        return
     for name in missing:
         yield Violation(f"tiling.{name}", "be given", "nothing", "all 50 fields are needed")
 
