@@ -37,7 +37,7 @@ GUESS = 1.25
 FIRST_WAYS = 12
 """Tilings of each base block that are costed before there is a limit."""
 SPLITS_AT_ONCE, PAIRS_AT_ONCE, BLOCKS_AT_ONCE = 48, 512, 256
-JOINED_AT_ONCE = 1 << 13
+JOINED_AT_ONCE, JOINED_AT_MOST = 1 << 13, 1 << 16
 BLOCKS_LOOKED_AT, STAYS_LOOKED_AT = 50_000, 30_000
 """Base blocks, and rows of what may stay in L1, that are bounded for one problem; what is left then
 is not excluded. The work is counted so that an answer does not depend on the machine."""
@@ -169,7 +169,8 @@ class Search:
         while len(rest):
             part, rest = rest[:SPLITS_AT_ONCE], rest[SPLITS_AT_ONCE:]
             self._splits(splits.take(self._still(bound, part, self.blocks_left)))
-        self._search_held()
+        while self.held:
+            self._search_held()
         if not self.found:
             return None
         return Found(
@@ -284,9 +285,10 @@ class Search:
         limit = min(limit, self.bar)
         if limit < np.inf:
             a, b = self._promising(pool, (a, b), limit)
+        pool, a, b = self._few(pool, a, b)
         rows_a, rows_b = joined(pool.bounds.least_bytes, a, b, case.chip.l1_bytes)
         self.stays_left -= len(rows_a) // 16
-        self.each = max(len(rows_a) / len(blocks), 1.0)
+        blocks, self.each = pool.blocks, max(len(rows_a) / len(pool.blocks), 1.0)
         self.judged += len(rows_a) + int(self._turns(pool, a.block[rows_a]).sum())
         bound = pair_bounds(case, blocks, pool.bounds, (a, b), (rows_a, rows_b), self.lines)
         if not self.found:
@@ -296,6 +298,20 @@ class Search:
         rest = np.flatnonzero(bound <= min(limit, self.bar))
         if len(rest):
             self._judge(pool, a, b, (rows_a[rest], rows_b[rest]))
+
+    def _few(self, pool: _Pool, a: Ways, b: Ways) -> tuple[_Pool, Ways, Ways]:
+        """Return the first base blocks of which the ways make not too many pairs, with their ways.
+
+        The others are put aside. Long K in short steps has hundreds of ways for each operand.
+        """
+        count = len(pool.blocks)
+        each = np.bincount(a.block, minlength=count) * np.bincount(b.block, minlength=count)
+        few = max(int(np.searchsorted(each.cumsum(), JOINED_AT_MOST, side="right")), 1)
+        if few >= count:
+            return pool, a, b
+        self.held.append(pool.take(np.arange(few, count)))
+        kept = [own.take(np.flatnonzero(own.block < few)) for own in (a, b)]
+        return pool.take(np.arange(few)), kept[0], kept[1]
 
     def _turns(self, pool: _Pool, block: Ints) -> NDArray[np.bool_]:
         """Return for which base blocks it is worth to let N go first too."""
