@@ -23,7 +23,7 @@ from cubecore.tiling.space import Budget, Space, asked_id, says_the_kind
 from cubecore.tiling.struct import FIELDS, TCubeTiling
 from cubecore.tiling.wanted import NOTHING, Wanted
 
-CONFLICT_UNITS = 16_000_000
+CONFLICT_UNITS = 10_000_000
 """Work that one conflict may cost, about 0.4 s; beyond it the rest is not proven to be needed."""
 
 
