@@ -16,6 +16,7 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa import family
+from cubecore.isa.common_3510 import ARCH, FAR, L2_HINTS, NEAR
 from cubecore.isa.registers import CopyLoops, Registers
 from cubecore.isa.spec import (
     Cost,
@@ -34,15 +35,11 @@ from cubecore.isa.spec import (
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
-_ARCH = ("3510",)
 _BYTE = element_type("uint8")
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "int16", "uint16", "float16", "bfloat16"),
     *("int32", "uint32", "float32"),
 )
-_L2_HINTS = (0, 1, 2, 4)
-_FAR = 2**40 - 1
-_NEAR = 2**21 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +56,14 @@ class _Aligned(Instruction):
     size_unit = 1
     dtype: ElementType = types("element type", *_TYPES)
     n_burst: int = param(1, 4095, "runs")
-    len_burst: int = param(1, _NEAR, "length of a run, bytes")
+    len_burst: int = param(1, NEAR, "length of a run, bytes")
     l2_cache_mode: int = choice(
         "L2 hint: 0 first victim, 1 last victim, 2 persistent, 4 none; no value depends on it",
-        *_L2_HINTS,
+        *L2_HINTS,
         default=0,
     )
-    src_stride: int = param(0, _FAR, "from run to run at the source, bytes", default=0)
-    dst_stride: int = param(0, _FAR, "from run to run at the destination, bytes", default=0)
+    src_stride: int = param(0, FAR, "from run to run at the source, bytes", default=0)
+    dst_stride: int = param(0, FAR, "from run to run at the destination, bytes", default=0)
     loops: CopyLoops | None = taken("the loops")
 
     def resolved(self, registers: Registers) -> Self:
@@ -146,7 +143,7 @@ _LOOPS = "with a loop of 0 turns nothing happens: the page allows it and says no
         "enable_constant_pad, and unwritten without",
         "cache modes that drop what L2 holds are refused: no value of L2 is modelled",
     ),
-    archs=_ARCH,
+    archs=ARCH,
     copies=True,
 )
 class CopyGmToUbufAlignV2(_Aligned):
@@ -257,7 +254,7 @@ class CopyGmToUbufAlignV2(_Aligned):
     names={"c_api": "asc_copy_ub2gm_align"},
     source="asc-devkit, asc_copy_ub2gm_align (3510) and DataCopyPad from UB to GM",
     uncertain=(_LOOPS,),
-    archs=_ARCH,
+    archs=ARCH,
     copies=True,
 )
 class CopyUbufToGmAlignV2(_Aligned):
@@ -323,7 +320,7 @@ _MULTIPLE = {"src": {"ubtoout": DATA_BLOCK_BYTES}, "dst": {"outtoub": DATA_BLOCK
 
 def _stride(loop: int, side: str, way: str) -> tuple[Any, Any]:
     multiple = _MULTIPLE[side].get(way, 1)
-    high = _NEAR if multiple > 1 else _FAR
+    high = NEAR if multiple > 1 else FAR
     where = "source" if side == "src" else "destination"
     doc = f"bytes between turns of loop {loop} at the {where}"
     return int, param(0, high, doc, multiple=multiple)
@@ -344,7 +341,7 @@ for _way, (_call, _register, _text) in _WAYS.items():
             fields={f"loop{_loop}_{side}_stride": _stride(_loop, side, _way) for side in _SIDES},
             names={"c_api": f"asc_set_{_call}_loop{_loop}_stride"},
             source=f"asc-devkit, asc_set_{_call}_loop{_loop}_stride (3510)",
-            archs=_ARCH,
+            archs=ARCH,
         )
     family.member(
         _SetLoop,
@@ -357,12 +354,12 @@ for _way, (_call, _register, _text) in _WAYS.items():
             "sets": {f"loop{n}_size": held for n, held in _LOOPS_OF},
         },
         fields={
-            f"loop{n}_size": (int, param(0, _NEAR, f"turns of the {held} loop"))
+            f"loop{n}_size": (int, param(0, NEAR, f"turns of the {held} loop"))
             for n, held in _LOOPS_OF
         },
         names={"c_api": f"asc_set_{_call}_loop_size"},
         source=f"asc-devkit, asc_set_{_call}_loop_size (3510)",
-        archs=_ARCH,
+        archs=ARCH,
     )
 
 
@@ -371,7 +368,7 @@ for _way, (_call, _register, _text) in _WAYS.items():
     Pipe.S,
     names={"c_api": "asc_set_gm2ub_pad"},
     source="asc-devkit, asc_set_gm2ub_pad (3510, deprecated)",
-    archs=_ARCH,
+    archs=ARCH,
 )
 class SetPadValOuttoub(Instruction):
     """Set what copies with padding fill with, as set_mov_pad_val does."""

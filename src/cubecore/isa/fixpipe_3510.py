@@ -10,14 +10,13 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import fixpipe_modes
 from cubecore.errors import Violation
+from cubecore.isa.common_3510 import ARCH, L2_HINTS
 from cubecore.isa.fixpipe import CopyMatrixCcToGm, Rows
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, Instruction, Mem, Pipe, choice, instruction, param, read, write
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
-_ARCH = ("3510",)
-_HINTS = (0, 1, 2, 4)
 _LATER = "not modelled: 0"
 _TOP = 0xFF
 """The exponent of infinities and NaN."""
@@ -52,7 +51,7 @@ class _FixpipeV2(Rows):
     scale_bits: ClassVar[int] = ~(0x1F << 32) & 2**64 - 1
     l2_cache_ctl: int = choice(
         "L2 hint: 0 normal, 1 last, 2 persistent, 4 disable; no value depends on it",
-        *_HINTS,
+        *L2_HINTS,
         default=0,
     )
     clip_relu_pre: int = param(0, 0, _LATER, default=0)
@@ -143,7 +142,7 @@ class _FixpipeV2(Rows):
     names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe"},
     source="asc-devkit, asc_copy_l0c2gm (3510), Fixpipe (L0C to GM) and on-the-fly quantisation",
     uncertain=_UNCERTAIN,
-    archs=_ARCH,
+    archs=ARCH,
 )
 class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
     """Write a tile of L0C to global memory as `copy_matrix_cc_to_gm`, with 3510's conversions.
@@ -167,7 +166,7 @@ class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
         *_UNCERTAIN,
         "channel split is for global memory alone, as the basic API has it; the C API lists it",
     ),
-    archs=_ARCH,
+    archs=ARCH,
 )
 class CopyMatrixCcToCbufV2(_FixpipeV2):
     """Write a tile of L0C to L1, converted or as it is, in NZ, row-major or column-major.
@@ -205,7 +204,7 @@ class CopyMatrixCcToCbufV2(_FixpipeV2):
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_nz2nd", "cpp": "SetFixpipeNz2ndFlag"},
     source="asc-devkit, asc_set_l0c2gm_nz2nd (3510) and SetFixpipeNz2ndFlag",
-    archs=_ARCH,
+    archs=ARCH,
 )
 class SetNdParaV2(Instruction):
     """Set how many matrices an NZ2ND fixpipe writes, and their distances."""
@@ -229,7 +228,7 @@ class SetNdParaV2(Instruction):
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_channel_para"},
     source="asc-devkit, asc_set_l0c2gm_channel_para (3510)",
-    archs=_ARCH,
+    archs=ARCH,
 )
 class SetChannelPara(Instruction):
     """Set how far rows of L0C lie apart for an NZ2DN fixpipe: bits 63 to 48, in 16 elements."""
@@ -246,7 +245,7 @@ class SetChannelPara(Instruction):
     Pipe.S,
     names={"c_api": "asc_set_l0c2gm_relu_alpha"},
     source="asc-devkit, asc_set_l0c2gm_relu_alpha (3510)",
-    archs=_ARCH,
+    archs=ARCH,
 )
 class SetReluAlpha(Instruction):
     """Set the factor of fixpipe's leaky ReLU: bits 31 to 13, the upper 19 of a float32.

@@ -9,6 +9,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.common_3510 import ARCH
 from cubecore.isa.load3d import UNCERTAIN, Img2col
 from cubecore.isa.moves import l0_cost
 from cubecore.isa.registers import Load3dRepeat, Registers
@@ -16,7 +17,6 @@ from cubecore.isa.spec import Cost, Instruction, Mem, Pipe, instruction, param, 
 from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
-_ARCH = ("3510",)
 _TYPES = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16")
 _WORDS = ("int32", "uint32", "float32")
 
@@ -77,7 +77,7 @@ _UNCERTAIN = (
     names={"c_api": "asc_copy_l12l0a"},
     source="asc-devkit, asc_copy_l12l0a (3510), 3D form; LoadData (3D), SetLoadDataRepeat",
     uncertain=_UNCERTAIN,
-    archs=_ARCH,
+    archs=ARCH,
     copies=True,
 )
 class Img2colv2CbufToCaV2(_Img2col3510):
@@ -99,7 +99,7 @@ class Img2colv2CbufToCaV2(_Img2col3510):
     names={"c_api": "asc_copy_l12l0b"},
     source="asc-devkit, asc_copy_l12l0b (3510), 3D form; LoadData (3D), SetLoadDataRepeat",
     uncertain=_UNCERTAIN,
-    archs=_ARCH,
+    archs=ARCH,
     copies=True,
 )
 class Img2colv2CbufToCbV2(_Img2col3510):
@@ -126,7 +126,7 @@ class Img2colv2CbufToCbV2(_Img2col3510):
     uncertain=(
         "dst_stride is the basic API's; of the C API's word its page calls these bits reserved",
     ),
-    archs=_ARCH,
+    archs=ARCH,
 )
 class SetL3dRptV2(Instruction):
     """Set how load3d repeats its window, and how far apart parts of K lie in L0."""

@@ -14,6 +14,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
+from cubecore.isa.common_3510 import ARCH, FAR, L2_HINTS, NEAR
 from cubecore.isa.registers import Registers
 from cubecore.isa.scales import UINT64
 from cubecore.isa.spec import (
@@ -33,10 +34,6 @@ from cubecore.isa.spec import (
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
-ARCH = ("3510",)
-_L2_HINTS = (0, 1, 2, 4)
-_FAR = 2**40 - 1
-_NEAR = 2**21 - 1
 _SMALL_C0 = 4
 """Elements of a row in the mode for at most so many columns (DataCopy DN2NZ, enableSmallC0)."""
 _LAYOUT_TYPES = (
@@ -103,15 +100,15 @@ class _ToNz(Instruction):
     dst = write(Mem.L1, "matrix row column", layout="NZ")
     src = read(Mem.GM, "matrix row column")
     dtype: ElementType = types("element type", *_LAYOUT_TYPES)
-    loop1_src_stride: int = param(0, _FAR, "bytes between what is stored side by side")
+    loop1_src_stride: int = param(0, FAR, "bytes between what is stored side by side")
     l2_cache_ctl: int = choice(
         "L2 hint: 0 normal, 1 last, 2 persistent, 4 disable; no value depends on it",
-        *_L2_HINTS,
+        *L2_HINTS,
         default=0,
     )
     n_value: int = param(0, 16384, "rows of a matrix")
-    d_value: int = param(0, _NEAR, "columns of a matrix")
-    loop4_src_stride: int = param(0, _FAR, "bytes between matrices", default=0)
+    d_value: int = param(0, NEAR, "columns of a matrix")
+    loop4_src_stride: int = param(0, FAR, "bytes between matrices", default=0)
     smallc0_en: bool = param(0, 1, "rows of 4 elements", default=False)
     para: int | None = taken("MTE2_NZ_PARA")
 
@@ -242,9 +239,9 @@ class _ByteRuns(Instruction):
     size_unit = 1
     block: ElementType = types("the unit of the copy", "byte", default=RAW_BYTE)
     n_burst: int = param(1, 4095, "runs")
-    len_burst: int = param(1, _NEAR, "length of a run, bytes")
-    src_stride: int = param(0, _FAR, "from run to run at the source, bytes", default=0)
-    dst_stride: int = param(0, _FAR, "from run to run at the destination, bytes", default=0)
+    len_burst: int = param(1, NEAR, "length of a run, bytes")
+    src_stride: int = param(0, FAR, "from run to run at the source, bytes", default=0)
+    dst_stride: int = param(0, FAR, "from run to run at the destination, bytes", default=0)
 
     def offsets_src(self) -> Offsets:
         """Shape [n_burst, len_burst]."""
