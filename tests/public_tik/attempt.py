@@ -5,13 +5,11 @@ import importlib
 import inspect
 import io
 import json
-import multiprocessing
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,8 +17,9 @@ from zlib import crc32
 from cubecore.errors import CubecoreError
 from cubecore.frontends.tik.program import program_session
 from cubecore.frontends.tik.session import Options
-from cubecore.isa.program import Branch, Issue, Loop
+from cubecore.isa.program import Issue, nodes
 
+from .apart import apart
 from .case import BUILT_IN, VENDOR, Case
 from .frame import Tests, run_tests
 from .place import importable
@@ -81,17 +80,6 @@ class Built:
     kind: str
     files: frozenset[str] = frozenset()
     why: str = ""
-
-
-def _issued(nodes: Iterable[Any]) -> Iterable[tuple[str, int]]:
-    """Yield the file and line of each instruction of a tree."""
-    for node in nodes:
-        if isinstance(node, Issue):
-            yield node.location.file, node.location.line
-        elif isinstance(node, Loop):
-            yield from _issued(node.body)
-        elif isinstance(node, Branch):
-            yield from _issued((*node.then, *node.otherwise))
 
 
 def _files(codes: set[types.CodeType], places: set[tuple[str, int]], top: Path) -> frozenset[str]:
@@ -158,31 +146,29 @@ def attempted(attempt: Attempt, checkouts: Path) -> Built:
             failed = Built(attempt, "arguments", why=f"{type(error).__name__}: {error}"[:300])
     if not session.built:
         return failed
-    places = {place for tik in session.built if tik.kernel for place in _issued(tik.kernel.body)}
+    issues = [
+        node
+        for tik in session.built
+        if tik.kernel
+        for node in nodes(tik.kernel.body)
+        if isinstance(node, Issue)
+    ]
+    places = {(issue.location.file, issue.location.line) for issue in issues}
     files = _files(codes, places, top)
     own = frozenset({attempt.path}) if attempt.test is None else frozenset[str]()
     return Built(attempt, "built", files | own)
 
 
-def _child(attempt: Attempt, checkouts: Path, pipe: Connection) -> None:
+def _plain(attempt: Attempt, checkouts: Path) -> tuple[Any, ...]:
     built = attempted(attempt, checkouts)
-    pipe.send((built.kind, built.files, built.why))
-    pipe.close()
+    return built.kind, built.files, built.why
 
 
 def build(attempt: Attempt, checkouts: Path, limit: float = LIMIT) -> Built:
     """Build an operator in a process of its own, which is ended when its time is over."""
-    context = multiprocessing.get_context("fork")
-    mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(attempt, checkouts, theirs))
-    process.start()
-    theirs.close()
     try:
-        if not mine.poll(limit):
-            return Built(attempt, "refused", why=f"was not traced within {limit:g} s")
-        return Built(attempt, *mine.recv())
+        return Built(attempt, *apart(_plain, attempt, checkouts, limit=limit))
+    except TimeoutError:
+        return Built(attempt, "refused", why=f"was not traced within {limit:g} s")
     except EOFError:
         return Built(attempt, "refused", why="its process ended without a result")
-    finally:
-        process.kill()
-        process.join()

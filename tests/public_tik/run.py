@@ -8,12 +8,10 @@ case has a process and a time limit of its own. `tests.public_tik.survey` writes
 import contextlib
 import importlib
 import io
-import multiprocessing
 import sys
 import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ import numpy as np
 from cubecore.frontends.tik.program import program_session
 from cubecore.frontends.tik.session import Options
 
+from .apart import apart
 from .case import Array, Case
 from .place import importable
 from .table import CASES
@@ -124,32 +123,23 @@ def measure(case: Case, checkouts: Path) -> Outcome:
     )
 
 
-def _child(case: Case, checkouts: Path, pipe: Connection) -> None:
+def _measured(case: Case, checkouts: Path) -> tuple[Any, ...]:
+    """Return an outcome's fields behind the case."""
     try:
         outcome = measure(case, checkouts)
-        plain = (outcome.verified, outcome.worst, outcome.findings, outcome.files, outcome.error)
     except BaseException as error:  # noqa: BLE001  an operator may raise, or leave, as it likes
-        plain = (False, 0.0, (), frozenset(), f"{type(error).__name__}: {error}"[:300])
-    pipe.send(plain)
-    pipe.close()
+        return (False, 0.0, (), frozenset(), f"{type(error).__name__}: {error}"[:300])
+    return (outcome.verified, outcome.worst, outcome.findings, outcome.files, outcome.error)
 
 
 def run_case(case: Case, checkouts: Path, limit: float = LIMIT) -> Outcome:
     """Run a case in a process of its own, which is ended when its time is over."""
-    context = multiprocessing.get_context("fork")
-    mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(case, checkouts, theirs))
-    process.start()
-    theirs.close()
     try:
-        if not mine.poll(limit):
-            return Outcome(case, error=f"took more than {limit:g} s")
-        return Outcome(case, *mine.recv())
+        return Outcome(case, *apart(_measured, case, checkouts, limit=limit))
+    except TimeoutError:
+        return Outcome(case, error=f"took more than {limit:g} s")
     except EOFError:
         return Outcome(case, error="its process ended without a result")
-    finally:
-        process.kill()
-        process.join()
 
 
 def rows_after(rows: list[dict[str, Any]], outcomes: list[Outcome]) -> list[dict[str, Any]]:

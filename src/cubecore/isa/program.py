@@ -178,15 +178,19 @@ class _Collector:
         raise TypeError(f"a listing has no memory for {load.target.name} at {address}")
 
 
-def _leaves(body: Sequence[Node]) -> Iterator[Issue]:
+def nodes(body: Sequence[Node]) -> Iterator[Node]:
+    """Yield every node of a tree, each before what is in it."""
     for node in body:
-        if isinstance(node, Issue):
-            yield node
-        elif isinstance(node, Loop):
-            yield from _leaves(node.body)
+        yield node
+        if isinstance(node, Loop):
+            yield from nodes(node.body)
         elif isinstance(node, Branch):
-            yield from _leaves(node.then)
-            yield from _leaves(node.otherwise)
+            yield from nodes(node.then)
+            yield from nodes(node.otherwise)
+
+
+def _leaves(body: Sequence[Node]) -> Iterator[Issue]:
+    return (node for node in nodes(body) if isinstance(node, Issue))
 
 
 def _steering(body: Sequence[Node]) -> Iterator[Var]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import gcd, lcm
 
 from cubecore.isa.expr import Expr, Var
-from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node
+from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, nodes
 from cubecore.isa.spec import Mem
 from cubecore.isa.sync import (
     EVENT_IDS,
@@ -53,10 +53,10 @@ class Body:
     @staticmethod
     def of(loop: Loop) -> "Body | None":
         """Return the loop's body, or None where it can never recur."""
-        nodes = list(_nodes(loop.body))
-        if any(isinstance(node, LoadScalar) for node in nodes):
+        inside = list(nodes(loop.body))
+        if any(isinstance(node, LoadScalar) for node in inside):
             return None
-        leaves = [node for node in nodes if isinstance(node, Issue)]
+        leaves = [node for node in inside if isinstance(node, Issue)]
         if any(isinstance(leaf.template, (FftsCrossCoreSync, WaitFlagDev)) for leaf in leaves):
             return None  # what other cores do is no part of this one's state
         issues = [leaf for leaf in leaves if not isinstance(leaf.template, Touch)]
@@ -66,10 +66,10 @@ class Body:
         pipes = {pipe for issue in issues for pipe in _pipes(issue)}
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
         beside = {INDEX["MTE2"]} if INDEX["MTE1"] in pipes else set()
-        counters, others = _assigned(nodes)
-        used = {var for expr in _expressions(nodes) for var in expr.variables()}
-        inner = {node.index for node in nodes if isinstance(node, Loop)}
-        strides = {s for expr in _expressions(nodes) for s in _strides(expr, loop.index)}
+        counters, others = _assigned(inside)
+        used = {var for expr in _expressions(inside) for var in expr.variables()}
+        inner = {node.index for node in inside if isinstance(node, Loop)}
+        strides = {s for expr in _expressions(inside) for s in _strides(expr, loop.index)}
         return Body(
             loop=loop,
             pipes=tuple(range(len(PIPES))) if everywhere else tuple(sorted(pipes - {SCALAR})),
@@ -94,15 +94,6 @@ class Body:
 
 def _number(var: Var) -> int:
     return var.number
-
-
-def _nodes(body: Sequence[Node]) -> Iterator[Node]:
-    for node in body:
-        yield node
-        if isinstance(node, Loop):
-            yield from _nodes(node.body)
-        elif isinstance(node, Branch):
-            yield from _nodes((*node.then, *node.otherwise))
 
 
 def _flags(issue: Issue) -> Iterator[tuple[int, int, int]]:

@@ -1,6 +1,6 @@
 """A built kernel: its launch, its execution and its time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from cubecore.frontends.tik.session import active
 from cubecore.frontends.tik.tensor import Tensor
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Assign, Branch, LoadScalar, Loop, Node, Program
+from cubecore.isa.program import Assign, LoadScalar, Program, nodes
 from cubecore.isa.spec import Array, Mem
 from cubecore.isa.topology import CoreId
 from cubecore.isa.trace import Trace
@@ -120,7 +120,8 @@ class Kernel:
         options = active().options
         begin = perf_counter()
         traces: dict[CoreId, Trace] = {}
-        traced = traces if options.trace and _reads(self.body) else None
+        loads = (node for node in nodes(self.body) if isinstance(node, LoadScalar))
+        traced = traces if options.trace and any(loads) else None
         run = options.engine, options.wanted_checks, traced
         outcome, _ = run_launch(launch, self.chip, gm, bases, *run)
         wall_s = perf_counter() - begin
@@ -223,18 +224,6 @@ class Kernel:
         """Return the launch for the declared shapes."""
         tensors = (*self.inputs, *self.outputs, *self.others)
         return self._launch({t.name: t.record.bytes_of(int(np.prod(_shape(t)))) for t in tensors})
-
-
-def _reads(body: Sequence[Node]) -> bool:
-    """Whether a tree reads scalars from memory."""
-    for node in body:
-        if isinstance(node, LoadScalar):
-            return True
-        if isinstance(node, Loop) and _reads(node.body):
-            return True
-        if isinstance(node, Branch) and (_reads(node.then) or _reads(node.otherwise)):
-            return True
-    return False
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
