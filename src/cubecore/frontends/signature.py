@@ -208,9 +208,9 @@ def forms(call: str, arch: str = "") -> tuple[Form, ...]:
     """
     found: list[Form] = []
     for kind, fixed in spelled(call):
-        own = kind.by_arch.get(arch)
-        if own is not None:
-            found.append(Form(call, kind, {**fixed, **own.fixed}, own.signature))
+        if arch in kind.by_arch:
+            order, unsaid = kind.by_arch[arch]
+            found.append(Form(call, kind, {**fixed, **unsaid}, order))
         else:
             orders = (kind.signature, *kind.signatures)
             found += [Form(call, kind, fixed, signature) for signature in orders]

@@ -23,7 +23,6 @@ from cubecore.isa.spec import (
     Cost,
     Instruction,
     Mem,
-    OfArch,
     Operand,
     Pipe,
     choice,
@@ -179,7 +178,7 @@ class Mad(Product):
     )
     by_arch = MappingProxyType(
         {
-            "3510": OfArch(
+            "3510": (
                 (
                     *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
                     *("c_matrix_source", "c_matrix_init_val"),

@@ -25,6 +25,8 @@ from cubecore.isa.registers import Registers
 from cubecore.layouts import Offsets
 
 Array = NDArray[Any]
+Order = tuple[tuple[str, ...], Mapping[str, Any]]
+"""An order of arguments, and the parameters that it fixes."""
 
 
 class Pipe(Enum):
@@ -181,14 +183,6 @@ class Cost:
     traffic: GlobalTraffic | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OfArch:
-    """How one architecture calls an instruction: its order of arguments, and what it fixes."""
-
-    signature: tuple[str, ...]
-    fixed: Mapping[str, Any]
-
-
 class Instruction:
     """Base of all templates; subclasses are declared with `@instruction`."""
 
@@ -233,7 +227,7 @@ class Instruction:
     """Further orders of arguments, told apart by how many there are."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
     """What a copy moves: operands in pairs, target first."""
-    by_arch: ClassVar[Mapping[str, OfArch]] = MappingProxyType({})
+    by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})
     """Architectures whose C API has another order of arguments, and what goes without saying."""
     size_unit: ClassVar[int] = 0
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""

@@ -252,11 +252,11 @@ class Search:
     def _first_stays(self, pool: _Pool) -> None:
         """Search what may stay in L1 while nothing is found yet: what is near the bounds first."""
         guess = GUESS * float(pool.bounds.total.cycles.min())
-        self._stays(pool, guess)
+        looked_at = self._stays(pool, guess)
         if not self.found:
-            self._stays(pool)
+            self._stays(looked_at)
         elif self.bar > guess:  # what was left out may be faster than what was found
-            self.held.append(pool)
+            self.held.append(looked_at)
 
     def _search_held(self) -> None:
         """Search the base blocks that were put aside, so that few calls look at many."""
@@ -270,15 +270,18 @@ class Search:
             part, rest = rest[:size], rest[size:]
             self._stays(pool.take(part))
 
-    def _stays(self, pool: _Pool, limit: float = np.inf) -> None:
-        """Search what may stay in L1 for some base blocks, below a limit."""
+    def _stays(self, pool: _Pool, limit: float = np.inf) -> _Pool:
+        """Search what may stay in L1 for some base blocks, below a limit; return these.
+
+        The others are illegal, or put aside.
+        """
         if self.strict:
             least = derived(replace(self.case, tiling=pool.blocks.with_fields(**LEAST_STAY)))
             fits, by_rule = legal_mask(least.tiling, self.case.problem, self.case.chip)
             self.excluded.update(by_rule)
             pool = pool.take(np.flatnonzero(fits))
         if len(pool.blocks) == 0:
-            return
+            return pool
         case, blocks, wanted = self.case, pool.blocks, self.wanted
         a, b = (ways(case, blocks, operand, wanted, self.lines) for operand in "ab")
         self.stays_left -= (len(a.block) + len(b.block)) // 2
@@ -298,6 +301,7 @@ class Search:
         rest = np.flatnonzero(bound <= min(limit, self.bar))
         if len(rest):
             self._judge(pool, a, b, (rows_a[rest], rows_b[rest]))
+        return pool
 
     def _few(self, pool: _Pool, a: Ways, b: Ways) -> tuple[_Pool, Ways, Ways]:
         """Return the first base blocks of which the ways make not too many pairs, with their ways.

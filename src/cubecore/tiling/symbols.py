@@ -32,7 +32,7 @@ _INFIX = {
 _CALLED = ("minimum", "maximum", "floor", "ceil", "exp", "logical_and", "logical_or", "logical_not")
 _ON_ARRAYS = (
     *("add", "subtract", "multiply", "divide", "minimum", "maximum"),
-    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"),
+    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "where"),
 )
 """Operations of real columns that are quicker with a number as an array."""
 _OF_TRUTH = (*(name for name in _INFIX if name[0] in "lgen"), *_CALLED[-3:])
@@ -230,10 +230,8 @@ class Noted:
         for column in columns[1:]:
             level = self._joined(level, column.level)
         placed = tuple(self.at(v, level) for v in values)
-        chosen = placed[:1] if name == "where" and columns[0] is values[0] else ()
-        others = placed[len(chosen) :]
-        if (name in _ON_ARRAYS or chosen) and any(_letter(v) == "f" for v in others if _column(v)):
-            placed = (*chosen, *(self._as_array(v) for v in others))
+        if name in _ON_ARRAYS and any(column.kind == "f" for column in columns):
+            placed = tuple(self._as_array(v) for v in placed)
         text = _text(name, placed, of_numbers=False)
         return self._made(text, placed, _kind(name, values), level, None)
 

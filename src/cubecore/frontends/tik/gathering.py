@@ -35,9 +35,7 @@ class Gathering(Vector):
     ) -> None:
         """Keep the elements that a pattern names, one behind another."""
         call = "vreduce"
-        if stride_unit or mask_mode not in {"normal", "counter"}:
-            got = f"{stride_unit} and {mask_mode!r}"
-            raise refuse(call, "have stride_unit 0 and mask_mode normal or counter", got)
+        counted = _is_counted(call, stride_unit, mask_mode)
         parameters: dict[str, Any] = {
             "dtype": _BITS[src0.record.bits],
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
@@ -52,7 +50,6 @@ class Gathering(Vector):
         else:
             number = require_immediate(src1_pattern, f"{call}.src1_pattern", 1, _PATTERNS)
             parameters["pattern"] = number
-        counted = mask_mode == "counter"
         if counted:
             parameters["repeat"] = 1
             self.trace.count(integer(mask, f"{call}.mask"))
@@ -96,15 +93,12 @@ class Gathering(Vector):
         mask_mode: str = "normal",
     ) -> None:
         """Take the elements of src at byte offsets."""
-        if stride_unit or mask_mode not in {"normal", "counter"}:
-            got = f"{stride_unit} and {mask_mode!r}"
-            raise refuse("vgather", "have stride_unit 0 and mask_mode normal or counter", got)
+        counted = _is_counted("vgather", stride_unit, mask_mode)
         kind = instruction_named("vgather")
         parameters: dict[str, Any] = {
             "dtype": dst.record,
             "dst_repeat_stride": integer(dst_rep_stride, "vgather.dst_rep_stride"),
         }
-        counted = mask_mode == "counter"
         if counted:
             parameters["repeat"] = 1
             self.trace.count(integer(mask, "vgather.mask"))
@@ -155,3 +149,11 @@ class Gathering(Vector):
         self.trace.issue(kind, parameters, (dst, *src_list), call)
         if counts:
             self.registered("store_merged", [counts[0][i] for i in range(queues)])
+
+
+def _is_counted(call: str, stride_unit: Any, mask_mode: str) -> bool:
+    """Whether a call's mask counts elements; refuse what these calls have no other form for."""
+    if stride_unit or mask_mode not in {"normal", "counter"}:
+        got = f"{stride_unit} and {mask_mode!r}"
+        raise refuse(call, "have stride_unit 0 and mask_mode normal or counter", got)
+    return mask_mode == "counter"
