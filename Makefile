@@ -42,6 +42,8 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/regret.py
 	$(BIN)/python benchmarks/checks.py
+	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/instructions.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs

@@ -1,17 +1,16 @@
 """What the checks cost: each example kernel with those that are on unless told, and with none.
 
-usage: checks.py [REPEATS [NAME ...]]
-
 Prints one JSON object: for each example's small case, on either engine, the processor time of its
-launches with checks on and off, best of REPEATS (5 unless told), and their ratio. The target is 2.
+launches with checks on and off, best of REPEATS, and their ratio. The target is 2.
 """
 
 import json
 import runpy
-import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from figures import arguments
 
 from cubecore.frontends.kernel import Session
 
@@ -30,9 +29,15 @@ def seconds(module: dict[str, Any], given: tuple[Any, ...], **options: str) -> f
 
 def main() -> None:
     """Print the figures."""
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    examples = sorted(path.stem for path in FOLDER.glob("*.py"))
+    parser = arguments(__doc__ or "", repeats=5)
+    parser.add_argument("names", nargs="*", default=examples, metavar="NAME", help="an example")
+    given = parser.parse_args()
+    if unknown := sorted(set(given.names) - set(examples)):
+        parser.error(f"NAME must be one of {', '.join(examples)}, got {unknown[0]}")
+    repeats = given.repeats
     answer = {}
-    for name in sys.argv[2:] or sorted(path.stem for path in FOLDER.glob("*.py")):
+    for name in given.names:
         module = runpy.run_path(str(FOLDER / f"{name}.py"))
         given = module["small"]()
         best: dict[tuple[str, str], float] = {}

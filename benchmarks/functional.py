@@ -1,7 +1,5 @@
 """Speed of execution: the fast engine's time over NumPy's float32 product of the same shape.
 
-usage: functional.py [M N K]
-
 Prints one JSON object: for each input type the ratio, whether the result verified, and peak memory.
 The target of 2.5 (goal 1.5) and 1.5 GB is for float16 at 4096 x 5120 x 4096.
 """
@@ -10,6 +8,8 @@ import json
 import subprocess
 import sys
 from typing import Any
+
+from figures import arguments
 
 SHAPE = (4096, 5120, 4096)
 TARGET_RATIO, TARGET_BYTES = 2.5, 1_500_000_000
@@ -34,7 +34,8 @@ def measure(kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures."""
-    shape = tuple(map(int, sys.argv[1:])) or SHAPE
+    given = arguments(__doc__ or "", m=SHAPE[0], n=SHAPE[1], k=SHAPE[2]).parse_args()
+    shape = (given.m, given.n, given.k)
     figures = {kind: measure(kind, shape) for kind in ("float16", "bfloat16", "int8")}
     targets = {"ratio": TARGET_RATIO, "peak_bytes": TARGET_BYTES}
     print(json.dumps({"shape": shape, "targets": targets, "figures": figures}, indent=2))

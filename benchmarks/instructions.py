@@ -1,22 +1,20 @@
 """What one issue of an instruction costs beside NumPy's own time for the same elements.
 
-usage: instructions.py [SECONDS]
-
 Prints one JSON object: for an instruction of each family, with one repeat and with 64, the best
 time of an issue in the reference engine and of the NumPy call that does the same work on arrays at
 hand, in microseconds, their difference, and nanoseconds for each element. Of the Cube's side a
 repeat is a fractal of 16 x 16: 64 of them are 128 x 128. `lockstep` is an issue with the usual
 checks and the barrier behind it in lockstep, on one core and on 40, for each core. The target of
 20 us is for the difference with one repeat, in lockstep on one core, which is how kernels run;
-`reference_met` says it of the reference engine. Every case is tried for SECONDS (0.2 unless told).
+`reference_met` says it of the reference engine. Every case is tried for SECONDS.
 """
 
 import json
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+from figures import arguments
 from instruction_cases import APART, CASES, Array, Case
 from threadpoolctl import threadpool_limits
 
@@ -144,7 +142,7 @@ def measure(case: Case, repeat: int, seconds: float) -> dict[str, float]:
 
 def main() -> None:
     """Print the figures."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 0.2
+    seconds = arguments(__doc__ or "", seconds=0.2).parse_args().seconds
     with threadpool_limits(1):  # products this small are slower on two
         figures = [
             {"name": case.name, "dtype": case.dtype}

@@ -1,18 +1,16 @@
 """How fast kernels in Python run: in lockstep, with checks and without, and over a long trace.
 
-usage: kernels.py [SHARE]
-
 Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
-this machine, now. Seconds are processor time of this process. SHARE (1 unless told) scales the
-work; the targets are for 1.
+this machine, now. Seconds are processor time of this process. SHARE scales the work; the
+targets are for 1.
 """
 
 import json
-import sys
 from time import process_time
 from typing import Any
 
 import numpy as np
+from figures import against, arguments
 
 import cubecore
 from cubecore.chips import chip
@@ -34,12 +32,6 @@ CORES = 40
 FLOAT = element_type("float32")
 BLOCK = 1024
 """Bytes that one turn of a loop takes: four repeats of float32."""
-
-
-def against(value: float, target: float, *, least: bool = False, **more: Any) -> dict[str, Any]:
-    """Return a figure beside its target."""
-    met = value >= target if least else value <= target
-    return {"value": value, "target": target, "met": met, **more}
 
 
 # --- a kernel of vector work
@@ -190,7 +182,7 @@ def trace_check(turns: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures."""
-    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    share = arguments(__doc__ or "", share=1.0).parse_args().share
 
     def scaled(turns: int) -> int:
         return max(int(turns * share), 3)

@@ -1,8 +1,5 @@
 """How fast the planner is: one problem, candidates judged, a sweep on all cores, a repair.
 
-usage: plan.py [PROBLEMS] [SEED]
-       plan.py reference
-
 Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
 this machine, now. One problem's time is CPU time, which other processes change little. Ratios are
 of measurements made in one process, interleaved, so that they mean the same on a slower machine.
@@ -22,6 +19,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+from figures import against, arguments
 
 import cubecore
 from cubecore.tiling.candidates import Columns
@@ -74,12 +72,6 @@ def seconds(job: Callable[[], Any]) -> float:
     begin = perf_counter()
     job()
     return perf_counter() - begin
-
-
-def against(value: float, target: float, *, least: bool = False, **more: Any) -> dict[str, Any]:
-    """Return a figure beside its target, which it must not pass, or must reach if `least`."""
-    met = value >= target if least else value <= target
-    return {"value": value, "target": target, "met": met, **more}
 
 
 def cpu_seconds(job: Callable[[], Any]) -> float:
@@ -202,8 +194,9 @@ def reference() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["reference"]:
-        print(json.dumps(reference(), indent=2))
-        sys.exit()
-    given = [int(argument) for argument in sys.argv[1:]]
-    print(json.dumps(main(*[*given, *(1000, 0)[len(given) :]]), indent=2))
+    parser = arguments(__doc__ or "", problems=1000, seed=0)
+    about = "how much longer the vendor's answers take than our plans, and nothing else"
+    parser.add_argument("--reference", action="store_true", help=about)
+    given = parser.parse_args()
+    answer = reference() if given.reference else main(given.problems, given.seed)
+    print(json.dumps(answer, indent=2))

@@ -1,7 +1,5 @@
 """How much slower the planner's choice is than the fastest tiling that exact timing finds.
 
-usage: regret.py [PROBLEMS] [TIMINGS] [SEED]
-
 For each sampled problem many legal tilings are timed by the event simulation: all that the planner
 ranks, the likeliest and others of a random sample of legal ones, and then neighbours of the fastest
 one for as long as one of them is faster (other base blocks, steps, buffers, grids, orders), at most
@@ -20,6 +18,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from figures import against, arguments
 
 import cubecore
 from cubecore.errors import CubecoreError
@@ -215,11 +215,6 @@ def one(problem: Problem, most: int, seed: int) -> dict[str, Any]:
     }
 
 
-def against(value: float, target: float) -> dict[str, Any]:
-    """Return a figure beside its target."""
-    return {"value": value, "target": target, "met": value <= target}
-
-
 def main(count: int, most: int, seed: int) -> dict[str, Any]:
     """Return every figure, the problems with the most regret first."""
     made = []
@@ -249,5 +244,5 @@ def main(count: int, most: int, seed: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    numbers = [int(text) for text in sys.argv[1:]]
-    print(json.dumps(main(*(numbers + [50, 250, 1][len(numbers) :])), indent=2))
+    given = arguments(__doc__ or "", problems=50, timings=250, seed=1).parse_args()
+    print(json.dumps(main(given.problems, given.timings, given.seed), indent=2))

@@ -1,7 +1,5 @@
 """How long the spine takes: cold start, help, planning, and timing without a list of issues.
 
-usage: spine.py [REPEATS]
-
 Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
 this machine, now. Ratios are of measurements made in one process, interleaved, so that they mean
 the same on a slower machine. Nothing here is a test.
@@ -16,6 +14,8 @@ import sys
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
+
+from figures import arguments
 
 _COLD = """
 import json
@@ -170,4 +170,4 @@ def main(repeats: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5), indent=2))
+    print(json.dumps(main(arguments(__doc__ or "", repeats=5).parse_args().repeats), indent=2))

@@ -139,7 +139,7 @@ def agreement_page() -> str:
         *("", "## Plans beside the library's", ""),
         "Predicted time of the library's answer over that of our plan, for every answer with",
         "return code 0 that breaks no rule, under the same options. None is below 1. `python",
-        "benchmarks/plan.py reference` prints them anew.",
+        "benchmarks/plan.py --reference` prints them anew.",
         "",
         "| products on | answers | geometric mean | least | 10 % | median | 90 % | largest |",
         "|---|---|---|---|---|---|---|---|",
