@@ -16,7 +16,7 @@ from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.product import Product
 from cubecore.isa.program import Issue, LoadScalar
 from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Cost, Instruction, Mem, Pipe
+from cubecore.isa.spec import Cost, GlobalTraffic, Instruction, Mem, Pipe
 from cubecore.isa.sync import (
     FftsCrossCoreSync,
     PipeBarrier,
@@ -28,6 +28,7 @@ from cubecore.isa.sync import (
 from cubecore.isa.topology import CoreId
 from cubecore.timing.banks import conflict_factor
 from cubecore.timing.crossing import Crossing, Outbox
+from cubecore.timing.equal_loads import LEAST, EqualLoads
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.ordering import Ordering
 from cubecore.timing.queues import (
@@ -145,13 +146,7 @@ class CoreClock(Ordering):
         template = issue.template
         cost = cost_of(template, self.chip)
         if cost.traffic is not None:
-            once = self.handler(issue)
-
-            def run_each(times: int) -> None:
-                for _ in range(times):
-                    once()
-
-            return run_each
+            return self._transfers(issue, cost)
         pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
         busy = self._busy(issue, template, cost)
         slowed = self._slowed(busy) if pipe is self._feeder else busy
@@ -164,6 +159,34 @@ class CoreClock(Ordering):
                 done += 1
             if done < times:
                 self._follow(pipe, times - done, (busy, slowed), head)
+
+        return run
+
+    def _transfers(self, issue: Issue, cost: Cost) -> Callable[[int], None]:
+        """Return the function that moves data from or to global memory several times."""
+        once, traffic = self.handler(issue), cost.traffic
+        assert traffic is not None
+        asking = self._asking(issue, traffic)
+        pipe = self.pipes[INDEX[issue.template.pipe.value]]
+
+        def run(times: int) -> None:
+            alone = times if traffic.writes else 1
+            while times > 0:
+                for _ in range(min(alone, times)):
+                    once()
+                times, alone = times - alone, 2 * alone
+                if times < LEAST:
+                    alone = LEAST
+                    continue
+                request = asking()
+                loads = EqualLoads(pipe, self.memory, request, *self._until(cost, request))
+                left = loads.issue(times, self.scalar, self._issue_cycles)
+                if left is not None:
+                    full = left - self.scalar - times * self._issue_cycles
+                    if full:
+                        self._stall(NAMES[SCALAR], pipe.when_full, full, left)
+                    self.scalar, self.issued = left, self.issued + times
+                    return
 
         return run
 
@@ -307,12 +330,10 @@ class CoreClock(Ordering):
     def _traffic_handler(
         self, issue: Issue, template: Instruction, cost: Cost
     ) -> Callable[..., None]:
-        pipe, share = self.pipes[INDEX[template.pipe.value]], self.shares[issue]
-        traffic = cost.traffic
+        pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
         action = self._recorded(template.name, self._store if traffic.writes else self._load)
-        marked = len(share.gone) > 1 and not traffic.writes
-        requests: dict[int, Request] = {}
+        asking = self._asking(issue, traffic)
 
         unit: tuple[int, ...] = ()
         place = 0
@@ -321,14 +342,33 @@ class CoreClock(Ordering):
             place = [operand.mem for operand in template.operands()].index(Mem.L0C)
 
         def run(*values: int) -> None:
+            # Either all addresses or the one that decides.
+            guarded = (values[place if len(values) > 1 else 0], *unit) if unit else ()
+            self._enqueue(pipe, action, pipe, cost, asking(), *guarded)
+
+        return run
+
+    def _asking(self, issue: Issue, traffic: GlobalTraffic) -> Callable[[], Request]:
+        """Return the function that says what the leaf asks for when its blocks are where they are.
+
+        Its `Touch` level says that.
+        """
+        share, requests = self.shares[issue], dict[int, Request]()
+        marked = len(share.gone) > 1 and not traffic.writes
+
+        def ask() -> Request:
             level = self.level if marked else 0
             if level not in requests:
                 requests[level] = self.memory.request(traffic, share, level)
-            # Either all addresses or the one that decides.
-            guarded = (values[place if len(values) > 1 else 0], *unit) if unit else ()
-            self._enqueue(pipe, action, pipe, cost, requests[level], *guarded)
+            return requests[level]
 
-        return run
+        return ask
+
+    def _until(self, cost: Cost, request: Request) -> tuple[int, int]:
+        """Return in what time a load has been asked for, and in what time its data are there."""
+        asked = cost.busy + request.miss_cycles
+        latency = request.latency_cycles
+        return asked + int(self._exposed * latency), asked + latency
 
     def _load(self, time: int, pipe: PipeState, cost: Cost, request: Request) -> bool:
         """Ask for data: the pipe is free for the next load when this one has been asked for.
@@ -343,10 +383,8 @@ class CoreClock(Ordering):
             reason = pipe.reason if gate > time else ISSUE
             self._stall(pipe.name, reason, ready - idle_from, ready)
         self.memory.waited += max(start - max(ready, done), 0)
-        exposed = int(self._exposed * request.latency_cycles)
-        asked = start + cost.busy + request.miss_cycles
-        pipe.free = asked + exposed
-        arrived = asked + request.latency_cycles
+        asked, arrive = self._until(cost, request)
+        pipe.free, arrived = start + asked, start + arrive
         if start > ready or data_at > arrived:
             self.memory.delays += 1
         pipe.done = max(done, arrived, data_at)
