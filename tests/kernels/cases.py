@@ -10,7 +10,6 @@ from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up
 from harness import (
-    A2,
     Array,
     MatmulRun,
     expected,
@@ -155,7 +154,7 @@ def draw_tiling(rng: np.random.Generator, problem: Problem, tries: int = 200) ->
     """Return a random legal tiling: everything that the rules leave open is drawn."""
     for _ in range(tries):
         drawn = _draw(rng, problem)
-        if drawn is not None and check_tiling(drawn, problem, A2).legal:
+        if drawn is not None and check_tiling(drawn, problem, problem.chip_record).legal:
             return drawn
     raise AssertionError(f"no legal tiling in {tries} tries for {problem}")
 
@@ -192,11 +191,14 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
     # A slice of K starts at a whole piece: of int4 and of NZ, the others start anywhere.
     single_k = min(p.k, align_up(_share(rng, p.k), 64)) if p.split_k else p.k
     cores = -(-p.m // single_m) * -(-p.n // single_n) * -(-p.k // single_k)
-    if cores > A2.aic_count:
+    if cores > p.chip_record.aic_count:
         return None
-    # int4 comes in pieces of 64 along K, and along N where its stored rows run along N.
-    unit = 64 if p.a == "int4" else 16
+    # int4 comes in pieces of 64 along K, and along N where its stored rows run along N; scales
+    # belong to 64 of K.
+    unit = 64 if p.a == "int4" or p.mx else 16
     units = (16, 16 if p.trans_b or p.a != "int4" else 64, unit)
+    if p.mx and "NZ" in {p.format_a, p.format_b}:
+        units, single_m, single_n = (64,) * 3, align_up(single_m, 64), align_up(single_n, 64)
     extents = (single_m, single_n, single_k)
     base_m, base_n, base_k = (
         u * int(rng.integers(1, (min(-(-e // u), 6) if rng.integers(4) else 192 // u) + 1))
@@ -224,6 +226,7 @@ def _draw(rng: np.random.Generator, p: Problem) -> TCubeTiling | None:
         dbL0B=int(rng.integers(1, 3)),
         dbL0C=int(rng.integers(1, 3)),
         iterateOrder=int(rng.integers(2)),
+        mxTypePara=0x01010101 if p.mx else 0,
     )
 
 

@@ -105,6 +105,7 @@ def test_products(types, trans_b, shape):
     asked = {"m": m, "n": n, "k": k, "a": a, "b": b, "trans_b": trans_b, "template": template}
     problem, operands, wanted = product(asked | SCALED, seed=m)
     run = cubecore.run(problem, operands=operands)
+    assert run.engine == "fast"
     assert [f.message for f in run.findings] == []
     assert run.verified
     assert np.array_equal(run.c, wanted.astype(np.float32))
@@ -126,6 +127,7 @@ def test_a_transposed_and_with_bias(types, more):
     asked = {"m": 50, "n": 70, "k": 320, "a": a, "b": b} | more
     problem, operands, wanted = product(asked | SCALED, seed=3)
     run = cubecore.run(problem, operands=operands)
+    assert run.engine == "fast"
     assert [f.message for f in run.findings] == []
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
@@ -140,6 +142,7 @@ def test_cores_that_divide_k(types, trans):
     slices = cubecore.plan(replace(problem, k=256, cores=1, split_k=False)).tiling
     tiling = replace(slices, Ka=1000, Kb=1000, usedCoreNum=4)
     run = cubecore.run(problem, tiling=tiling, operands=operands)
+    assert run.engine == "fast"
     assert [f.message for f in run.findings] == []
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
@@ -185,6 +188,7 @@ def test_options_that_go_with_scales(more):
     """Verified against an independent product with block scales."""
     asked = {"chip": A5.name, "m": 40, "n": 64, "k": 320, "a": "float4_e2m1fn"} | more
     run = cubecore.run(asked)
+    assert run.engine == "fast"
     assert [f.message for f in run.findings] == []
     assert run.verified
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cubecore.chips import Chip
 from cubecore.isa.launch import Launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
@@ -22,7 +23,7 @@ class Answer:
     engine: str
 
 
-def answer(launch: Launch, operands: Mapping[str, Array], engine: str) -> Answer:
+def answer(launch: Launch, operands: Mapping[str, Array], engine: str, on: Chip = A2) -> Answer:
     """Run a launch with one output on the engine; operands are as global memory holds them."""
     gm, bases, c = GlobalMemory(), {}, None
     for spec in launch.tensors:
@@ -31,20 +32,22 @@ def answer(launch: Launch, operands: Mapping[str, Array], engine: str) -> Answer
         else:
             tensor = gm.place(spec.name, operands[spec.name])
         bases[spec.name] = tensor.address
-    outcome, ran = run_launch(launch, A2, gm, bases, engine)
+    outcome, ran = run_launch(launch, on, gm, bases, engine)
     assert c is not None
     findings = [(f.id, f.message, f.count) for f in outcome.findings]
     written = c.buffer.valid.astype(bool)
     return Answer(np.where(written, c.buffer.data, 0), written, findings, outcome.issued, ran)
 
 
-def assert_agree(launch: Launch, operands: Mapping[str, Array], about: object = "") -> str:
+def assert_agree(
+    launch: Launch, operands: Mapping[str, Array], about: object = "", on: Chip = A2
+) -> str:
     """Run on both engines, which must leave the same. Return the engine that ran as the fast one.
 
     Bytes are compared where they were written.
     """
     with np.errstate(all="ignore"):
-        fast, slow = (answer(launch, operands, engine) for engine in ("fast", "reference"))
+        fast, slow = (answer(launch, operands, engine, on) for engine in ("fast", "reference"))
     assert slow.engine == "reference"
     assert fast.findings == slow.findings, about
     assert np.array_equal(fast.written, slow.written), about

@@ -17,6 +17,7 @@ PROVEN = {
     *("copy_gm_to_cbuf", "copy_gm_to_cbuf_multi_nd2nz", "load_cbuf_to_ca", "load_cbuf_to_cb"),
     *("load_cbuf_to_ca_transpose", "load_cbuf_to_cb_transpose", "copy_cbuf_to_bt"),
     *("copy_cbuf_to_fbuf", "mad", "copy_matrix_cc_to_gm"),
+    "create_cbuf_matrix",
 }
 """What a proof follows (machine/fast.py)."""
 CUBE = sorted(
@@ -46,8 +47,9 @@ def test_what_no_proof_follows_is_run_by_the_reference_engine(name):
 
 
 def test_what_a_proof_follows_is_not():
-    """A load with nothing wrong is proven; nothing comes of it."""
+    """A load with nothing wrong is proven, and a fill with zeros; nothing comes of it."""
     assert launched("copy_gm_to_cbuf") == ("fast", [], 1)
+    assert launched("create_cbuf_matrix") == ("fast", [], 1)
 
 
 def test_the_rows_are_instructions_of_an_aic():

@@ -199,9 +199,14 @@ class MadMx(Product):
         given = addresses[: len(self.operands()) - 2]
         return (*given, *(given[at] // _BYTES_PER_SCALE_BYTE for at in (1, 2)))
 
+    @property
+    def is_gemv(self) -> bool:
+        """Whether a is read as a vector."""
+        return self.m == 1 and not self.disable_gemv
+
     def offsets_a(self) -> Offsets:
         """Shape [m, k]."""
-        if self.m == 1 and not self.disable_gemv:
+        if self.is_gemv:
             return np.arange(0 if self.empty else self.k, dtype=np.intp)[None, :]
         return self.laid_out(layouts.NZ, self.m, self.k, layouts.l0a_fractal(self.a_type.c0))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.isa.cube import CopyCbufToBt, Mad
+from cubecore.isa.fill import CreateCbufMatrix
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
 from cubecore.isa.launch import CoreGroup
@@ -25,15 +26,21 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.moves_3510 import CopyCbufToFbufV2
+from cubecore.isa.moves_3510 import (
+    CopyCbufToFbufV2,
+    CopyGmToCbufMultiDn2Nz,
+    CopyGmToCbufMultiNd2NzV2,
+)
+from cubecore.isa.mx import LoadCbufToCaMx, LoadCbufToCbMx, MadMx
 from cubecore.isa.program import Issue
 from cubecore.isa.scales import CopyCbufToFbuf
 from cubecore.isa.spec import Instruction
 from cubecore.machine.accumulators import Accumulators
 from cubecore.machine.leaves import Act, Leaves, nothing, span_of
 from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.origins import Origins, SquareLoad
+from cubecore.machine.origins import Fill, Origins, SquareLoad
 from cubecore.machine.products import Block, IrregularError, Tile
+from cubecore.machine.scaleorigins import ScaleLoad, WordFill
 from cubecore.machine.shadows import elements, require_matrix
 from cubecore.machine.stores import Store, Target, joined, require_order_does_not_matter
 from cubecore.units import FRACTAL_ROWS
@@ -53,15 +60,21 @@ class Prover(Leaves):
         self._makers: dict[type[Instruction], Callable[..., Act]] = {
             CopyGmToCbuf: self._fill,
             CopyGmToCbufMultiNd2Nz: self._fill,
+            CopyGmToCbufMultiDn2Nz: self._fill,
+            CopyGmToCbufMultiNd2NzV2: self._fill,
+            CreateCbufMatrix: self._zero,
             LoadCbufToCa: self._load,
             LoadCbufToCb: self._load,
             LoadCbufToCaTranspose: self._turn,
             LoadCbufToCbTranspose: self._turn,
             LoadCbufToCaV2Transpose: self._turn,
+            LoadCbufToCaMx: self._load_scales,
+            LoadCbufToCbMx: self._load_scales,
             CopyCbufToBt: self._bias_row,
             CopyCbufToFbuf: self._scale_row,
             CopyCbufToFbufV2: self._scale_row,
             Mad: self._multiply,
+            MadMx: self._multiply,
             CopyMatrixCcToGm: self._store,
             CopyMatrixCcToGmV2: self._store,
         }
@@ -86,11 +99,14 @@ class Prover(Leaves):
             raise IrregularError("an address outside its tensor")
         return tensor
 
-    def _fill(self, template: CopyGmToCbuf | CopyGmToCbufMultiNd2Nz, issue: Issue) -> Act:
+    def _fill(self, template: Fill | WordFill, issue: Issue) -> Act:
         distances, span = self.group.distances(issue), span_of(template, "src")
         if span == (0, 0):
             return nothing
-        bring = self._origins.fill(template, distances)
+        if isinstance(template, Fill):
+            bring = self._origins.fill(template, distances)
+        else:
+            bring = self._origins.fill_words(template, distances)
 
         def fill(dst: int, src: int) -> None:
             if not self._tensor(src, distances, span).placed:
@@ -99,6 +115,9 @@ class Prover(Leaves):
 
         return fill
 
+    def _zero(self, template: CreateCbufMatrix, issue: Issue) -> Act:
+        return self._origins.zero(template)
+
     # --- L1 to L0, BiasTable and the Fixpipe buffer
 
     def _load(self, template: LoadCbufToCa | LoadCbufToCb, issue: Issue) -> Act:
@@ -106,6 +125,9 @@ class Prover(Leaves):
 
     def _turn(self, template: SquareLoad, issue: Issue) -> Act:
         return self._origins.turn(template)
+
+    def _load_scales(self, template: ScaleLoad, issue: Issue) -> Act:
+        return self._origins.load_scales(template)
 
     def _bias_row(self, template: CopyCbufToBt, issue: Issue) -> Act:
         kind, count = template.src_type, template.len_burst * template.src_type.c0
@@ -138,19 +160,22 @@ class Prover(Leaves):
 
     # --- the product
 
-    def _multiply(self, template: Mad, issue: Issue) -> Act:
+    def _multiply(self, template: Mad | MadMx, issue: Issue) -> Act:
         if template.empty:
             return nothing
-        if template.starts_from_tile:
-            raise IrregularError("a start from another tile")
+        hf32 = "off"
+        if isinstance(template, Mad):
+            hf32 = template.hf32
+            if template.starts_from_tile:
+                raise IrregularError("a start from another tile")
         operands = self._origins.operands(template)
 
         def multiply(c: int, a: int, b: int, bias: int = 0) -> None:
             left, right = operands(a, b)
             if right.r < template.n:
                 raise IrregularError("columns of B that were never loaded")
-            if template.hf32 != "off":
-                left, right = (replace(x, hf32=template.hf32) for x in (left, right))
+            if hf32 != "off":
+                left, right = (replace(x, hf32=hf32) for x in (left, right))
             if template.accumulates:
                 place = self._accumulators.at(c)
                 if (place.m, place.n) != (template.m, template.n):
@@ -162,7 +187,7 @@ class Prover(Leaves):
 
         return multiply
 
-    def _start(self, template: Mad, bias: int) -> Tile:
+    def _start(self, template: Mad | MadMx, bias: int) -> Tile:
         if not template.starts_from_bias:
             return Tile(template.m, template.n, template.c_type)
         row = self._bias.get(bias)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
 from cubecore.isa.cube import Mad
+from cubecore.isa.mx import MadMx
 from cubecore.layouts import Offsets
 from cubecore.machine.products import IrregularError
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
@@ -21,9 +22,13 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 Codes = NDArray[np.int64]
 
 UNKNOWN = -1
+ZERO = -2
+"""Nothing but zeros, which are from nowhere."""
+IN_WORDS = -3
+"""Words of 16 bits, each from elsewhere (`cubecore.machine.scaleorigins`)."""
 TAKEN_BITS, ADDRESS_BITS = 6, 42
 TAKEN = (1 << TAKEN_BITS) - 1
-"""A code: set of distances << 48 | address << 6 | bytes taken from there; or `UNKNOWN`."""
+"""A code: set of distances << 48 | address << 6 | bytes taken from there; or a negative one."""
 UNITS = 64
 """Units kept for a fractal: int4 has most, 64 K of 16 elements each."""
 AS_IT_WAS = 0
@@ -48,19 +53,23 @@ def turned_places(offsets: Offsets, kind: ElementType) -> Offsets:
 class Grid:
     """Where `mad` reads an operand in L0, either way, and what the codes must run along.
 
-    `straight` is [r, pieces of K], `turned` [units of r, k].
+    `straight` is [r, pieces of K], `turned` [units of r, k]. With `filled` K may end in zeros that
+    are no part of the block.
     """
 
     r: int
     k: int
     kind: ElementType
     is_vector: bool
+    filled: bool
     fractals: Offsets
     straight: Offsets
     turned: Offsets
 
     @staticmethod
-    def of(offsets: Offsets, kind: ElementType, *, is_vector: bool) -> "Grid":
+    def of(
+        offsets: Offsets, kind: ElementType, *, is_vector: bool = False, filled: bool = False
+    ) -> "Grid":
         """Return the grid of an operand whose elements [r, k] lie at `offsets`."""
         r, k = offsets.shape
         fractal, within = np.divmod(offsets[:, :: kind.c0], FRACTAL_ROWS * kind.c0)
@@ -69,6 +78,7 @@ class Grid:
             k=k,
             kind=kind,
             is_vector=is_vector,
+            filled=filled,
             fractals=np.unique(fractal),
             straight=fractal * UNITS + within // kind.c0,
             turned=turned_places(offsets[:: unit_elements(kind)], kind),
@@ -76,12 +86,13 @@ class Grid:
 
 
 @lru_cache(maxsize=128)
-def grids(template: Mad) -> tuple[Grid, Grid]:
-    """Return where `mad` reads A, and B."""
+def grids(template: Mad | MadMx) -> tuple[Grid, Grid]:
+    """Return where `mad` reads A, and B; K of scaled ones is filled up to whole pairs of scales."""
     a, b = template.offsets("a"), template.offsets("b").T
+    filled = isinstance(template, MadMx)
     return (
-        Grid.of(a, template.a_type, is_vector=template.is_gemv),
-        Grid.of(b, template.b_type, is_vector=False),
+        Grid.of(a, template.a_type, is_vector=template.is_gemv, filled=filled),
+        Grid.of(b, template.b_type, filled=filled),
     )
 
 
@@ -106,25 +117,42 @@ class Shape:
     def is_of(self, kind: int, taken: int, relative: Codes) -> bool:
         """Whether codes are those of such a block."""
         alike = self.kind == kind and self.taken == taken
-        return alike and bool((self.relative == relative).all())
+        return alike and np.array_equal(self.relative, relative)
+
+
+def without_zeros(codes: Codes) -> Codes:
+    """Return the codes [r, K] of a filled operand without the zeros that K ends in."""
+    last = codes.shape[1] - int(np.count_nonzero(codes[0] == ZERO))
+    if not last or (codes[:, last:] != ZERO).any():
+        raise IrregularError("zeros in other places than behind K")
+    return codes[:, :last]
+
+
+def _stored(taken: Codes, kind: ElementType) -> int:
+    """Return how many elements of the last piece are stored, in every row; zeros follow."""
+    if (taken != taken[0]).any():
+        raise IrregularError("rows of several lengths")
+    return int(taken[0]) * 8 // kind.bits
 
 
 def straight_shape(codes: Codes, grid: Grid) -> Shape:
     """Return the shape of the block whose [r, pieces of K] have these codes."""
-    kind, (r, pieces) = grid.kind, codes.shape
+    (kind, wanted), (r, pieces) = (grid.kind, grid.k), codes.shape
     place, taken = codes >> TAKEN_BITS, codes & TAKEN
     first = int(place[0, 0])
     pitch = int(place[1, 0]) - first if r > 1 else 0
     step = int(place[0, 1]) - first if pieces > 1 else DATA_BLOCK_BYTES
     rows = first + np.arange(r)[:, None] * pitch
     _require_in_order(place, rows + np.arange(pieces) * step, pitch, step)
-    last = -(-(grid.k - (pieces - 1) * kind.c0) * kind.bits // 8)
+    if grid.filled:
+        wanted = min(wanted, _stored(taken[:, -1], kind) + (pieces - 1) * kind.c0)
+    last = -(-(wanted - (pieces - 1) * kind.c0) * kind.bits // 8)
     if (taken[:, :-1] < DATA_BLOCK_BYTES).any() or (taken[:, -1] < last).any():
         raise IrregularError("lanes that were never loaded")
     size = (r - 1) * pitch + (pieces - 1) * step + last
     return Shape(
         r=grid.r,
-        k=grid.k,
+        k=wanted,
         pitch_bytes=pitch,
         step_bytes=step,
         size_bytes=size,
@@ -163,7 +191,7 @@ def turned_shape(codes: Codes, grid: Grid) -> Shape:
     size = (k - 1) * pitch + int(along[-1]) + -(-(r - full) * kind.bits // 8)
     return Shape(
         r=r,
-        k=grid.k,
+        k=k,
         pitch_bytes=pitch,
         step_bytes=step,
         size_bytes=size,

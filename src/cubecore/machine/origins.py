@@ -16,6 +16,7 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.cube import Mad
+from cubecore.isa.fill import CreateCbufMatrix
 from cubecore.isa.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.moves import (
     CopyGmToCbuf,
@@ -25,8 +26,10 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
+from cubecore.isa.mx import MadMx
 from cubecore.isa.spec import Mem
 from cubecore.layouts import Offsets
+from cubecore.machine.blockscales import WORD_BYTES, Scales
 from cubecore.machine.grids import (
     ADDRESS_BITS,
     AS_IT_WAS,
@@ -34,6 +37,7 @@ from cubecore.machine.grids import (
     TAKEN_BITS,
     UNITS,
     UNKNOWN,
+    ZERO,
     Codes,
     Grid,
     Shape,
@@ -42,9 +46,11 @@ from cubecore.machine.grids import (
     turned_places,
     turned_shape,
     unit_elements,
+    without_zeros,
 )
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.products import Block, IrregularError
+from cubecore.machine.scaleorigins import ScaleLoad, ScaleOrigins, WordFill, steps
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, ceil_div
 
 Fill = CopyGmToCbuf | CopyGmToCbufMultiNd2Nz
@@ -105,6 +111,14 @@ def _turned(template: SquareLoad) -> _Move:
     return _Move(blocks, places, skipped, np.unique(places // UNITS))
 
 
+@lru_cache(maxsize=128)
+def _zeroed(template: CreateCbufMatrix) -> Offsets:
+    if template.bits:
+        raise IrregularError("a fill of L1 with something else than zeros")
+    each = DATA_BLOCK_BYTES // template.dtype.size_bytes
+    return template.offsets("dst")[:, ::each] // each
+
+
 class Origins:
     """L1, L0A and L0B of a group of cores."""
 
@@ -116,6 +130,7 @@ class Origins:
         self._kinds = {m: np.zeros(n, np.uint8) for m, n in fractals.items()}
         self._distances: list[tuple[int, ...]] = []
         self._shapes: dict[Grid, Shape] = {}
+        self._scales = ScaleOrigins(chip, self._l1)
 
     # --- moves; addresses are bytes
 
@@ -129,6 +144,23 @@ class Origins:
             self._l1[dst // DATA_BLOCK_BYTES + blocks] = codes + at
 
         return fill
+
+    def zero(self, template: CreateCbufMatrix) -> Callable[[int], None]:
+        """Return what fills blocks of L1 with zeros: (to)."""
+        blocks = _zeroed(template)
+
+        def zero(dst: int) -> None:
+            self._l1[dst // DATA_BLOCK_BYTES + blocks] = ZERO
+
+        return zero
+
+    def fill_words(self, template: WordFill, distances: tuple[int, ...]) -> Follow:
+        """Return what brings pairs of scales from global memory to L1: (to, from)."""
+        return self._scales.fill(template, self._source(distances) << ADDRESS_BITS)
+
+    def load_scales(self, template: ScaleLoad) -> Callable[[int], None]:
+        """Return what brings scales from L1 to L0A's or L0B's: (from)."""
+        return self._scales.load(template)
 
     def _source(self, distances: tuple[int, ...]) -> int:
         """Return the number that codes name a group's distances by."""
@@ -163,7 +195,7 @@ class Origins:
                 taken = found & TAKEN
                 left = np.clip(taken - move.skipped, 0, unit_bytes)
                 parts = found - taken + (move.skipped << TAKEN_BITS) + left
-                found = np.where(found < 0, UNKNOWN, parts)
+                found = np.where(found < 0, found, parts)
             first = dst // FRACTAL_BYTES
             codes[first * UNITS + move.target] = found
             kinds[first + move.fractals] = c0
@@ -172,10 +204,38 @@ class Origins:
 
     # --- what is there
 
-    def operands(self, template: Mad) -> Callable[[int, int], tuple[Block, Block]]:
+    def operands(self, template: Mad | MadMx) -> Callable[[int, int], tuple[Block, Block]]:
         """Return what finds the blocks that `mad` reads at (address in L0A, address in L0B)."""
         for_a, for_b = grids(template)
-        return lambda a, b: (self._operand(Mem.L0A, a, for_a), self._operand(Mem.L0B, b, for_b))
+
+        def find(a: int, b: int) -> tuple[Block, Block]:
+            return self._operand(Mem.L0A, a, for_a), self._operand(Mem.L0B, b, for_b)
+
+        if isinstance(template, Mad):
+            return find
+        read = self._scales.read(template)
+
+        def find_scaled(a: int, b: int) -> tuple[Block, Block]:
+            left, right = zip(find(a, b), read(a, b), strict=True)
+            return self._scaled(*left), self._scaled(*right)
+
+        return find_scaled
+
+    def _scaled(self, block: Block, codes: Codes) -> Block:
+        """Return a block with its scales; of rows that are zeros they are zeros too."""
+        if (codes[block.r :] != ZERO).any():
+            raise IrregularError("scales of rows that are not there")
+        own = codes[: block.r]
+        (r, pairs), (to_r, to_k) = own.shape, steps(own)
+        number, address = divmod(int(own[0, 0]) >> TAKEN_BITS, 1 << ADDRESS_BITS)
+        tensor, distances = self._gm.at(address), self._distances[number]
+        last = address + ((r - 1) * to_r + (pairs - 1) * to_k) * WORD_BYTES
+        if tensor is None or last + WORD_BYTES > tensor.end:
+            raise IrregularError("scales that are not in one tensor")
+        start, odd = divmod(address - tensor.address, WORD_BYTES)
+        if odd:
+            raise IrregularError("scales off their words")
+        return block.with_scales(Scales(tensor, start, distances, r, pairs, to_r, to_k))
 
     def _operand(self, mem: Mem, address: int, grid: Grid) -> Block:
         first = address // FRACTAL_BYTES
@@ -185,6 +245,8 @@ class Origins:
             raise IrregularError("fractals of several kinds, or of another type")
         places = grid.straight if kind == AS_IT_WAS else grid.turned
         codes = self._l0[mem][first * UNITS + places]
+        if grid.filled:
+            codes = without_zeros(codes)
         start = int(codes[0, 0])
         shape = self._shapes.get(grid)
         if shape is None or not shape.is_of(kind, start & TAKEN, codes - start):

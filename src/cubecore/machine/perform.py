@@ -80,16 +80,19 @@ def _sum(tile: Tile, core: int, shadows: Shadows) -> Array:
 
 
 def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
-    """Return the sum in float32; BLAS chooses the order within each product."""
+    """Return the sum in float32; BLAS chooses the order within each product.
+
+    Products with scales too far for float32 are made in float64.
+    """
     total: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         for a, b in tile.terms:
-            product = _rows(a, tile.m, core, shadows) @ shadows.values(b, core).T
+            product = _rows(a, tile.m, core, shadows) @ shadows.factor(b, core).T
             total = product if total is None else np.add(total, product, out=total)
         assert total is not None
         if bias is not None:
             total += bias.astype(np.float32)
-    return total
+        return total.astype(np.float32, copy=False)
 
 
 def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
@@ -120,5 +123,5 @@ def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) ->
 
 def _rows(a: Block, m: int, core: int, shadows: Shadows) -> Array:
     """Return the block's [r, k] with rows of zeros up to m."""
-    values = shadows.values(a, core)
+    values = shadows.factor(a, core)
     return values if a.r == m else np.pad(values, ((0, m - a.r), (0, 0)))

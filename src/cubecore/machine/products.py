@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
+from cubecore.machine.blockscales import PAIR, Scales
 from cubecore.machine.memory import GlobalTensor
 from cubecore.units import FRACTAL_ROWS
 
@@ -26,7 +27,8 @@ class Block:
     `distances[i]` bytes further. Rows of the stored matrix are `pitch` elements apart; K runs along
     them if `k_inner`, else down the columns. A row is cut into pieces of C0, which are `step`
     elements apart: `step` is C0 in ND (and where there is one piece only), more in NZ. `hf32` is
-    how float32 elements are rounded first.
+    how float32 elements are rounded first. `scales` are those of an MX product; k is then what is
+    stored of their pairs of 32, and zeros follow.
     """
 
     tensor: GlobalTensor
@@ -39,6 +41,7 @@ class Block:
     step: int
     k_inner: bool
     hf32: str = "off"
+    scales: Scales | None = None
 
     @property
     def rows(self) -> int:
@@ -81,7 +84,20 @@ class Block:
         if step is None:
             return None
         r, k = (self.r + other.r, self.k) if axis == "r" else (self.r, self.k + other.k)
-        return self._sized(self.offset, r, k, step)
+        if self.scales is None and other.scales is None:
+            return self._sized(self.offset, r, k, step)
+        scales = self._scales_with(other, axis)
+        if scales is None:
+            return None
+        return self._sized(self.offset, r, k, step).with_scales(scales)
+
+    def _scales_with(self, other: "Block", axis: Literal["r", "k"]) -> Scales | None:
+        """Return the scales of both; None if they do not follow, or zeros lie between."""
+        if self.scales is None or other.scales is None:
+            return None
+        if axis == "k" and self.k != self.scales.pairs * PAIR:
+            return None
+        return self.scales.joined(other.scales, axis)
 
     def _step_to(self, other: "Block") -> int | None:
         """Return the distance of pieces in the rows that both make; None if they do not follow."""
@@ -102,7 +118,12 @@ class Block:
         if not self.k_inner:
             pieces, lane = divmod(first, self.kind.c0)
             offset = pieces * self.step + lane
-        return self._sized(self.offset + offset, count, self.k, self.step)
+        made = self._sized(self.offset + offset, count, self.k, self.step)
+        return made if self.scales is None else made.with_scales(self.scales.part(first, count))
+
+    def with_scales(self, scales: Scales) -> "Block":
+        """Return the block with these scales."""
+        return replace(self, scales=scales)
 
     def _sized(self, offset: int, r: int, k: int, step: int) -> "Block":
         # not dataclasses.replace: this is the inner loop of a proof

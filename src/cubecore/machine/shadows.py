@@ -82,6 +82,11 @@ class Shadows:
         flat = whole.reshape(-1)[start:]
         return as_strided(flat, (block.r, block.k), strides, writeable=False)
 
+    def factor(self, block: Block, core: int) -> Array:
+        """Return the [r, k] that one core multiplies: with scales, whole pairs of them along K."""
+        values = self.values(block, core)
+        return values if block.scales is None else block.scales.scaled(values, core)
+
 
 def row_values(block: Block, core: int) -> Array:
     """Return the elements of a row that one core reads, in their own type."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cubecore.dtypes import ElementType
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.registers import Registers
+from cubecore.machine.blockscales import Scales
 from cubecore.machine.memory import GlobalTensor
 from cubecore.machine.products import (
     Block,
@@ -111,11 +112,13 @@ class Store:
         for leftover in self.leftovers:
             yield leftover.tile
 
-    def reads(self) -> Iterator[Block]:
-        """Yield every block that the values are made from."""
+    def reads(self) -> Iterator[Block | Scales]:
+        """Yield every block that the values are made from, and what scales it."""
         for tile in self.tiles():
-            for pair in tile.terms:
-                yield from pair
+            for block in (block for pair in tile.terms for block in pair):
+                yield block
+                if block.scales is not None:
+                    yield block.scales
             if tile.bias is not None:
                 yield tile.bias
         if self.scales is not None:
