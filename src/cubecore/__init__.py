@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cubecore.chips import chip
-    from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+    from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError, RequestError
     from cubecore.frontends import capi
     from cubecore.frontends.allocation import Struct
     from cubecore.frontends.debugging import Debugging, debug
@@ -46,6 +46,7 @@ _HOMES = {
     "chip": "cubecore.chips",
     "CoreHandle": "cubecore.frontends.handle",
     "CubecoreError": "cubecore.errors",
+    "DeadlockError": "cubecore.errors",
     "debug": "cubecore.frontends.debugging",
     "Debugging": "cubecore.frontends.debugging",
     "NoLegalTilingError": "cubecore.errors",
@@ -82,6 +83,7 @@ __all__ = [
     "BatchMatmulTiling",
     "CoreHandle",
     "CubecoreError",
+    "DeadlockError",
     "Debugging",
     "Kernel",
     "KernelError",

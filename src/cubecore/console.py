@@ -184,7 +184,12 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
     if not isinstance(error, CubecoreError):
         raise error
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
-    _fail(error.to_json(), as_json, code)
+    shown = error.to_json()
+    if error.findings and not as_json:
+        from cubecore.reports.script import finding_lines
+
+        shown["message"] = "\n".join([shown["message"], *finding_lines(error.findings)])
+    _fail(shown, as_json, code)
 
 
 def _fail(error: Mapping[str, Any], as_json: bool, code: int) -> NoReturn:

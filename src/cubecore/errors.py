@@ -38,7 +38,12 @@ class Violation:
 
 
 class CubecoreError(Exception):
-    """Anything cubecore refuses; `violations` holds every reason, in the order found."""
+    """Anything cubecore refuses; `violations` holds every reason, in the order found.
+
+    `findings` are those of a run that could not go on (`cubecore.machine.findings`).
+    """
+
+    findings: "tuple[Any, ...]" = ()
 
     def __init__(self, violations: "Iterable[Violation]") -> None:
         self.violations = tuple(violations)
@@ -46,10 +51,12 @@ class CubecoreError(Exception):
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that the command line prints under ``error``."""
+        found = [finding.to_json() for finding in self.findings]
         return {
             "kind": type(self).__name__,
             "message": str(self),
             "violations": [violation.to_json() for violation in self.violations],
+            **({"findings": found} if found else {}),
         }
 
 

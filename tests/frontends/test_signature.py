@@ -363,7 +363,7 @@ def test_signals_between_cores():
             "asc_add",
             (pointer(), 3, pointer()),
             {},
-            "asc_add.src0 must be a pointer into UB, got 3",
+            "asc_add.src0 must be a pointer into UB, got 3; write core.ubuf.at(type, address)",
         ),
         (
             "asc_add",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.errors import CubecoreError, refuse
+from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.allocation import SPACES, Space
 from cubecore.frontends.places import KernelError, location
 from cubecore.frontends.pointer import Pointer, RuntimeInt
@@ -16,7 +16,7 @@ from cubecore.frontends.signature import Bound, bind
 from cubecore.frontends.sites import Sites
 from cubecore.isa.expr import Expr, Var
 from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.spec import Instruction, Mem
+from cubecore.isa.spec import Instruction, Mem, spellings
 from cubecore.isa.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.trace import Trace
 from cubecore.isa.vector.mask import SetVectorMask
@@ -187,7 +187,8 @@ class CoreHandle:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("asc_"):
-            raise AttributeError(name)
+            near = did_you_mean(f"asc_{name}", spellings())
+            raise AttributeError(f"a core has no {name}" + (f"; {near}" if near else ""))
         method = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
         setattr(self, name, method)
         return method
@@ -210,6 +211,8 @@ class CoreHandle:
                     return self._record(site.template, addresses, where)
             if bound.masked and self._stale is not None:
                 self._log_stale(bound.steps[0][0], where)
+            if bound.dropped:
+                self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
             pointers = _pointers(arguments)
             for template, places in bound.steps:
                 addresses = tuple(0 if p is None else pointers[p].address for p in places)
@@ -296,8 +299,7 @@ class CoreHandle:
             f"{template.name} must run under a mask that was set for it, got the count {count} "
             f"that {call} left at {left}; call asc_set_vector_mask first"
         )
-        core = str(self._core.id)
-        self._core.log.add(Finding("stale-mask", message, template.name, where, core))
+        self._log("stale-mask", message, template.name, where)
 
     def _mixed(self, space: Space) -> None:
         where = location(sys._getframe(1))  # noqa: SLF001
@@ -305,8 +307,10 @@ class CoreHandle:
             f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "
             "arrays lie from address 0 on, so that both may be the same bytes"
         )
-        core = str(self._core.id)
-        self._core.log.add(Finding("mixed-allocation", message, "array", where, core))
+        self._log("mixed-allocation", message, "array", where)
+
+    def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
+        self._core.log.add(Finding(kind, message, subject, where, str(self._core.id)))
 
 
 def _shape(argument: Any) -> Any:

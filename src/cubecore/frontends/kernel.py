@@ -1,12 +1,12 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -68,6 +68,11 @@ class Options:
                 need = f"be {', '.join(known[:-1])} or {known[-1]}"
                 raise refuse("an option", need, repr(name), did_you_mean(name, known))
         made = replace(self, **given)
+        for name in ("chip", "checks", "order", "engine"):
+            if not isinstance(value := getattr(made, name), str):
+                raise refuse(name, "be text", repr(value))
+        if not isinstance(made.settings, Mapping):
+            raise refuse("settings", "map the chip's fields to values", repr(made.settings))
         if made.engine not in ENGINES:
             raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(made.engine))
         if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
@@ -171,6 +176,14 @@ class Kernel:
         """
         return replace(self, options=self.options.changed(options))
 
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse a launch without blocks.
+
+        Raises:
+            RequestError: always.
+        """
+        raise refuse(self.name, f"be launched as {self.name}[blocks](...)", "no blocks")
+
     def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
         """Return the launch on `blocks` blocks: AIVs of a vector kernel, else AI Cores."""
         return lambda *arguments, **words: launch(self, blocks, arguments, words)
@@ -210,7 +223,8 @@ def kernel(
     `types` are the element types that arguments must have. `options` are those of `Options`.
 
     Raises:
-        RequestError: a kind that does not exist, an output that is no parameter, or scratch too.
+        RequestError: a kind that does not exist, an output that is no parameter, or scratch too,
+            what is no function of a core and plain parameters.
     """
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
@@ -219,7 +233,7 @@ def kernel(
         raise refuse(both[0], "be an output or scratch", "both")
 
     def make(body: Callable[..., None]) -> Kernel:
-        known = list(signature(body).parameters)[1:]
+        known = _parameters(body)
         for name in (*made, *kept, *(types or {})):
             if name not in known:
                 raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
@@ -227,6 +241,18 @@ def kernel(
         return Kernel(body, kind, made, kept, kinds, Options().changed(options))
 
     return make if function is None else make(function)
+
+
+def _parameters(body: Any) -> list[str]:
+    """Return the names of a kernel's parameters behind the core."""
+    if not isfunction(body):
+        raise refuse("a kernel", "be a function", repr(body))
+    whole = signature(body)
+    plain = [n for n, p in whole.parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if not plain or len(plain) < len(whole.parameters):
+        got = str(whole.replace(return_annotation=Signature.empty))
+        raise refuse(body.__name__, "take the core, and behind it parameters with names", got)
+    return plain[1:]
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -303,17 +329,18 @@ class _Launch:
         return Pointer(Mem.GM, host.dtype, place.address, handle)
 
     def unwritten(self) -> Iterator[Finding]:
-        """Yield a finding for each output that was not written whole."""
-        for name in self.made.outputs:
-            if name not in self.tensors:
-                continue
-            valid = self.tensors[name][1].buffer.valid
+        """Yield a finding for each output that was not written whole, or holds what nobody wrote.
+
+        So does any other tensor but scratch that uninitialised bytes were copied to.
+        """
+        for name, (_, tensor) in self.tensors.items():
+            valid = tensor.buffer.valid
             missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
-            if missing:
-                message = (
-                    f"{name} must be written whole, got {missing} of {valid.size} B never written "
-                    "or written from uninitialised memory"
-                )
+            if missing and not tensor.scratch:
+                need, got = "be written whole", "never written or written from uninitialised memory"
+                if name not in self.made.outputs:
+                    need, got = "hold what was written", "copied from uninitialised memory"
+                message = f"{name} must {need}, got {missing} of {valid.size} B {got}"
                 where = self.made.place
                 yield Finding("uninitialised", message, "end of kernel", where, "all cores")
 
@@ -330,18 +357,38 @@ def _ready(
     for name, value in given.items():
         host = host_tensor(name, value, made.types.get(name))
         if host is not None:
-            tensors[name] = host, _placed(made, gm, host)
+            tensors[name] = host, _placed(made, gm, host, tensors.values())
+        elif name in (*made.outputs, *made.scratch, *made.types):
+            raise refuse(name, "be an array", repr(value))
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
     debugger = None if session is None else session.debugger
     return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
 
 
-def _placed(made: Kernel, gm: GlobalMemory, host: HostTensor) -> GlobalTensor:
-    """Return a tensor's place in global memory, with its bytes if the kernel may read them."""
-    if host.name in (*made.outputs, *made.scratch):
-        return gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
-    return gm.place(host.name, host.raw)
+def _placed(
+    made: Kernel,
+    gm: GlobalMemory,
+    host: HostTensor,
+    others: Iterable[tuple[HostTensor, GlobalTensor]],
+) -> GlobalTensor:
+    """Return a tensor's place in global memory, with its bytes if the kernel may read them.
+
+    One array that is given twice has one place.
+    """
+    unwritten = (*made.outputs, *made.scratch)
+    for other, place in others:
+        if not np.may_share_memory(host.raw, other.raw):
+            continue
+        if host.at == other.at and not {host.name, other.name} & {*unwritten}:
+            return place
+        shared = "the same bytes" if host.at == other.at else "some of its bytes"
+        raise refuse(host.name, f"share no memory with {other.name}", shared, "pass a copy")
+    if host.name not in unwritten:
+        return gm.place(host.name, host.raw)
+    if not host.raw.flags.writeable:
+        raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
+    return gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
 
 
 def launch(
@@ -410,7 +457,7 @@ def _bound(made: Kernel, arguments: tuple[Any, ...], words: dict[str, Any]) -> d
     try:
         found = whole.replace(parameters=plain).bind(*arguments, **words)
     except TypeError as error:
-        names = ", ".join(p.name for p in plain)
+        names = ", ".join(p.name for p in plain) or "nothing"
         raise refuse(made.name, f"be launched with {names}", str(error)) from None
     found.apply_defaults()
     return dict(found.arguments)

@@ -1,7 +1,8 @@
 """What a kernel holds: pointers into memories, and integers that only the chip knows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from operator import index
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
@@ -72,10 +73,14 @@ class Pointer:
         return self._moved(elements)
 
     def __sub__(self, elements: int) -> "Pointer":
-        return self._moved(-elements)
+        return self._moved(elements, -1)
 
-    def _moved(self, elements: int) -> "Pointer":
-        bits = int(elements) * self.dtype.bits
+    def _moved(self, elements: int, sign: int = 1) -> "Pointer":
+        try:
+            bits = sign * index(elements) * self.dtype.bits
+        except TypeError:
+            subject = f"a distance in {self.dtype}"
+            raise refuse(subject, "be a whole number of elements", _shown(elements)) from None
         if bits % 8:
             raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
         return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
@@ -92,6 +97,17 @@ class Pointer:
             return self._moved(place.start or 0)
         return self.reader.load(self._moved(place))
 
+    __iter__ = None  # a pointer has no end
+
+    def __setitem__(self, place: Any, value: Any) -> NoReturn:
+        """Refuse to store a value: the scalar unit reads only.
+
+        Raises:
+            RequestError: always.
+        """
+        remedy = "asc_duplicate and a copy, say"
+        raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
+
     def cast(self, dtype: str | ElementType) -> "Pointer":
         """Return a pointer to the same bytes as `dtype`."""
         kind = element_type(dtype) if isinstance(dtype, str) else dtype
@@ -100,6 +116,10 @@ class Pointer:
     def __str__(self) -> str:
         """Return ``float16* 64 in UB``."""
         return f"{self.dtype}* {self.address} in {self.mem.label}"
+
+
+def _shown(given: object) -> str:
+    return str(given) if isinstance(given, Pointer) else repr(given)
 
 
 def _spelled(place: slice) -> str:

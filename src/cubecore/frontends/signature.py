@@ -16,9 +16,10 @@ import numpy as np
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
+from cubecore.frontends.allocation import SPACES
 from cubecore.frontends.pointer import Pointer
 from cubecore.isa.not_modelled import not_modelled
-from cubecore.isa.spec import Instruction, spelled, spellings
+from cubecore.isa.spec import Instruction, Mem, spelled, spellings
 from cubecore.isa.sync import PipeBarrier
 from cubecore.isa.vector.forms import counted
 from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
@@ -37,13 +38,15 @@ class Bound:
     """What a call issues.
 
     `masked` says that an instruction takes the mask that is set, `counted` that a count replaces
-    it; `reusable` that other pointers of the same types give the same instructions.
+    it; `reusable` that other pointers of the same types give the same instructions. `dropped` says
+    which bytes of a size are no whole unit, and are not copied.
     """
 
     steps: tuple[Step, ...]
     masked: bool
     counted: bool
     reusable: bool = True
+    dropped: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +194,10 @@ def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
     Raises:
         RequestError: a fraction for an integer type.
     """
+    if not isinstance(value, (int, float, np.generic)):
+        raise refuse(f"{call}.value", "be a number", repr(value))
     if kind.kind != "float":
-        if int(value) != value:
+        if not np.isfinite(value) or int(value) != value:
             raise refuse(f"{call}.value", f"be an integer for {kind}", value)
         return int(value)
     with np.errstate(over="ignore"):
@@ -247,7 +252,8 @@ def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch:
     bound = _bind(form, flat, keywords)
     if name != call:
         bound = replace(bound, steps=(*bound.steps, (PipeBarrier(), ())))
-    return replace(bound, reusable=len(pointers) == len(form.operands))
+    reusable = len(pointers) == len(form.operands) and not bound.dropped
+    return replace(bound, reusable=reusable)
 
 
 def _fitting(
@@ -283,20 +289,33 @@ def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> 
     words, kind = {**struct, **keywords}, form.kind
     short = len(rest) == len(form.scalars) + 1 and not words
     fixed: Mapping[str, Any] | None = None
-    count = 0
+    count, dropped = 0, ""
     if kind.size_unit and (short or "size" in words):
-        size = words.pop("size") if "size" in words else rest.pop()
-        words |= {"n_burst": 1, "len_burst": int(size) // kind.size_unit}
+        size = _integer(form, "size", words.pop("size") if "size" in words else rest.pop())
+        words |= {"n_burst": 1, "len_burst": size // kind.size_unit}
+        dropped = _dropped(form, size)
     elif kind.count_form is not None and (short or "count" in words):
         given = words.pop("count") if "count" in words else rest.pop()
         fixed, count = kind.count_form, _integer(form, "count", given)
+        if count < 0:
+            raise refuse(f"{form.call}.count", "be 0 or more", count)
     template = form.template(pointers, {**_values(form, pointers, rest, words), **(fixed or {})})
     places = {name: place for place, name in enumerate(form.operands)}
     step = template, tuple(places.get(o.name) for o in template.operands())
     if fixed is None:
-        return Bound((step,), form.masked, counted=False)
+        return Bound((step,), form.masked, counted=False, dropped=dropped)
     steps = tuple((t, step[1] if type(t) is kind else ()) for t in _counted(template, count))
     return Bound(steps, masked=False, counted=True)
+
+
+def _dropped(form: Form, size: int) -> str:
+    """Return the sentence on what a copy of `size` bytes leaves out: it moves whole units."""
+    unit, rest = form.kind.size_unit, size % form.kind.size_unit
+    if not rest:
+        return ""
+    remedy = f"; {form.call}_align copies them" if forms(f"{form.call}_align") else ""
+    need = f"{form.call}.size must be a multiple of {unit} B"
+    return f"{need}, got {size}: the last {rest} B stay where they are{remedy}"
 
 
 def _counted(template: Instruction, count: int) -> tuple[Instruction, ...]:
@@ -313,13 +332,21 @@ def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list
     for name, given in zip(form.operands, arguments, strict=False):
         mem = declared[name].mem
         if not isinstance(given, Pointer):
-            raise refuse(f"{form.call}.{name}", f"be a pointer into {mem.label}", repr(given))
+            remedy = _pointer_to(mem) if isinstance(given, int) else ""
+            need = f"be a pointer into {mem.label}"
+            raise refuse(f"{form.call}.{name}", need, repr(given), remedy)
         if given.mem is not mem:
             raise refuse(f"{form.call}.{name}", f"point into {mem.label}", given, form.page)
     if len(arguments) < count:
         names = ", ".join(form.operands)
         raise refuse(form.call, f"be given its operands {names}", f"{len(arguments)} of them")
     return list(arguments[:count]), list(arguments[count:])
+
+
+def _pointer_to(mem: Mem) -> str:
+    """Return how an address becomes a pointer, for one who gave the address."""
+    spaces = [space for space, found in SPACES.items() if found is mem]
+    return f"write core.{spaces[0]}.at(type, address)" if spaces else ""
 
 
 def _struct(form: Form, given: Any) -> dict[str, Any]:
@@ -376,7 +403,7 @@ def _integer(form: Form, name: str, value: Any) -> Any:
 
     For a word of 64 bits a negative number stands for what C makes of it: -1 has all bits set.
     """
-    if isinstance(value, str):
+    if isinstance(value, str) and name not in ("size", "count"):
         return value.removeprefix("PIPE_")
     if isinstance(value, bool):
         return value

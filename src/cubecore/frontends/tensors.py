@@ -26,6 +26,11 @@ class HostTensor:
     dtype: ElementType
     shape: tuple[int, ...]
 
+    @property
+    def at(self) -> tuple[int, int]:
+        """Where its bytes are in the host's memory, and how many they are."""
+        return self.raw.ctypes.data, self.raw.size
+
 
 def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> HostTensor | None:
     """Return the tensor that an argument is, or None for a number that is passed by value.

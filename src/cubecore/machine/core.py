@@ -156,14 +156,13 @@ class Core:
         """
         self.flush()
         size = load.element.size_bytes
-        if load.mem is Mem.GM:
-            tensor = self.gm.at(address)
-            buffer = None if tensor is None else tensor.buffer
-            local = address - (0 if tensor is None else tensor.address)
-        else:
-            buffer, local = self.memory(load.mem), address
+        where, buffer, local = load.mem.label, self.memory(load.mem), address
+        if load.mem is Mem.GM and (tensor := self.gm.near(address)) is not None:
+            where, buffer, local = tensor.name, tensor.buffer, address - tensor.address
         if buffer is None or not 0 <= local <= buffer.size_bytes - size:
-            self._log_scalar("out-of-bounds", load, f"lie in {load.mem.label}, got {address}")
+            extent = where if buffer is None else f"{where} (0 to {buffer.size_bytes} B)"
+            got = f"bytes [{local}, {local + size})"
+            self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
             return 0
         zero = np.zeros(1, np.intp)
         if not buffer.initialised(local, zero, load.element)[0]:

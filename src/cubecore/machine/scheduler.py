@@ -12,7 +12,7 @@ from greenlet import getcurrent, greenlet
 from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
-from cubecore.errors import DeadlockError, Violation
+from cubecore.errors import CubecoreError, DeadlockError, Violation
 from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
@@ -93,7 +93,7 @@ def run(
     (`cubecore.machine.schedules`); racecheck and synccheck judge program order alone.
 
     Raises:
-        DeadlockError: every core that has not ended waits for another.
+        DeadlockError: every core that has not ended waits for another; it carries what was found.
     """
     log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))
@@ -130,7 +130,11 @@ def run(
     # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
     with threadpool_limits(limits=1, user_api="blas"):
         choose = (lambda _: 0) if schedule is None else schedule.core
-        _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
+        try:
+            _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
+        except CubecoreError as error:
+            error.findings = tuple(log)
+            raise
     if sanitizer is not None:
         sanitizer.finish()
     return Outcome(tuple(log), sum(core.issued for core in cores.values()))

@@ -203,9 +203,10 @@ def _launched(run: TikRun) -> Launch:
 
 
 def _recorded(run: KernelRun) -> Launch:
+    tensors = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
     placed = [
-        Placed(TensorSpec(tensor.name, tensor.buffer.size_bytes), tensor.address)
-        for _, tensor in run.tensors
+        Placed(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
+        for name, tensor in tensors.items()
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
     return recorded_launch(run.kernel, placed, recordings)

@@ -1,0 +1,286 @@
+"""What an author gets wrong in a call or a launch: one sentence, and nothing done in silence."""
+
+import os
+from inspect import getsourcelines
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cubecore import DeadlockError, KernelError, RequestError, kernel
+from cubecore.cli import main
+from cubecore.workflows.script import run_script
+
+HERE = os.path.relpath(__file__)
+
+
+def refused(body, *arguments, **options):
+    """Return what a launch of `body` is refused with, without the place in front."""
+    with pytest.raises(KernelError) as error:
+        kernel(**options)(body)[1](*arguments)
+    first = getsourcelines(body)[1]
+    place, sentence = str(error.value).split(f" ({body.__name__}): ", 1)
+    file, line = place.rsplit(":", 1)
+    assert file == HERE
+    assert int(line) > first
+    return sentence
+
+
+def floats(count=64):
+    return np.arange(count, dtype=np.float32)
+
+
+# --- launches
+
+
+def double(core, x, y):
+    tile = core.ubuf("float", 64)
+    core.asc_copy_gm2ub(tile, x, 256)
+    core.asc_sync()
+    core.asc_add(tile, tile, tile, 64)
+    core.asc_sync()
+    core.asc_copy_ub2gm(y, tile, 256)
+
+
+READ_ONLY = floats()
+READ_ONLY.flags.writeable = False
+BOTH = floats(96)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "line"),
+    [
+        ({"outputs": "y"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
+        ({"outputs": "x"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
+        ({}, (BOTH[:64], BOTH[32:]), "y must share no memory with x, got some of its bytes; pass"),
+        ({"outputs": "y"}, (floats(), READ_ONLY), "y must be writable, got a read-only array"),
+        ({"scratch": "y"}, (floats(), READ_ONLY), "y must be writable, got a read-only array"),
+        ({"outputs": "y"}, (floats(), 3), "y must be an array, got 3"),
+        ({"types": {"y": "float"}}, (floats(), None), "y must be an array, got None"),
+        ({"checks": ["memcheck"]}, (), "checks must be text, got ['memcheck']"),
+        ({"chip": 910}, (), "chip must be text, got 910"),
+        ({"settings": "ub_bytes=1"}, (), "settings must map the chip's fields to values, got"),
+    ],
+)
+def test_launches_that_are_refused(options, given, line):
+    with pytest.raises(RequestError) as error:
+        kernel(**options)(double)[1](*given)
+    assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_an_array_that_is_given_twice_is_one_tensor(engine):
+    x = floats()
+    assert kernel(engine=engine)(double)[1](x, x).clean
+    assert (x == 2 * floats()).all()
+
+    @kernel(engine=engine)
+    def meet(core, x, y):
+        tile = core.ubuf("float", 64)
+        core.asc_copy_gm2ub(tile, x, 256)
+        core.asc_copy_ub2gm(y, core.ubuf("float", 64), 256)
+
+    assert [f.id for f in meet[1](x, x).findings] == ["race-war", "uninitialised", "uninitialised"]
+
+
+def test_a_launch_without_blocks():
+    made = kernel(double)
+    with pytest.raises(RequestError) as error:
+        made(floats(), floats())
+    assert str(error.value) == "double must be launched as double[blocks](...), got no blocks"
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (3, "a kernel must be a function, got 3"),
+        (
+            lambda: None,
+            "<lambda> must take the core, and behind it parameters with names, got ()",
+        ),
+        (
+            lambda core, *rest: (core, rest),
+            "<lambda> must take the core, and behind it parameters with names, got (core, *rest)",
+        ),
+    ],
+)
+def test_what_is_no_kernel(body, line):
+    with pytest.raises(RequestError) as error:
+        kernel(body)
+    assert str(error.value) == line
+
+
+# --- calls
+
+
+def test_a_size_that_is_no_whole_number_of_blocks():
+    """The C API divides the size by 32; what is left over is not copied."""
+
+    def copies(core, x):
+        tile = core.ubuf("float", 32)
+        for _ in range(2):
+            core.asc_copy_gm2ub(tile, x, 100)
+            core.asc_sync()
+        core.asc_copy_gm2ub_align(tile, x, 100)
+
+    run = kernel(copies)[1](floats())
+    assert [(f.id, f.message, f.count) for f in run.findings] == [
+        (
+            "parameter",
+            "asc_copy_gm2ub.size must be a multiple of 32 B, got 100: the last 4 B stay where they "
+            "are; asc_copy_gm2ub_align copies them",
+            2,
+        )
+    ]
+    assert kernel(checks="initcheck")(copies)[1](floats()).clean
+
+
+def calls():
+    def text(core, x):
+        core.asc_copy_gm2ub(core.ubuf("float", 64), x, "256")
+
+    yield text, "asc_copy_gm2ub.size must be an integer, got '256'"
+
+    def fraction(core, x):
+        core.asc_copy_gm2ub(core.ubuf("float", 64), x, 4 * 64 / 1)
+
+    yield fraction, "asc_copy_gm2ub.size must be an integer, got 256.0"
+
+    def negative(core, _):
+        tile = core.ubuf("float", 64)
+        core.asc_add(tile, tile, tile, -4)
+
+    yield negative, "asc_add.count must be 0 or more, got -4"
+
+    def nothing(core, _):
+        core.asc_duplicate(core.ubuf("float", 64), None, 64)
+
+    yield nothing, "asc_duplicate.value must be a number, got None"
+
+    def word(core, _):
+        core.asc_duplicate(core.ubuf("float", 64), "1.5", 64)
+
+    yield word, "asc_duplicate.value must be a number, got '1.5'"
+
+    def no_number(core, _):
+        core.asc_duplicate(core.ubuf("int32", 64), float("nan"), 64)
+
+    yield no_number, "asc_duplicate.value must be an integer for int32, got nan"
+
+    def address(core, x):
+        core.asc_copy_gm2ub(core.asc_get_phy_buf_addr(0), x, 256)
+
+    yield (
+        address,
+        "asc_copy_gm2ub.dst must be a pointer into UB, got 0; write core.ubuf.at(type, address)",
+    )
+
+    def short(core, _):
+        core.add(1, 2)
+
+    yield (
+        short,
+        "the kernel must run to its end, got AttributeError: a core has no add; did you mean "
+        "asc_add?",
+    )
+
+    def half_way(_, x):
+        x + 1.5
+
+    yield half_way, "a distance in float32 must be a whole number of elements, got 1.5"
+
+    def sum_of_two(_, x):
+        x + x
+
+    yield (
+        sum_of_two,
+        "a distance in float32 must be a whole number of elements, got float32* 512 in GM",
+    )
+
+    def stores(_, x):
+        x[3] = 4.0
+
+    yield (
+        stores,
+        "a pointer's element must be stored by an instruction, got an assignment; asc_duplicate "
+        "and a copy, say",
+    )
+
+    def walks(_, x):
+        list(x)
+
+    yield (
+        walks,
+        "the kernel must run to its end, got TypeError: 'Pointer' object is not iterable",
+    )
+
+
+@pytest.mark.parametrize(("body", "line"), list(calls()))
+def test_calls_that_are_refused(body, line):
+    assert refused(body, floats()) == line
+
+
+def test_a_value_outside_of_its_tensor():
+    def reads(core, x):
+        core.ubuf("float", 8)
+        assert x[64] == 0
+        assert (x - 200)[0] == 0
+
+    run = kernel(reads)[1](floats())
+    assert [(f.id, f.message) for f in run.findings] == [
+        ("out-of-bounds", "the scalar value must stay inside x (0 to 256 B), got bytes [256, 260)"),
+        ("out-of-bounds", "the scalar value must stay inside GM, got bytes [-288, -284)"),
+    ]
+
+
+# --- what a run had found
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_uninitialised_bytes_in_a_tensor_that_is_no_output(engine):
+    @kernel(engine=engine, scratch="w")
+    def leaks(core, x, w):
+        tile = core.ubuf("float", 32)
+        core.asc_copy_ub2gm(w, tile, 128)
+        core.asc_copy_ub2gm(x + 16, tile, 128)
+
+    run = leaks[1](floats(), floats())
+    assert [(f.id, f.message) for f in run.findings] == [
+        (
+            "uninitialised",
+            "x must hold what was written, got 128 of 256 B copied from uninitialised memory",
+        )
+    ]
+    assert leaks.using(checks="memcheck")[1](floats(), floats()).clean
+
+
+STUCK = """
+import numpy as np
+import cubecore
+
+@cubecore.kernel(kind="mix")
+def stuck(core, x):
+    if core.is_aiv:
+        tile = core.ubuf("float", 64)
+        core.asc_add(tile, tile, tile, 64)
+        core.asc_sync_block_wait("PIPE_S", 3)
+
+stuck[1](np.zeros(64, np.float32))
+"""
+
+
+def test_a_deadlock_tells_what_was_found_before_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stuck.py").write_text(STUCK)
+    with pytest.raises(DeadlockError) as error:
+        run_script("stuck.py")
+    assert [f.id for f in error.value.findings] == ["uninitialised"] * 2
+    result = CliRunner().invoke(main, ["run", "stuck.py"])
+    assert result.exit_code == 1
+    first, second, *rest = result.stderr.splitlines()
+    assert first == (
+        "every wait_flag_dev must be met by a signal of another core, got core 0 AIV0 waits for "
+        "flag 3 at stuck.py:10 (stuck), core 0 AIV1 waits for flag 3 at stuck.py:10 (stuck)"
+    )
+    assert second == "Findings: 2"
+    assert [line.split(":")[0].strip() for line in rest] == ["uninitialised"] * 2
