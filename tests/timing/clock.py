@@ -15,7 +15,7 @@ from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import NAMES
-from cubecore.timing.reuse import Traffic, marked
+from cubecore.timing.reuse import Traffic, accesses
 
 A2 = chip("Ascend910B3")
 HERE = Location("kernel.py", 1, "kernel")
@@ -113,7 +113,7 @@ def traffic_of(*programs: Program, cores: int = 1, on=ROUND, slots=None) -> Traf
         own = [slots[i] if slots else {} for i in range(cores)]
         made = tuple(CoreProgram(i, program, {}) for i in range(cores))
         groups.append(CoreGroup(program, made, tuple(own)))
-    return Traffic(groups, [marked(program, on) for program in programs], on)
+    return Traffic(groups, [accesses(program, on) for program in programs], on)
 
 
 def busy(clock: CoreClock) -> dict[str, int]:

@@ -10,7 +10,8 @@ from cubecore.isa.expr import Condition, Expr, Var
 from cubecore.isa.moves import CopyUbufToGm
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
 from cubecore.tiling.problem import Problem
-from cubecore.timing.reuse import STEPS, Touch, marked
+from cubecore.timing.marks import Touch, marked
+from cubecore.timing.reuse import STEPS, accesses
 from cubecore.workflows.time import time
 from timing.clock import HERE, ROUND, fetch, traffic_of
 
@@ -107,8 +108,9 @@ def test_the_innermost_loop_that_has_turned_decides():
     assert 0 < inner < outer < 64
 
 
-def walked(program: Program) -> list[int]:
-    """Return the level that is marked before each load, in order."""
+def marked_levels(program: Program, *gone: tuple[int, ...]) -> list[int]:
+    """Return the level that is marked before each load, in order; `gone` is its levels' part."""
+    program = marked(accesses(program, ROUND), gone)
     levels = []
     handlers = [
         (lambda *_, level=issue.template.level: levels.append(level))
@@ -120,10 +122,11 @@ def walked(program: Program) -> list[int]:
     return levels
 
 
-def test_marks_say_where_a_block_was_last_asked_for():
+@pytest.mark.parametrize("gone", [(30, 20, 10), (30, 30, 10), (30, 10, 10), (30, 10, 30)])
+def test_marks_say_where_a_block_was_last_asked_for(gone):
     """Against a walk that remembers in which trips each address was asked for."""
     body = loop(I, 3, loop(J, 4, loop(K, 2, load(Expr.of(J) * 512))))
-    levels = walked(marked(Program((body,)), ROUND).program)
+    levels = marked_levels(Program((body,)), gone)
     last: dict[int, tuple[int, int, int]] = {}
     want = []
     for i in range(3):
@@ -133,7 +136,13 @@ def test_marks_say_where_a_block_was_last_asked_for():
                 # 0 never; 1 in another turn of i; 2 in another turn of k
                 want.append(0 if before is None else 1 if before[0] != i else 2)
                 last[j] = (i, j, k)
-    assert levels == want
+    assert [gone[level] for level in levels] == [gone[level] for level in want]
+
+
+def test_a_level_that_makes_no_difference_is_not_asked_for():
+    body = loop(I, 3, loop(J, 4, loop(K, 2, load(Expr.of(J) * 512))))
+    assert marked_levels(Program((body,)), (64, 64, 64)) == []
+    assert len(marked_levels(Program((body,)), (64, 64, 10))) == 24
 
 
 def test_a_load_that_runs_ahead_says_what_it_walks():
@@ -143,7 +152,7 @@ def test_a_load_that_runs_ahead_says_what_it_walks():
     carry = Branch(Condition.of(again, "==", 0), (Assign(COUNT, own + 1),))
     start = Assign(COUNT, Expr(0)), Assign(K, Expr(0))
     body = *start, loop(I, 15, issue, Assign(K, (again + 1) % 3), carry)
-    assert walked(marked(Program(body), ROUND).program) == [0, 1, 1] * 5
+    assert marked_levels(Program(body), (30, 20)) == [0, 1, 1] * 5
 
 
 def test_an_address_that_a_scalar_moves_is_not_read_again():

@@ -17,8 +17,8 @@ from cubecore.isa.sync import (
     WaitFlagDev,
     joined_pipes,
 )
+from cubecore.timing.marks import Touch
 from cubecore.timing.queues import INDEX, PIPES, SCALAR, deciding
-from cubecore.timing.reuse import Touch
 from cubecore.timing.way import increment
 
 _RARE = 32

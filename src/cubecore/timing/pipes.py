@@ -29,6 +29,7 @@ from cubecore.isa.topology import CoreId
 from cubecore.timing.banks import conflict_factor
 from cubecore.timing.crossing import Crossing, Outbox
 from cubecore.timing.equal_loads import LEAST, EqualLoads
+from cubecore.timing.marks import Touch
 from cubecore.timing.memory_system import MemoryPort, Request
 from cubecore.timing.ordering import Ordering
 from cubecore.timing.queues import (
@@ -42,7 +43,7 @@ from cubecore.timing.queues import (
     deciding,
     unit_part,
 )
-from cubecore.timing.reuse import Share, Touch, cost_of
+from cubecore.timing.reuse import Share, cost_of
 from cubecore.timing.timeline import Segment
 
 
@@ -354,7 +355,7 @@ class CoreClock(Ordering):
         Its `Touch` level says that.
         """
         share, requests = self.shares[issue], dict[int, Request]()
-        marked = len(share.gone) > 1 and not traffic.writes
+        marked = len(set(share.gone)) > 1 and not traffic.writes
 
         def ask() -> Request:
             level = self.level if marked else 0

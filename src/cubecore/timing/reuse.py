@@ -39,16 +39,6 @@ def cost_of(template: Instruction, chip: Chip) -> Cost:
     return template.cost(chip)
 
 
-@dataclass(frozen=True)
-class Touch(Instruction):
-    """A mark in a program that is timed: which loop the next load's blocks were last asked for in.
-
-    Not an instruction: it takes no time and is issued by nobody. 0: never in this core.
-    """
-
-    level: int
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
     """A leaf's part in the shared memory.
@@ -146,26 +136,21 @@ class Leaf:
 
 
 @dataclass(frozen=True, eq=False)
-class Marked:
-    """A program whose loads are marked with `Touch`, and its accesses in program order."""
+class Accesses:
+    """A program, and its accesses of global memory in program order."""
 
     program: Program
     leaves: tuple[Leaf, ...]
 
 
-_MARKS = WeakKeyDictionary[Program, dict[Chip, Marked]]()
+_ACCESSES = WeakKeyDictionary[Program, dict[Chip, Accesses]]()
 
 
-def marked(program: Program, chip: Chip) -> Marked:
-    """Return the program with a mark before each load that some loop repeats.
-
-    It is kept for as long as the program is.
-    """
-    known = _MARKS.setdefault(program, {})
+def accesses(program: Program, chip: Chip) -> Accesses:
+    """Return what a program accesses; it is kept for as long as the program is."""
+    known = _ACCESSES.setdefault(program, {})
     if chip not in known:
-        leaves: list[Leaf] = []
-        body = tuple(_marked(program.body, _Place(), chip, leaves))
-        known[chip] = Marked(Program(body, program.slots, program.name), tuple(leaves))
+        known[chip] = Accesses(program, tuple(_leaves(program.body, _Place(), chip)))
     return known[chip]
 
 
@@ -177,58 +162,24 @@ class _Place:
     sides: tuple[tuple[Branch, bool], ...] = ()
 
 
-def _marked(body: Sequence[Node], place: _Place, chip: Chip, leaves: list[Leaf]) -> Iterator[Node]:
+def _leaves(body: Sequence[Node], place: _Place, chip: Chip) -> Iterator[Leaf]:
     for node in body:
         if isinstance(node, Loop):
-            inside = _Place((*place.loops, node), place.sides)
-            made = tuple(_marked(node.body, inside, chip, leaves))
-            if len(made) == 2 and _is_fixed_mark(made[0], node.index):
-                yield made[0]  # the same in every trip
-                made = made[1:]
-            yield Loop(node.index, node.trips, made)
+            yield from _leaves(node.body, _Place((*place.loops, node), place.sides), chip)
         elif isinstance(node, Branch):
-            then, otherwise = (
-                _Place(place.loops, (*place.sides, (node, taken))) for taken in (True, False)
-            )
-            sides = (
-                tuple(_marked(node.then, then, chip, leaves)),
-                tuple(_marked(node.otherwise, otherwise, chip, leaves)),
-            )
-            yield Branch(node.condition, *sides)
-        elif isinstance(node, Issue) and (leaf := _leaf(node, place, chip)):
-            leaves.append(leaf)
-            if leaf.carriers and not leaf.traffic.writes:
-                yield _mark(leaf)
-            yield node
-        else:
-            yield node
+            for side, taken in ((node.then, True), (node.otherwise, False)):
+                inside = _Place(place.loops, (*place.sides, (node, taken)))
+                yield from _leaves(side, inside, chip)
+        elif isinstance(node, Issue) and is_access(node):
+            yield _leaf(node, place, chip)
 
 
-def _mark(leaf: Leaf) -> Node:
-    """Return the branches that find the innermost repeating loop that has turned."""
-    node: Node = _touch(leaf, 0)
-    for number, carrier in enumerate(leaf.carriers, 1):
-        turned = Condition.of(leaf.nest[carrier].position, ">", 0)
-        node = Branch(turned, (_touch(leaf, number),), (node,))
-    return node
+def is_access(issue: Issue) -> bool:
+    """Whether a leaf reads or writes global memory."""
+    return any(operand.mem is Mem.GM for operand in issue.template.operands())
 
 
-def _is_fixed_mark(node: Node, index: Var) -> bool:
-    """Whether a node is a mark that does not depend on an index."""
-    if isinstance(node, Issue):
-        return isinstance(node.template, Touch)
-    if not isinstance(node, Branch) or index in node.condition.left.variables():
-        return False
-    return all(_is_fixed_mark(inner, index) for inner in (*node.then, *node.otherwise))
-
-
-def _touch(leaf: Leaf, level: int) -> Issue:
-    return Issue(Touch(level), (), leaf.issue.location)
-
-
-def _leaf(issue: Issue, place: _Place, chip: Chip) -> Leaf | None:
-    if all(operand.mem is not Mem.GM for operand in issue.template.operands()):
-        return None
+def _leaf(issue: Issue, place: _Place, chip: Chip) -> Leaf:
     template = issue.template.resolved(_FRESH)
     traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
     places = [operand.mem for operand in issue.template.operands()]
@@ -291,14 +242,14 @@ class Traffic:
     """What every group of a launch asks of the shared memory, and what that brings in."""
 
     groups: Sequence[CoreGroup]
-    marks: Sequence[Marked]
+    accesses: Sequence[Accesses]
     chip: Chip
     warm: bool = False
     past_l2: frozenset[str] = frozenset()
     _leaves: list[dict[object, Leaf]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._leaves = [{leaf.key: replace(leaf) for leaf in mark.leaves} for mark in self.marks]
+        self._leaves = [{leaf.key: replace(leaf) for leaf in own.leaves} for own in self.accesses]
         self._share_blocks()
         written = self._written()
         for group, leaves in zip(self.groups, self._leaves, strict=True):
@@ -418,7 +369,7 @@ class Traffic:
         """Return the part of each leaf of a group, by the leaf."""
         cores = len(self.groups[number].cores)
         found: dict[Issue, Share] = {}
-        for leaf in self.marks[number].leaves:
+        for leaf in self.accesses[number].leaves:
             own = self._leaves[number][leaf.key]
             gone = own.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)

@@ -10,10 +10,11 @@ from cubecore.isa.launch import CoreGroup, Launch
 from cubecore.isa.topology import CoreId
 from cubecore.timing.critical import critical_path
 from cubecore.timing.crossing import Crossing, crosses
+from cubecore.timing.marks import marked
 from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
-from cubecore.timing.reuse import Traffic, marked
+from cubecore.timing.reuse import Traffic, accesses
 from cubecore.timing.timeline import CoreTime, Link, Stall, Timeline
 from cubecore.timing.walk import walk
 from cubecore.units import align_up
@@ -53,8 +54,7 @@ def time_launch(
     groups = launch.groups(_bases(launch), whole=crossing)
     start: int = chip.require("start_cycles", "timing")
     start = (chip.short_start_cycles or {}).get(launch.kind, start)
-    marks = {program: marked(program, chip) for program in launch.programs}
-    own = [marks[group.program] for group in groups]
+    own = [accesses(group.program, chip) for group in groups]
     traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
     clocks = _walked(chip, traffic, start, record, full=full)
     return _timeline(groups, clocks, chip, start, (operations, peak))
@@ -166,7 +166,8 @@ def _walked(
         memory = MemoryPort(chip, part, traffic.written_back, start)
         shares = traffic.shares(number)
         clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
-        program, slots = traffic.marks[number].program, group.slots[0]
+        own, slots = traffic.accesses[number], group.slots[0]
+        program = marked(own, [shares[leaf.issue].gone for leaf in own.leaves])
         walks.append(partial(program.run if full else partial(walk, program), clock, slots))
         clocks.append(clock)
     crossing.walk(walks)
