@@ -10,6 +10,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.overlap import STEERED
 from cubecore.isa.spec import Instruction, Operand
 from cubecore.layouts import Offsets
+from cubecore.machine.lattice import Lattice, lattices
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,6 +57,15 @@ def _run(
     start, stop = int(places[0]), int(places[-1]) + 1
     own = flat[start:stop]
     return None if own[0] < 0 or np.any(np.diff(own) != 1) else (int(own[0]), start, stop)
+
+
+@lru_cache(maxsize=1024)
+def even(here: Elements) -> Lattice | None:
+    """Return the offsets as a lattice; None if they are none, or some are filled."""
+    if not here.offsets.size or int(here.offsets.min()) < 0:
+        return None
+    found = lattices(here.offsets)
+    return None if found is None else found[0]
 
 
 def elements(template: Instruction, operand: str) -> Elements:

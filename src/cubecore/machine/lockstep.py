@@ -26,8 +26,9 @@ from cubecore.machine.elements import elements
 from cubecore.machine.findings import FindingLog
 from cubecore.machine.groupwatch import NOWHERE, Collecting, GroupWatch
 from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.machine.moved import moving
 from cubecore.machine.order import INDEX
-from cubecore.machine.prepared import computing, moving, prepares, steers
+from cubecore.machine.prepared import computing, prepares, steers
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
 from cubecore.machine.stacks import Stack

@@ -17,12 +17,13 @@ POISON_BYTE = 0xFF
 """What unwritten memory holds: NaN in every float type, -1 in every integer type."""
 GM_ALIGN_BYTES = 512
 _GM_GUARD_BYTES = 4096
-_VALID_WORDS: dict[int, tuple[str, int]] = {
+WORDS: dict[int, tuple[str, int]] = {
     1: ("u1", 0x01),
     2: ("u2", 0x0101),
     4: ("u4", 0x01010101),
     8: ("u8", 0x0101010101010101),
 }
+"""A size's unsigned word, and what a map holds where an element of that size was written."""
 
 
 class Buffer:
@@ -72,9 +73,9 @@ class Buffer:
             return np.asarray(self.valid[address:].take(offsets >> 1, mode="clip") == 1)
         size = element.size_bytes
         window = self.valid[address : self._end(address, size)]
-        if size not in _VALID_WORDS:  # a block
+        if size not in WORDS:  # a block
             return np.asarray(window.reshape(-1, size).all(axis=1).take(offsets, mode="clip"))
-        word, full = _VALID_WORDS[size]
+        word, full = WORDS[size]
         return np.asarray(window.view(word).take(offsets, mode="clip") == full)
 
     def write(
