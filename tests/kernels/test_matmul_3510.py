@@ -9,6 +9,7 @@ import cubecore
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.errors import RequestError
+from cubecore.isa.sync import SetFlag, WaitFlag
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
@@ -16,6 +17,7 @@ from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.workflows.operands import Operands
 from harness import as_stored, result_of
+from kernels.broken import changed
 from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact
 
 A5 = chip("Ascend950PR_9599")
@@ -68,7 +70,7 @@ def test_random_products_with_every_option(seed):
     rng = np.random.default_rng(seed)
     while True:
         drawn = draw_problem(rng, 100)
-        if drawn.launch == "cube" and drawn.a != "int4":
+        if drawn.a != "int4":
             break
     tiling = draw_tiling(rng, drawn)
     problem = replace(drawn, chip=A5.name, unit_flag=None)
@@ -141,17 +143,75 @@ def test_hf32_keeps_10_bits(trans):
         assert np.allclose(run.c, wanted, rtol=1e-6, atol=0)
 
 
-REFUSED = {"launch": ("mix", "launch must be cube")}
+MIX = [("float16", "float16", "float32", "MDL"), ("int8", "int8", "int32", "NORM")]
+MIX += [("bfloat16", "bfloat16", "float32", "IBSHARE"), ("float32", "float32", "float32", "MDL")]
+MIX += [("float8_e4m3fn", "float8_e4m3fn", "float32", "IBSHARE")]
 
 
-@pytest.mark.parametrize("option", REFUSED)
-def test_what_it_does_not_carry_there_is_refused(option):
-    value, line = REFUSED[option]
-    problem = {"chip": A5.name, "m": 64, "n": 64, "k": 64, option: value}
-    for ask in (cubecore.run, cubecore.time):
-        with pytest.raises(RequestError) as error:
-            ask(problem)
-        assert f"{line} to be executed or timed on {A5.name}, got {value}" in str(error.value)
+@pytest.mark.parametrize("types", MIX, ids=str)
+@pytest.mark.parametrize("engine", ["fast", "reference", "late", "early"])
+def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine):
+    """Four blocks of C on two AI Cores, whatever order the flags leave open."""
+    a, b, c, template = types
+    problem = Problem.from_json(
+        {"chip": A5.name, "m": 60, "n": 72, "k": 96, "a": a, "b": b, "c": c, "cores": 4}
+        | {"launch": "mix", "template": template, "trans_b": True, "unit_flag": False}
+    )
+    rng = np.random.default_rng(7)
+    left, right = rng.integers(-3, 4, (60, 96)), rng.integers(-3, 4, (72, 96))
+    stored = Operands(left.astype(problem.a_type.numpy), right.astype(problem.b_type.numpy))
+    shares = {"singleCoreM": 32, "singleCoreN": 48, "baseM": 32, "baseN": 48, "usedCoreNum": 4}
+    tiling = replace(cubecore.plan(problem).tiling, **shares)
+    launch = matmul_launch(problem, tiling, A5)
+    assert [core.core for core in launch.cores] == [0, 1]
+    run = cubecore.run(problem, tiling=tiling, operands=stored, engine=engine)
+    assert ([f.message for f in run.findings], run.verified) == ([], True)
+    assert np.array_equal(run.c, left @ right.T)
+
+
+def test_a_client_that_does_not_wait_for_the_one_before_is_a_race():
+    """All of K fits: what MTE2 waits for is the client before, whose blocks are still read."""
+    problem = Problem(m=64, n=32, k=96, chip=A5.name, launch="mix", cores=2)
+    shares = {"singleCoreM": 48, "singleCoreN": 32, "baseM": 48, "baseN": 32, "usedCoreNum": 2}
+    shares |= {"depthA1": 1, "depthB1": 1, "stepKa": 1, "stepKb": 1, "baseK": 96}
+    tiling = replace(cubecore.plan(problem).tiling, **shares)
+    launch = matmul_launch(problem, tiling, A5)
+    stored = {
+        name: np.zeros(shape, np.float16) for name, shape in (("a", (64, 96)), ("b", (96, 32)))
+    }
+
+    def hasty(leaf):
+        flag = leaf.template
+        frees = isinstance(flag, WaitFlag | SetFlag) and (flag.src, flag.dst) == ("MTE1", "MTE2")
+        return None if frees else leaf
+
+    for broken, ids in ((launch, set()), (changed(launch, hasty), {"race-war", "race-waw"})):
+        gm, bases = GlobalMemory(), {}
+        for spec in broken.tensors:
+            made = (
+                gm.allocate(spec.name, spec.size_bytes)
+                if spec.output
+                else gm.place(spec.name, stored[spec.name])
+            )
+            bases[spec.name] = made.address
+        outcome, _ = run_launch(broken, A5, gm, bases, "reference")
+        found = {finding.id for finding in outcome.findings}
+        assert found >= ids
+        assert bool(found) is bool(ids)
+
+
+@pytest.mark.parametrize("template", ["MDL", "NORM"])
+def test_a_mix_launch_is_timed_as_its_clients_in_turn(template):
+    """An AI Core with two blocks takes longer than with one, and no longer than twice."""
+    asked = {"chip": A5.name, "m": 1152, "n": 512, "k": 512, "template": template}
+    shares = {"singleCoreM": 32, "singleCoreN": 256, "baseM": 32, "baseN": 256, "baseK": 64}
+    problem = Problem.from_json(asked | {"launch": "mix"})
+    tiling = replace(cubecore.plan(problem).tiling, **shares, usedCoreNum=72)
+    both = cubecore.time(problem, tiling=tiling).to_json()
+    half = replace(problem, m=576, launch="cube")
+    alone = cubecore.time(half, tiling=replace(tiling, M=576, usedCoreNum=36)).to_json()
+    assert [len(x["cores"][0]["cores"]) for x in (both, alone)] == [36, 36]
+    assert alone["cycles"] < both["cycles"] < 2 * alone["cycles"]
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])

@@ -179,7 +179,7 @@ def test_every_order_that_flags_allow(engine):
         {"epilogue": {"quant": "QF322B8_PRE", "scale": 0.125}},
         {"epilogue": {"quant": "VQF322B8_PRE", "scale": [0.5] * 64}},
         {"format_c": "NZ"},
-        {"template": "IBSHARE"},
+        {"launch": "mix", "split_k": True},
         {"unit_flag": False, "template": "NORM"},
     ],
     ids=str,
@@ -245,6 +245,11 @@ REFUSED = [
     (
         {"a": "float4_e2m1fn", "scale_a": "float8_e8m0fnu", "scale_b": "float16"},
         "scale_b must be float8_e8m0fnu (seed 000, table 2), got float16",
+    ),
+    (
+        {"a": "float4_e2m1fn", "template": "IBSHARE"},
+        "template must be NORM or MDL in MxMatmul (vendor's guide, MxMatmul: constraints), got "
+        "IBSHARE",
     ),
     (
         {"a": "float4_e2m1fn", "n": 33},

@@ -59,7 +59,10 @@ def draw_problem(rng: np.random.Generator, largest: int) -> Problem:
     a = FP4 if rng.integers(2) else FP8[rng.integers(2)]
     trans_a, trans_b = TURNED[rng.integers(4)]
     keys = {"a": a, "b": a if a == FP4 else FP8[rng.integers(2)]}
-    keys |= {"template": ("MDL", "NORM", "IBSHARE")[rng.integers(3)]}
+    keys |= {
+        "launch": ("cube", "mix")[rng.integers(2)],
+        "template": ("MDL", "NORM")[rng.integers(2)],
+    }
     if rng.integers(6) == 0:
         keys["batch"] = int(rng.integers(2, 4))
     elif rng.integers(3) == 0:

@@ -81,7 +81,6 @@ def matmul_launch(
     step: str | None = None,
     blocks: Sequence[tuple[CoreBlock, ...]] | None = None,
     *,
-    stand_in: bool = False,
     padded: bool = False,
     preload: bool = True,
 ) -> Launch:
@@ -90,7 +89,6 @@ def matmul_launch(
     The tiling must be legal in the effective reading. `step` names the scalar cost of a base-K step
     (`scalar_step_cycles`): what kind of kernel the code is taken to be; the template's by default.
     `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
-    With `stand_in`, to be timed alone, other instructions stand for those that 3510 has instead.
     `padded` lays A and B out in rows an odd number of 512 B apart where they are ND. Without
     `preload` template MDL asks for a chunk that holds all of K when a tile needs it, not while the
     one before is computed (doMTE2Preload, which the Matmul API leaves off).
@@ -99,7 +97,7 @@ def matmul_launch(
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
             extents.
     """
-    require_supported(problem, stand_in=stand_in)
+    require_supported(problem)
     tiling.require_match(problem)
     plan = matmul_plan(problem, tiling, chip, step, padded=padded, preload=preload)
     trees: dict[tuple[Share, ...], CoreTree] = {}
@@ -173,8 +171,8 @@ def _kept(before: CoreBlock, block: CoreBlock) -> str:
     return "b" if (before.n0, before.n_len) == (block.n0, block.n_len) else ""
 
 
-def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
-    """Refuse what this kernel does not carry yet; with `stand_in` only what no instruction does.
+def require_supported(problem: Problem) -> None:
+    """Refuse what this kernel does not carry.
 
     Raises:
         RequestError: one violation for each option.
@@ -193,20 +191,8 @@ def require_supported(problem: Problem, *, stand_in: bool = False) -> None:
         if value not in allowed
     ]
     found += option_violations(problem)
-    if problem.chip_record.arch == "3510" and not stand_in:
-        found += _refused_on_3510(problem)
     if found:
         raise RequestError(found)
-
-
-def _refused_on_3510(problem: Problem) -> list[Violation]:
-    """Return what has other instructions on architecture 3510, which this kernel does not issue."""
-    plain: tuple[tuple[str, object, object], ...] = (("launch", problem.launch, "cube"),)
-    return [
-        Violation(name, f"be {_word(need)} to be executed or timed on {problem.chip}", _word(value))
-        for name, value, need in plain
-        if value != need
-    ]
 
 
 def _words(values: tuple[object, ...]) -> str:

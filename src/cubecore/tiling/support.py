@@ -67,6 +67,9 @@ def _feature_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     if problem.template == "IBSHARE" and chip.arch not in IBSHARE_ARCHS:
         need = f"be NORM or MDL on {chip.name} (vendor's GetIBShareNormConfig, table of products)"
         yield Violation("template", need, "IBSHARE")
+    elif problem.template == "IBSHARE" and problem.mx:
+        need = "be NORM or MDL in MxMatmul (vendor's guide, MxMatmul: constraints)"
+        yield Violation("template", need, "IBSHARE")
     if problem.hf32 and chip.hf32_speedup is None:
         need = f"be false on {chip.name} (seed 002, table 4: no float32)"
         yield Violation("hf32", need, "true")

@@ -164,7 +164,7 @@ def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes)
         notes.add("vector cores scale the result by rows and columns: left out")
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, stand_in=True),
+        lambda: matmul_launch(problem, tiling, chip, step),
         "partial" if in_part else "library",
         without_launch=alone,
         assumed=notes.done(),

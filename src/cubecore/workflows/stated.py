@@ -75,7 +75,7 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cas
     preload = _preloads(point, problem, stated, step, notes)
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, blocks, stand_in=True, preload=preload),
+        lambda: matmul_launch(problem, tiling, chip, step, blocks, preload=preload),
         "doubted" if point.id in _DOUBTED else "known",
         tiling_known=True,
         assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
