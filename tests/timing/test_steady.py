@@ -22,7 +22,7 @@ from cubecore.tiling.solver import solve
 from cubecore.timing.body import Body
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
-from cubecore.timing.way import Course, Reach, Way, _constant_for
+from cubecore.timing.way import Course, Reach, _constant_for
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,
@@ -386,10 +386,8 @@ def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     later |= {v: first[v] for v in first if v not in counters}
     begin, now = dict(first), dict(later)
     known, then = taken(body, first, trips), taken(body, later, trips)
-    courses = {v: Course.once(begin[v], first[v], now[v]) for v in counters}
-    ranges = {v: course for v, course in courses.items() if course is not None}
-    way = Way(ranges, found.moving, {v: now[v] for v in found.given})
-    if way.periods(found.guards, 1):
+    courses = [Course.once(begin[v], first[v], now[v]) for v in counters]
+    if found.guards.periods(courses, [now[v] for v in found.given], 1):
         assert then == known
         for v, value in begin.items():
             assert later[v] == first[v] + (now[v] - value if v in counters else 0)
@@ -406,9 +404,9 @@ def test_a_wheel_that_turns_elsewhere_is_no_other_way():
     found = Body.of(Loop(INDEX, Expr(99), (*wheels, *STEP)))
 
     def follows(places):
-        ranges = {v: Course.once(*place) for v, place in places.items()}
-        moved = {v: course for v, course in ranges.items() if course is not None}
-        return bool(Way(moved, found.moving, {}).periods(found.guards, 1))
+        counters = INDEX, *found.counters
+        courses = [Course.once(*places.get(v, (0, 0, 0))) for v in counters]
+        return bool(found.guards.periods(courses, [0] * len(found.given), 1))
 
     assert follows({COUNTED: (0, 2, 0), RING: (1, 1, 2)})
     assert follows({COUNTED: (2, 0, 2), RING: (1, 2, 2)})  # it turns in both

@@ -19,7 +19,7 @@ from cubecore.isa.sync import (
 )
 from cubecore.timing.marks import Touch
 from cubecore.timing.queues import INDEX, PIPES, SCALAR, deciding
-from cubecore.timing.way import increment
+from cubecore.timing.way import Guards, increment
 
 _RARE = 32
 _OFTEN = 8
@@ -87,9 +87,11 @@ class Body:
         )
 
     @cached_property
-    def guards(self) -> tuple[Node, ...]:
-        """The nodes that a counter can reach."""
-        return tuple(_pruned(self.loop.body, {*self.counters, self.loop.index}))
+    def guards(self) -> Guards:
+        """What the counters, the index first, can reach."""
+        counters = (self.loop.index, *self.counters)
+        reached = tuple(_pruned(self.loop.body, set(counters)))
+        return Guards(reached, counters, self.moving, self.given)
 
 
 def _number(var: Var) -> int:

@@ -13,25 +13,22 @@ was left then.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from itertools import dropwhile
+from operator import not_
+from typing import NamedTuple
 
 from cubecore.isa.registers import Registers
 from cubecore.timing.body import Body
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import SCALAR, PipeState
-from cubecore.timing.way import Course, Way
-
-if TYPE_CHECKING:
-    from cubecore.isa.expr import Var
+from cubecore.timing.way import Course
 
 _MOST_STRETCHES = 1024
 """Stretches that are remembered of a loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """The head of one trip: when, the counters, and what had been added up by then."""
 
     trip: int
@@ -68,9 +65,8 @@ class State:
         return self is other or (isinstance(other, State) and self.parts == other.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class PipeAt:
-    """A pipe at a visit, times relative to it; `free` and `done` only if it was used before."""
+class PipeAt(NamedTuple):
+    """A pipe at a visit; `free` and `done` only if it was used before."""
 
     free: int | None
     done: int | None
@@ -80,12 +76,11 @@ class PipeAt:
     queue: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """What happened from one visit of a loop's head to the next, and how it left the core.
 
-    `values` are what then decides and changes, `pipes`, `flags` and `units` are relative to the
-    time, `peak` is device memory's highest; None without requests.
+    `values` are what then decides and changes, `pipes`, `flags` and `units` are of then, `peak` is
+    device memory's highest; None without requests.
     """
 
     before: Visit
@@ -107,9 +102,9 @@ class Recurrence:
     def __init__(self, clock: CoreClock, body: Body) -> None:
         self._clock, self._body = clock, body
         self._pipes = [clock.pipes[i] for i in body.pipes]
+        self._flags = [clock.flags[flag] for flag in body.flags]
         self._seen: dict[object, Visit] = {}
         self._known: dict[object, dict[int, Stretch]] = {}
-        self._values: dict[tuple[int, ...], dict[Var, int]] = {}
         self._room = _MOST_STRETCHES
         self._last: tuple[object, Visit, Mapping[int, tuple[PipeState, int, int]]] | None = None
 
@@ -182,7 +177,7 @@ class Recurrence:
         known = self._known.setdefault(key, {})
         if before.trip in known:
             return
-        clock, now = self._clock, visit.time
+        clock = self._clock
         peak = clock.memory.peak_since(before.requests)
         if peak is None and visit.requests != before.requests:
             return
@@ -191,9 +186,9 @@ class Recurrence:
             used = visit.uses[i] != before.uses[i]
             if not used and visit.free[i] != before.free[i]:
                 return  # a barrier moved it
-            free, done = (pipe.free - now, pipe.done - now) if used else (None, None)
-            queue = tuple([at - now for at in pipe.queue])
-            pipes.append(PipeAt(free, done, pipe.gate - now, pipe.reason, pipe.drained, queue))
+            free, done = (pipe.free, pipe.done) if used else (None, None)
+            queue = tuple(pipe.queue)
+            pipes.append(PipeAt(free, done, pipe.gate, pipe.reason, pipe.drained, queue))
         self._room -= 1
         known[before.trip] = Stretch(
             before,
@@ -202,12 +197,8 @@ class Recurrence:
             given[: self._body.others],
             peak if visit.requests != before.requests else None,
             tuple(pipes),
-            tuple(tuple([at - now for at in clock.flags[flag]]) for flag in self._body.flags),
-            {
-                place: (pipe, began - now, ended - now)
-                for place, (pipe, began, ended) in clock.units.items()
-                if units.get(place) != (pipe, began, ended)
-            },
+            tuple([tuple(flag) for flag in self._flags]),
+            {place: unit for place, unit in clock.units.items() if units.get(place) != unit},
             clock.unit_reach,
             clock.level,
             clock.registers,
@@ -234,25 +225,28 @@ class Recurrence:
             then, here = before.lag(slack), now.lag(slack)
             if here > then or (after.delays != before.delays and here != then):
                 return False
-        return self._way(Course.once, (before, after, now), given).periods(self._body.guards, 1) > 0
+        courses = self._courses(Course.once, before, after, now)
+        return self._body.guards.periods(courses, given, 1) > 0
 
     def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
         """Leave the core as a known stretch left it, so much later; return trip and counters."""
         clock, before, after = self._clock, known.before, known.after
         later = now.time - after.time - (now.served - after.served)
         self._add(before, after, 1, None if known.peak is None else known.peak + later)
-        time = clock.scalar = now.time + after.time - before.time
+        clock.scalar = now.time + after.time - before.time
+        shift = now.time - before.time
         for pipe, then in zip(self._pipes, known.pipes, strict=True):
             if then.free is not None and then.done is not None:
-                pipe.free, pipe.done = time + then.free, time + then.done
-            pipe.gate, pipe.reason, pipe.drained = time + then.gate, then.reason, then.drained
+                pipe.free, pipe.done = then.free + shift, then.done + shift
+            pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
             pipe.queue.clear()
-            pipe.queue.extend([time + at for at in then.queue])
-        for flag, times in zip(self._body.flags, known.flags, strict=True):
-            clock.flags[flag].clear()
-            clock.flags[flag].extend([time + at for at in times])
+            pipe.queue.extend([at + shift for at in then.queue])
+        for flag, times in zip(self._flags, known.flags, strict=True):
+            flag.clear()
+            if times:
+                flag.extend([at + shift for at in times])
         for place, (pipe, began, ended) in known.units.items():
-            clock.units[place] = pipe, time + began, time + ended
+            clock.units[place] = pipe, began + shift, ended + shift
         clock.unit_reach = max(clock.unit_reach, known.unit_reach)
         clock.level = known.level
         if self._body.registers:
@@ -295,22 +289,16 @@ class Recurrence:
         clock, now = self._clock, self._clock.scalar
         state: list[object] = [given]
         for pipe in self._pipes:
-            queue = [at - now for at in pipe.queue]
-            if queue and min(queue) <= 0:  # an entry of the past is a free place
-                queue = [max(at, 0) for at in queue]
-                first = next((i for i, at in enumerate(queue) if at), len(queue))
-                del queue[:first]
-            waits = pipe.gate > now
-            state.append(
-                (
-                    *(max(pipe.free - now, 0), max(pipe.done - now, 0), pipe.drained),
-                    *((pipe.gate - now, pipe.reason) if waits else ()),
-                    tuple(queue),
-                )
+            queue, free, done, gate = pipe.queue, pipe.free, pipe.done, pipe.gate
+            state += (
+                free - now if free > now else 0,
+                done - now if done > now else 0,
+                pipe.drained,
+                (gate - now, pipe.reason) if gate > now else None,
+                _to_come(queue, now) if queue and max(queue) > now else (),
             )
-        state += [
-            tuple([max(at - now, 0) for at in clock.flags[flag]]) for flag in self._body.flags
-        ]
+        for flag in self._flags:
+            state.append(tuple([at - now if at > now else 0 for at in flag]) if flag else ())
         state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
         reach = clock.unit_reach
         for place, (pipe, began, ended) in clock.units.items():
@@ -369,23 +357,15 @@ class Recurrence:
 
     def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
-        way = self._way(Course.recurring, (before, now), given)
-        return way.periods(self._body.guards, (total - now.trip) // (now.trip - before.trip))
+        courses = self._courses(Course.recurring, before, now)
+        most = (total - now.trip) // (now.trip - before.trip)
+        return self._body.guards.periods(courses, given, most)
 
-    def _way(
-        self,
-        course: Callable[..., Course | None],
-        visits: Sequence[Visit],
-        given: tuple[int, ...],
-    ) -> Way:
-        body, places = self._body, [(visit.trip, *visit.counters) for visit in visits]
-        courses = zip((body.loop.index, *body.counters), map(course, *places), strict=True)
-        ranges = {var: found for var, found in courses if found is not None}
-        if given not in self._values:
-            if len(self._values) >= _MOST_STRETCHES:
-                self._values.clear()
-            self._values[given] = dict(zip(body.given, given, strict=True))
-        return Way(ranges, body.moving, self._values[given])
+    @staticmethod
+    def _courses(course: Callable[..., Course | None], *visits: Visit) -> list[Course | None]:
+        """Return the course of the index and of each counter from visit to visit."""
+        places = [(visit.trip, *visit.counters) for visit in visits]
+        return list(map(course, *places))
 
     def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
         """Move everything on by `periods` times what happened between two visits.
@@ -402,8 +382,9 @@ class Recurrence:
             if now.uses[i] != before.uses[i] and i != SCALAR:
                 pipe.free += shift
                 pipe.done += shift
-        for flag in self._body.flags:
-            _move(clock.flags[flag], time, shift)
+        for flag in self._flags:
+            if flag:
+                _move(flag, time, shift)
         for place, (pipe, began, ended) in clock.units.items():
             if ended + clock.unit_reach > time:
                 clock.units[place] = (pipe, began + shift, ended + shift)
@@ -414,6 +395,11 @@ class Recurrence:
             now.trip + periods * (now.trip - before.trip),
             tuple(b + periods * (b - a) for a, b in steps),
         )
+
+
+def _to_come(queue: deque[int], now: int) -> tuple[int, ...]:
+    """Return a queue's times from now on; an entry of the past at its head is a free place."""
+    return tuple(dropwhile(not_, [at - now if at > now else 0 for at in queue]))
 
 
 def _move(times: deque[int], now: int, shift: int) -> None:

@@ -1,8 +1,14 @@
-"""Whether a program takes the same way again while its counters run on."""
+"""Whether a program takes the same way again while its counters run on.
 
-from collections.abc import Mapping, Sequence
+What decides the way is written once for a program, by the places of the variables (`Guards`); it is
+asked often, of ever other ranges.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from cubecore.isa.expr import Atom, Expr, Var
 from cubecore.isa.program import Assign, Branch, Issue, Loop, Node
@@ -17,30 +23,7 @@ def increment(node: Assign) -> int | None:
     return (node.value - Expr.of(node.target)).constant
 
 
-@lru_cache(maxsize=4096)
-def _difference(node: Branch) -> Expr:
-    """Return what a branch compares with 0."""
-    return node.condition.left - node.condition.right
-
-
-@lru_cache(maxsize=4096)
-def _variables(node: Node) -> frozenset[Var]:
-    """Return the variables that a node depends on or changes."""
-    if isinstance(node, Branch):
-        inside = [_variables(inner) for inner in (*node.then, *node.otherwise)]
-        return frozenset(_difference(node).variables()).union(*inside)
-    if isinstance(node, Loop):
-        inside = [_variables(inner) for inner in node.body]
-        return frozenset(node.trips.variables()).union(*inside)
-    if isinstance(node, Assign):
-        return frozenset((node.target, *node.value.variables()))
-    if isinstance(node, Issue):
-        return frozenset(var for value in deciding(node) for var in value.variables())
-    return frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(NamedTuple):
     """How a counter moves: between `low` and `high` in the known part of the walk and in the next.
 
     It changes by `change` in each, and is `ahead` in the next of where it was in the known one.
@@ -72,96 +55,153 @@ class Course:
 
 
 @dataclass(eq=False, slots=True)
-class Way:
-    """Whether a program takes the same way as in a part of its walk while its counters run on.
+class _Way:
+    """A part of a walk: the courses of the counters, and which of them have one, as bits.
 
-    `ranges` gives each counter that does not have the same values. Within a part it moves one way
-    only, so it stays between where it began and ended.
+    Within a part a counter moves one way only, so it stays between where it began and ended.
     """
 
-    ranges: Mapping[Var, Course]
+    courses: Sequence[Course | None]
+    given: Sequence[int]
+    moved: int
+    directions: dict[int, int] = field(default_factory=dict)
+
+
+class Guards:
+    """The nodes of a body that its counters can reach, by the counters' places.
+
+    `moving` are variables that change in the body, `given` those whose values are told.
+    """
+
+    def __init__(
+        self,
+        body: Sequence[Node],
+        counters: Sequence[Var],
+        moving: frozenset[Var],
+        given: Sequence[Var],
+    ) -> None:
+        self._names = _Names({var: i for i, var in enumerate(counters)}, moving, tuple(given))
+        self._nodes = _written(body, self._names)
+
+    def periods(self, courses: Sequence[Course | None], given: Sequence[int], most: int) -> int:
+        """Return the periods, at most `most`, in which every node does the same.
+
+        `courses` has None for counters with the same values as in the known part.
+        """
+        moved = sum(1 << i for i, course in enumerate(courses) if course is not None)
+        return _through(self._nodes, _Way(courses, given, moved), most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Where a variable is found: a counter by its place, or a given one by its."""
+
+    counters: dict[Var, int]
     moving: frozenset[Var]
-    given: Mapping[Var, int]
-    _names: frozenset[Var] = field(init=False)
-    _directions: dict[Var, int] = field(default_factory=dict)
+    given: tuple[Var, ...]
 
-    def __post_init__(self) -> None:
-        self._names = frozenset(self.ranges)
+    def bits(self, *expressions: Expr) -> int:
+        """Return the counters that expressions depend on."""
+        found = 0
+        for expr in expressions:
+            for var in expr.variables():
+                if var in self.counters:
+                    found |= 1 << self.counters[var]
+        return found
 
-    def periods(self, body: Sequence[Node], most: int) -> int:
-        """Return the periods, at most `most`, in which every node of `body` does the same."""
-        for node in body:
-            if not most:
-                return 0
-            if not self._names.isdisjoint(_variables(node)):
-                most = self._node(node, most)
-        return most
 
-    def _node(self, node: Node, most: int) -> int:
-        if isinstance(node, Branch):
-            return self._branch(node, most)
-        if isinstance(node, Loop):
-            return self.periods(node.body, most) if self._same(node.trips) else 0
-        if isinstance(node, Assign):
-            return most if self._counts_on(node) else 0
-        if isinstance(node, Issue):
-            return most if all(self._same(value) for value in deciding(node)) else 0
-        return 0
+# --- expressions
 
-    def _counts_on(self, node: Assign) -> bool:
-        found = self.ranges.get(node.target)
-        if found is None:
-            return self._same(node.value)
-        step = increment(node)
-        if step is None:
+
+@dataclass(frozen=True, slots=True)
+class _Wheel:
+    """A remainder: the same where what it is of is ahead by full turns, the rest being the same."""
+
+    terms: tuple[tuple[int, int], ...]
+    divisor: int
+    rest: "_Same"
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """Whether values are those of the period before, one by one.
+
+    `fixed` are the counters that must not have moved for that, `bits` all that count.
+    """
+
+    bits: int
+    fixed: int
+    wheels: tuple[_Wheel, ...]
+
+    @staticmethod
+    def of(names: _Names, *expressions: Expr) -> "_Same":
+        """Return the question about all of some expressions."""
+        fixed, wheels = 0, list[_Wheel]()
+        for expr in expressions:
+            for atom, _ in expr.terms:
+                if isinstance(atom, Var):
+                    fixed |= names.bits(Expr.of(atom))
+                elif atom.kind == "mod" and (divisor := atom.right.constant):
+                    wheels.append(_wheel(names, atom.left, divisor))
+                else:
+                    inner = _Same.of(names, atom.left, atom.right)
+                    fixed |= inner.fixed
+                    wheels += inner.wheels
+        return _Same(names.bits(*expressions), fixed, tuple(wheels))
+
+    def holds(self, way: _Way) -> bool:
+        """Whether the values are the same on a way."""
+        if not self.bits & way.moved:
+            return True
+        if self.fixed & way.moved:
             return False
-        if found.change:
-            return step * found.change > 0
-        # What is only counted one way, and is where it was, was not counted at all.
-        return self._directions.setdefault(node.target, step) * step > 0
+        for wheel in self.wheels:
+            ahead = 0
+            for place, factor in wheel.terms:
+                course = way.courses[place]
+                if course is not None:
+                    ahead += factor * course.ahead
+            if ahead % wheel.divisor or not wheel.rest.holds(way):
+                return False
+        return True
 
-    def _same(self, expr: Expr) -> bool:
-        """Whether an expression's values are those of the period before, one by one."""
-        return all(self._same_atom(atom) for atom, _ in expr.terms)
 
-    def _same_atom(self, atom: Atom) -> bool:
+def _wheel(names: _Names, expr: Expr, divisor: int) -> _Wheel:
+    terms = {a: f for a, f in expr.terms if isinstance(a, Var) and a in names.counters}
+    rest = tuple((a, f) for a, f in expr.terms if a not in terms)
+    found = tuple((names.counters[var], factor) for var, factor in terms.items())
+    return _Wheel(found, divisor, _Same.of(names, Expr(0, rest)))
+
+
+class _Value:
+    """Where an expression's values lie."""
+
+    def __init__(self, names: _Names, expr: Expr) -> None:
+        self._names, self._const = names, expr.const
+        self._terms = [(self._atom(atom), factor) for atom, factor in expr.terms]
+
+    def _atom(self, atom: Atom) -> "int | Var | _Remainder | Expr | None":
+        """Return a counter's place, what is given, or None where nothing is known of it."""
+        names = self._names
         if isinstance(atom, Var):
-            return atom not in self.ranges
-        if atom.kind == "mod" and (divisor := atom.right.constant):
-            ahead = self._ahead(atom.left)
-            return ahead is not None and ahead % divisor == 0
-        return self._same(atom.left) and self._same(atom.right)
+            if atom in names.counters:
+                return names.counters[atom]
+            return None if atom in names.moving else atom
+        used = {*atom.left.variables(), *atom.right.variables()}
+        if used.isdisjoint(names.moving):
+            return Expr(0, ((atom, 1),))
+        divisor = atom.right.constant
+        if atom.kind != "mod" or not divisor or divisor < 0:
+            return None
+        return _Remainder(_Value(names, atom.left), divisor)
 
-    def _ahead(self, expr: Expr) -> int | None:
-        """Return how far an expression is ahead, the same at every place; or None."""
-        ahead = 0
-        for atom, factor in expr.terms:
-            if isinstance(atom, Var) and atom in self.ranges:
-                ahead += factor * self.ranges[atom].ahead
-            elif not self._same_atom(atom):
-                return None
-        return ahead
-
-    def _branch(self, node: Branch, most: int) -> int:
-        if self._same(_difference(node)):
-            return self.periods(node.otherwise, self.periods(node.then, most))
-        taken, most = self._outcome(node, most)
-        return self.periods(node.then if taken else node.otherwise, most)
-
-    def _outcome(self, node: Branch, most: int) -> tuple[bool, int]:
-        """Return how a branch's condition comes out, and for how many periods it must."""
-        reach = self._reach(_difference(node))
-        if reach is None:
-            return False, 0
-        return _constant_for(node.condition.comparison, reach, min(most, reach.most))
-
-    def _reach(self, expr: Expr) -> "Reach | None":
-        """Return where an expression's values lie; None where that is not known."""
-        low = high = expr.const
+    def reach(self, way: _Way) -> "Reach | None":
+        """Return where the values lie on a way; None where that is not known."""
+        low = high = self._const
         down = up = 0
         most = _FOR_EVER
-        for atom, factor in expr.terms:
-            reach = self._reach_of(atom)
+        for atom, factor in self._terms:
+            reach = self._reach(atom, way)
             if reach is None:
                 return None
             one, other = (reach.low, reach.down), (reach.high, reach.up)
@@ -172,25 +212,138 @@ class Way:
             most = min(most, reach.most)
         return Reach(low, high, down, up, most)
 
-    def _reach_of(self, atom: Atom) -> "Reach | None":
-        if isinstance(atom, Var):
-            if atom in self.ranges:
-                course = self.ranges[atom]
-                down, up = min(course.onward, 0), max(course.onward, 0)
-                return Reach(course.low, course.high, down, up)
-            return None if atom in self.moving else Reach(self.given[atom], self.given[atom])
-        used = {*atom.left.variables(), *atom.right.variables()}
-        if used.isdisjoint(self.ranges) and used.isdisjoint(self.moving):
-            value = Expr(0, ((atom, 1),)).at(self.given)
-            return Reach(value, value)
-        inner, divisor = self._reach(atom.left), atom.right.constant
-        if atom.kind != "mod" or inner is None or not divisor or divisor < 0:
+    def _reach(self, atom: "int | Var | _Remainder | Expr | None", way: _Way) -> "Reach | None":
+        if isinstance(atom, int):
+            course = way.courses[atom]
+            if course is None:
+                return None
+            return Reach(course.low, course.high, min(course.onward, 0), max(course.onward, 0))
+        if isinstance(atom, _Remainder):
+            inner = atom.value.reach(way)
+            return None if inner is None else inner.within(atom.divisor)
+        if atom is None:
             return None
-        return inner.within(divisor)
+        value = Expr.of(atom).at(dict(zip(self._names.given, way.given, strict=True)))
+        return Reach(value, value)
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class _Remainder:
+    value: _Value
+    divisor: int
+
+
+# --- nodes
+
+
+@dataclass(frozen=True, eq=False)
+class _Guard(ABC):
+    """A node that a counter can reach: `bits` are those that it depends on or changes."""
+
+    bits: int
+
+    @abstractmethod
+    def check(self, way: _Way, most: int) -> int:
+        """Return the periods, at most `most`, in which the node does the same."""
+
+
+def _written(body: Sequence[Node], names: _Names) -> tuple[_Guard, ...]:
+    return tuple(guard for node in body for guard in _guard(node, names) if guard.bits)
+
+
+def _through(guards: Sequence[_Guard], way: _Way, most: int) -> int:
+    for guard in guards:
+        if guard.bits & way.moved:
+            most = guard.check(way, most)
+            if not most:
+                break
+    return most
+
+
+def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
+    if isinstance(node, Branch):
+        difference = node.condition.left - node.condition.right
+        sides = _written(node.then, names), _written(node.otherwise, names)
+        same, value = _Same.of(names, difference), _Value(names, difference)
+        bits = same.bits | _all_bits(*sides)
+        yield _Fork(bits, node.condition.comparison, same, value, *sides)
+    elif isinstance(node, Loop):
+        inside = _written(node.body, names)
+        same = _Same.of(names, node.trips)
+        yield _Turns(same.bits | _all_bits(inside), same, inside)
+    elif isinstance(node, Assign):
+        target = names.bits(Expr.of(node.target))
+        same = _Same.of(names, node.value)
+        yield _Count(same.bits | target, target, same, increment(node))
+    elif isinstance(node, Issue):
+        same = _Same.of(names, *deciding(node))
+        yield _Decided(same.bits, same)
+
+
+def _all_bits(*sides: Sequence[_Guard]) -> int:
+    found = 0
+    for side in sides:
+        for guard in side:
+            found |= guard.bits
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided(_Guard):
+    same: _Same
+
+    def check(self, way: _Way, most: int) -> int:
+        return most if self.same.holds(way) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Turns(_Guard):
+    same: _Same
+    inside: tuple[_Guard, ...]
+
+    def check(self, way: _Way, most: int) -> int:
+        return _through(self.inside, way, most) if self.same.holds(way) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Count(_Guard):
+    """An assignment, to the counter `target` if that is one."""
+
+    target: int
+    same: _Same
+    step: int | None
+
+    def check(self, way: _Way, most: int) -> int:
+        if not self.target & way.moved:
+            return most if self.same.holds(way) else 0
+        course = way.courses[self.target.bit_length() - 1]
+        if self.step is None or course is None:
+            return 0
+        # What is only counted one way, and is where it was, was not counted at all.
+        way_on = course.change or way.directions.setdefault(self.target, self.step)
+        return most if self.step * way_on > 0 else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Fork(_Guard):
+    comparison: str
+    same: _Same
+    value: _Value
+    then: tuple[_Guard, ...]
+    otherwise: tuple[_Guard, ...]
+
+    def check(self, way: _Way, most: int) -> int:
+        if self.same.holds(way):
+            most = _through(self.then, way, most)
+            return _through(self.otherwise, way, most) if most else 0
+        reach = self.value.reach(way)
+        if reach is None:
+            return 0
+        taken, most = _constant_for(self.comparison, reach, min(most, reach.most))
+        return _through(self.then if taken else self.otherwise, way, most) if most else 0
+
+
+class Reach(NamedTuple):
     """Values lie between `low` and `high`; in every period more, these move by `down` and `up`.
 
     That holds for `most` periods.
