@@ -146,6 +146,7 @@ def run_of_script(
     options: dict[str, Any],
 ) -> int:
     """Run a script and show what its launches left; `asked` is what `debug_options` give."""
+    from cubecore.errors import CubecoreError
     from cubecore.reports.files import RunFiles
     from cubecore.reports.script import script_run_text
     from cubecore.workflows.script import run_script
@@ -154,16 +155,21 @@ def run_of_script(
     files = RunFiles(sarif)
     files.require_writable()
     dialogue = _dialogue(asked)
-    answer = run_script(
-        script,
-        arguments=arguments,
-        checks=keys["checks"],
-        order=keys["engine"] if keys["engine"] in {"late", "early"} else None,
-        settings=settings,
-        quiet=as_json,
-        chip=keys.get("chip"),
-        debugger=None if dialogue is None else dialogue.debugger,
-    )
+    try:
+        answer = run_script(
+            script,
+            arguments=arguments,
+            checks=keys["checks"],
+            order=keys["engine"] if keys["engine"] in {"late", "early"} else None,
+            settings=settings,
+            quiet=as_json,
+            chip=keys.get("chip"),
+            debugger=None if dialogue is None else dialogue.debugger,
+        )
+    except CubecoreError as error:
+        if error.findings:
+            files.write(error.findings)
+        raise
     if dialogue is not None:
         dialogue.finish()
     files.write(answer.findings)

@@ -185,10 +185,11 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
         raise error
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
-    if error.findings and not as_json:
+    others = tuple(f for f in error.findings if f.message != str(error))
+    if others and not as_json:
         from cubecore.reports.script import finding_lines
 
-        shown["message"] = "\n".join([shown["message"], *finding_lines(error.findings)])
+        shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
     _fail(shown, as_json, code)
 
 

@@ -1,5 +1,6 @@
 """What an author gets wrong in a call or a launch: one sentence, and nothing done in silence."""
 
+import json
 import os
 from inspect import getsourcelines
 
@@ -50,8 +51,8 @@ BOTH = floats(96)
 @pytest.mark.parametrize(
     ("options", "given", "line"),
     [
-        ({"outputs": "y"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
-        ({"outputs": "x"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
+        ({"scratch": "y"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
+        ({"scratch": "x"}, (BOTH[:64], BOTH[:64]), "y must share no memory with x, got the same"),
         ({}, (BOTH[:64], BOTH[32:]), "y must share no memory with x, got some of its bytes; pass"),
         ({"outputs": "y"}, (floats(), READ_ONLY), "y must be writable, got a read-only array"),
         ({"scratch": "y"}, (floats(), READ_ONLY), "y must be writable, got a read-only array"),
@@ -68,11 +69,21 @@ def test_launches_that_are_refused(options, given, line):
     assert str(error.value).startswith(line)
 
 
+@pytest.mark.parametrize("outputs", [(), "x", "y", ("x", "y")])
 @pytest.mark.parametrize("engine", ["fast", "reference"])
-def test_an_array_that_is_given_twice_is_one_tensor(engine):
+def test_an_array_that_is_given_twice_is_one_tensor(engine, outputs):
     x = floats()
-    assert kernel(engine=engine)(double)[1](x, x).clean
-    assert (x == 2 * floats()).all()
+    run = kernel(engine=engine, outputs=outputs)(double)[1](x, x)
+    if outputs == ("x", "y"):  # it begins unwritten: what is read is unknown
+        assert [f.id for f in run.findings] == ["uninitialised"] * 2
+    else:
+        assert run.clean
+        assert (x == 2 * floats()).all()
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_accesses_to_an_array_that_is_given_twice_race(engine):
+    x = floats()
 
     @kernel(engine=engine)
     def meet(core, x, y):
@@ -172,7 +183,8 @@ def calls():
 
     yield (
         address,
-        "asc_copy_gm2ub.dst must be a pointer into UB, got 0; write core.ubuf.at(type, address)",
+        "asc_copy_gm2ub.dst must be a pointer into UB, got 0; core.ubuf.at(type, "
+        "address) makes one of an address",
     )
 
     def short(core, _):
@@ -269,14 +281,25 @@ stuck[1](np.zeros(64, np.float32))
 """
 
 
+def test_a_place_is_named_from_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "stuck.py").write_text(STUCK)
+    monkeypatch.chdir(tmp_path / "below")
+    with pytest.raises(DeadlockError) as error:
+        run_script("../stuck.py")
+    assert "AIV0 waits for flag 3 at ../stuck.py:10 (stuck)" in str(error.value)
+
+
 def test_a_deadlock_tells_what_was_found_before_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stuck.py").write_text(STUCK)
     with pytest.raises(DeadlockError) as error:
         run_script("stuck.py")
-    assert [f.id for f in error.value.findings] == ["uninitialised"] * 2
-    result = CliRunner().invoke(main, ["run", "stuck.py"])
+    assert [f.id for f in error.value.findings] == ["uninitialised"] * 2 + ["deadlock"]
+    result = CliRunner().invoke(main, ["run", "stuck.py", "--sarif", "stuck.sarif"])
     assert result.exit_code == 1
+    (run,) = json.loads((tmp_path / "stuck.sarif").read_bytes())["runs"]
+    assert [r["ruleId"] for r in run["results"]] == ["uninitialised"] * 2 + ["deadlock"]
     first, second, *rest = result.stderr.splitlines()
     assert first == (
         "every wait_flag_dev must be met by a signal of another core, got core 0 AIV0 waits for "

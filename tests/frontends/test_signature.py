@@ -363,7 +363,8 @@ def test_signals_between_cores():
             "asc_add",
             (pointer(), 3, pointer()),
             {},
-            "asc_add.src0 must be a pointer into UB, got 3; write core.ubuf.at(type, address)",
+            "asc_add.src0 must be a pointer into UB, got 3; core.ubuf.at(type, "
+            "address) makes one of an address",
         ),
         (
             "asc_add",

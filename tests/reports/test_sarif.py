@@ -44,6 +44,13 @@ def test_a_finding_without_a_line_has_no_place():
     assert (result["locations"], result["relatedLocations"]) == ([], [])
 
 
+def test_a_file_is_named_as_a_uri():
+    finding = Finding("overlap", "m", "vadd", Location("../my k%1.py", 3, "c"), "core 0 AIV0")
+    (result,) = document(finding)["runs"][0]["results"]
+    (place,) = result["locations"]
+    assert place["physicalLocation"]["artifactLocation"] == {"uri": "../my%20k%251.py"}
+
+
 def test_every_kind_is_a_rule():
     (run,) = document()["runs"]
     assert run["results"] == []

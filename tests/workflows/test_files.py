@@ -2,11 +2,13 @@
 
 import os
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cubecore.tiling.export import to_header, to_json_text
+from cubecore.workflows.files import write_whole
 from workflows.command import (
     BAD_REQUEST,
     DONE,
@@ -287,3 +289,15 @@ def test_an_operand_with_nan_or_infinity_gives_json(on_shelf, name):
     answer = shell("run", *PROBLEM, "--a-file", on_shelf / name, "--json")
     assert answer.err == ""
     assert answer.json["verified"]
+
+
+def test_a_ctrl_c_while_a_file_is_written_leaves_nothing(folder, monkeypatch):
+    def interrupted(_, target):
+        raise KeyboardInterrupt(target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    (folder / "c.json").write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_whole("c.json", b"behind", "--out")
+    assert (folder / "c.json").read_text() == "before"
+    assert names_in(folder) == ["c.json"]

@@ -157,7 +157,8 @@ def test_an_error_in_a_kernel_is_one_line(script):
     answer = cli("run", name)
     assert (answer.code, answer.out) == (FOUND, "")
     assert answer.err == (
-        f"own.py:{line_of(name, 'asc_add')} (add): asc_add.src1 must be a pointer into UB, got 64\n"
+        f"own.py:{line_of(name, 'asc_add')} (add): asc_add.src1 must be a pointer into UB, got 64; "
+        "core.ubuf.at(type, address) makes one of an address\n"
     )
 
 

@@ -353,13 +353,14 @@ def _ready(
     chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(made, arguments, words)
     gm = GlobalMemory()
-    tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    hosts = []
     for name, value in given.items():
         host = host_tensor(name, value, made.types.get(name))
         if host is not None:
-            tensors[name] = host, _placed(made, gm, host, tensors.values())
+            hosts.append(host)
         elif name in (*made.outputs, *made.scratch, *made.types):
             raise refuse(name, "be an array", repr(value))
+    tensors = _placed(made, gm, hosts)
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
     debugger = None if session is None else session.debugger
@@ -367,28 +368,44 @@ def _ready(
 
 
 def _placed(
-    made: Kernel,
-    gm: GlobalMemory,
-    host: HostTensor,
-    others: Iterable[tuple[HostTensor, GlobalTensor]],
-) -> GlobalTensor:
-    """Return a tensor's place in global memory, with its bytes if the kernel may read them.
+    made: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
+) -> dict[str, tuple[HostTensor, GlobalTensor]]:
+    """Return the tensors by name, each with its place and the bytes that the kernel may read.
 
-    One array that is given twice has one place.
+    An array that is given twice has one place; it holds what the array holds, unless both are
+    outputs.
     """
-    unwritten = (*made.outputs, *made.scratch)
+    unwritten = {*made.outputs, *made.scratch}
+    read = {host.at for host in hosts if host.name not in unwritten}
+    found: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    for host in hosts:
+        if host.name in unwritten and not host.raw.flags.writeable:
+            raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
+        place = _shared(made, host, found.values())
+        if place is None and host.at in read:
+            place = gm.place(host.name, host.raw)
+        elif place is None:
+            place = gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
+        found[host.name] = host, place
+    return found
+
+
+def _shared(
+    made: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
+) -> GlobalTensor | None:
+    """Return the place of the same array, if it has one.
+
+    Raises:
+        RequestError: an array that shares some bytes with another, or scratch that is another.
+    """
     for other, place in others:
         if not np.may_share_memory(host.raw, other.raw):
             continue
-        if host.at == other.at and not {host.name, other.name} & {*unwritten}:
+        if host.at == other.at and not {host.name, other.name} & {*made.scratch}:
             return place
-        shared = "the same bytes" if host.at == other.at else "some of its bytes"
-        raise refuse(host.name, f"share no memory with {other.name}", shared, "pass a copy")
-    if host.name not in unwritten:
-        return gm.place(host.name, host.raw)
-    if not host.raw.flags.writeable:
-        raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
-    return gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
+        got = "the same bytes" if host.at == other.at else "some of its bytes"
+        raise refuse(host.name, f"share no memory with {other.name}", got, "pass a copy")
+    return None
 
 
 def launch(

@@ -1,5 +1,6 @@
 """Where in the user's source something happens."""
 
+import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -24,23 +25,21 @@ class KernelError(CubecoreError):
 
 
 def location_of(file: str, line: int, function: str) -> Location:
-    """Return a place; the file is named from the working directory on where it lies inside."""
-    path = Path(file)
+    """Return a place; the file is named from the working directory on."""
     try:
-        shown = path.resolve().relative_to(Path.cwd())
-    except (OSError, ValueError):
-        shown = Path(path.name)
-    return Location(str(shown), line, function)
+        shown = os.path.relpath(Path(file).resolve())
+    except (OSError, ValueError):  # another drive, or no working directory any more
+        shown = Path(file).name
+    return Location(shown, line, function)
 
 
-@lru_cache(maxsize=65536)
-def _location(code: CodeType, line: int) -> Location:
-    return location_of(code.co_filename, line, code.co_name)
+_location = lru_cache(maxsize=65536)(location_of)
+"""Not by the code itself: equal code of two files is one key."""
 
 
 def place_of(code: CodeType) -> Location:
     """Return where a function begins."""
-    return _location(code, code.co_firstlineno)
+    return _location(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 def kernel_frame() -> FrameType | None:
@@ -62,7 +61,8 @@ def location(frame: FrameType) -> Location:
     while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
         outer = outer.f_back
     found = frame if outer is None else outer
-    return _location(found.f_code, found.f_lineno)
+    code = found.f_code
+    return _location(code.co_filename, found.f_lineno, code.co_name)
 
 
 def here() -> Location:
@@ -77,6 +77,6 @@ def raised_at(trace: TracebackType | None) -> Location | None:
         code = trace.tb_frame.f_code
         name = code.co_filename
         if not name.startswith((_PACKAGE, "<")) and "site-packages" not in name:
-            found = _location(code, trace.tb_lineno)
+            found = _location(name, trace.tb_lineno, code.co_name)
         trace = trace.tb_next
     return found

@@ -346,7 +346,7 @@ def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list
 def _pointer_to(mem: Mem) -> str:
     """Return how an address becomes a pointer, for one who gave the address."""
     spaces = [space for space, found in SPACES.items() if found is mem]
-    return f"write core.{spaces[0]}.at(type, address)" if spaces else ""
+    return f"core.{spaces[0]}.at(type, address) makes one of an address" if spaces else ""
 
 
 def _struct(form: Form, given: Any) -> dict[str, Any]:

@@ -133,6 +133,8 @@ def run(
         try:
             _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
         except CubecoreError as error:
+            if isinstance(error, DeadlockError):
+                _log_deadlock(log, error, waiting)
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
@@ -175,6 +177,11 @@ def _thread(body: Body, core: Core) -> Callable[[], None]:
 def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> bool:
     wait = waiting.get(core)
     return wait is None or flags.counters.get((core, wait[0]), 0) > 0
+
+
+def _log_deadlock(log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait]) -> None:
+    first = min(waiting)
+    log.add(Finding("deadlock", str(error), WaitFlagDev.name, waiting[first][1], str(first)))
 
 
 def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from cubecore import __version__
 from cubecore.isa.program import Location
@@ -54,7 +55,7 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 def _location(where: Location) -> dict[str, Any]:
     physical = {
-        "artifactLocation": {"uri": where.file},
+        "artifactLocation": {"uri": quote(where.file)},
         "region": {"startLine": where.line},
     }
     return {

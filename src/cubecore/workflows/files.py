@@ -180,8 +180,10 @@ def write_whole(path: str, data: bytes, subject: str) -> None:
         mode = target.stat().st_mode if target.exists() else 0o666 & ~umask
         Path(part).chmod(mode)
         Path(part).replace(target)
+        part = None
     except OSError as error:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
         reason = error.strerror or str(error)
         raise refuse(f"{subject} {path}", "be a file that can be written", reason) from None
+    finally:  # behind a Ctrl-C, too
+        if part is not None:
+            Path(part).unlink(missing_ok=True)

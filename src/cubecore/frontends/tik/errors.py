@@ -3,7 +3,6 @@
 import sys
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
 
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.program import Location
@@ -16,12 +15,12 @@ def user_location() -> Location:
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files, this does not
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    return _location(frame.f_code, frame.f_lineno)
+    return _location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 @lru_cache(maxsize=65536)
-def _location(code: CodeType, line: int) -> Location:
-    return Location(Path(code.co_filename).name, line, code.co_name)
+def _location(file: str, line: int, function: str) -> Location:
+    return Location(Path(file).name, line, function)
 
 
 @lru_cache(maxsize=4096)
