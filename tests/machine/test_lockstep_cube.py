@@ -16,6 +16,7 @@ from cubecore.machine.findings import FindingLog
 from cubecore.machine.groupwatch import StrictLog
 from cubecore.machine.lockstep import Group
 from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Snapshots
 from isa.bench import HERE
 
@@ -34,6 +35,7 @@ NZ2 = {"dtype": F16, "nd_num": 2, "n_value": 5, "d_value": 23, "src_d_value": 40
 NZ2 |= {"src_nd_matrix_stride": 250, "dst_nz_c0_stride": 7, "dst_nz_matrix_stride": 512}
 SCALE = 0x3F800000 | 1 << 46 | 5 << 37
 WINDOW = {"m_step": 2, "k_step": 3, "src_stride": 4, "dst_stride": 3}
+RUNS = {"n_burst": 3, "len_burst": 5, "src_gap": 2, "dst_gap": 4}
 FILLS = {"repeat": 3, "blk_num": 2, "dst_gap": 1}
 
 
@@ -82,6 +84,18 @@ CASES = [
     ),
     ("create_ca_matrix", A2, {"dtype": F16, "bits": 0x3C01} | FILLS),
     ("create_cbuf_matrix", A2, {"dtype": F32, "bits": 0x3F800000} | FILLS),
+    ("copy_cbuf_to_bt", A2, {"src_type": F32, "len_burst": 2, "n_burst": 2, "dst_gap": 2}),
+    ("copy_cbuf_to_bt", A2, {"src_type": F16, "len_burst": 3, "conv_control": True}),
+    ("copy_cbuf_to_matrix_cc", A2, {"src_type": F32, "dst_type": F32} | RUNS),
+    ("copy_cbuf_to_matrix_cc", A2, {"src_type": F32, "dst_type": F16} | RUNS),
+    ("load_cbuf_to_cb_sp", A2, {"repeat": 3, "start_index": 2}),
+    ("load_cbuf_to_cb_sp", A2, {"repeat": 0}),
+    *(("copy_gm_to_cbuf_pad", A2, {"mode": mode} | RUNS) for mode in (1, 3, 5, 6, 8)),
+    ("load_cbuf_to_ca", A2, {"repeat": 3, "start_index": 4, "decrement": True}),
+    ("load_cbuf_to_ca", A2, {"repeat": 3, "src_stride": 0}),
+    ("copy_gm_to_cbuf_multi_nd2nz", A2, NZ2 | {"dst_nz_n_stride": 2, "dst_nz_c0_stride": 1}),
+    ("copy_matrix_cc_to_gm_v2", A5, ND | TILE | {"n_size": 27}),
+    ("copy_matrix_cc_to_gm_v2", A5, quantised("F322F16", nz2nd_en=True)),
 ]
 BEFORE = {
     "copy_gm_to_cbuf_multi_dn2nz": [SetMte2NzPara(config=NzPara(1, 1, 12, 0).pack())],
@@ -185,3 +199,31 @@ def test_an_instruction_of_the_cube_is_done_for_all_cores_at_once(number, even):
         assert pair.alone == []
         assert [finding.message for finding in pair.log] == []
         pair.assert_equal()
+
+
+FROM_GLOBAL = [number for number, (name, *_) in enumerate(CASES) if "gm_to" in name]
+
+
+@pytest.mark.parametrize("fault", ["leaves", "unwritten"])
+@pytest.mark.parametrize("number", FROM_GLOBAL, ids=lambda n: f"{n}-{CASES[n][0]}")
+def test_one_core_with_a_fault_in_global_memory_ends_lockstep(number, fault):
+    name, on, params = CASES[number]
+    pair = Pair(name, on, params, number, even=True)
+    pair.fill(known=True)
+    tensor, other = (gm.allocate("more", 3 * FAR) for gm in (pair.gm, pair.other))
+    for each in (tensor, other):
+        each.buffer.data[:], each.buffer.valid[:] = 0, 1
+    far = [0, FAR, 3 * FAR - 32] if fault == "leaves" else [0, FAR, 2 * FAR]
+    if fault == "unwritten":
+        for each in (tensor, other):
+            each.buffer.valid[2 * FAR :] = 0
+    pair.far = np.array(far)
+    pair.group.reach.agree(other.address, pair.far)
+    at = [tensor.address if o.mem is Mem.GM else 4096 for o in pair.template.operands()]
+    if fault == "unwritten":  # copies move what nobody wrote, and lockstep leaves that alone
+        with pytest.raises(IrregularError, match="nobody wrote"):
+            pair.issue(pair.template, at)
+        return
+    with pytest.raises(IrregularError):
+        pair.issue(pair.template, at)
+    assert {finding.core for finding in pair.log} == {str(CORES[2])}

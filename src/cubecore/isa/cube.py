@@ -65,6 +65,7 @@ class CopyCbufToBt(Instruction):
     """
 
     propagates = True
+    stacks = True
     signature = ("dst", "src", "conv_control", "n_burst", "len_burst", "source_gap", "dst_gap")
     size_unit = DATA_BLOCK_BYTES
     dst = write(Mem.BT, "run value", "dst_type")

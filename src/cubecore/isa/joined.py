@@ -1,8 +1,8 @@
 """What the earlier AI Cores do between the Cube's accumulators, the scalar unit and UB."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class CopyMatrixCcToUbuf(Instruction):
     """
 
     propagates = True
+    stacks = True
     dst = write(Mem.UB, "run element", "dst_type")
     src = read(Mem.L0C, "run element", "src_type")
     src_type: ElementType = types("type in L0C", "float32", "int32", "float16")
@@ -177,6 +178,7 @@ class BroadcastUbToCc(Instruction):
     """
 
     propagates = True
+    stacks = True
     dst = write(Mem.L0C, "run fractal row element")
     src = read(Mem.UB, "run fractal row element")
     dtype: ElementType = types("element type", "float32", "int32", "float16")
@@ -217,6 +219,7 @@ _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "f
 class StoreScalar(Instruction):
     """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
 
+    stacks = True
     dst = write(Mem.UB, "element", align_bytes=1)
     dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
     value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
@@ -233,6 +236,7 @@ class StoreScalar(Instruction):
 @dataclass(frozen=True, kw_only=True)
 class _StoreRegister(Instruction):
     reads_left = True
+    stacks_left = True
     dst = write(Mem.UB, "number", "number")
     number: ElementType = types("type of the numbers", "int64", default=element_type("int64"))
     count: ClassVar[int] = 1
@@ -240,6 +244,12 @@ class _StoreRegister(Instruction):
     def offsets_dst(self) -> Offsets:
         """Shape [count]."""
         return np.arange(self.count, dtype=np.intp)
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[Any]
+    ) -> tuple[Mapping[str, Array], Sequence[Any]]:
+        """Give each core's numbers; the register stays."""
+        return {"dst": np.array(left, np.int64).reshape(len(left), self.count)}, left
 
 
 @instruction(

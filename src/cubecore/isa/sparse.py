@@ -143,7 +143,7 @@ class MadSp(Product):
     signature = (
         *("c", "a", "b", "m", "k", "n", "unit_flag", "c_matrix_source", "c_matrix_init_val"),
     )
-    steering = ("index",)
+    steered_by = ("index",)
     index = read(Mem.L0B_INDEX, "k n", "index_type")
     placed: bool | None = taken("whether the indices' place is known: a quarter of b's address")
     picks: bytes | None = taken("the indices, taken when the instruction starts")

@@ -202,6 +202,8 @@ class Instruction:
     """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
     reads_left: ClassVar[bool] = False
     """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    placed_by_left: ClassVar[bool] = False
+    """Whether its `register` says where operands lie."""
     register: ClassVar[str] = ""
     """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
     stacks_left: ClassVar[bool] = False
@@ -235,8 +237,10 @@ class Instruction:
     """The parameters that the C API's form with a count of elements fixes; None: there is none."""
     pointers: ClassVar[tuple[str, ...]] = ()
     """Element types of the C API's pointers where bytes move whole; (): any."""
-    steering: ClassVar[tuple[str, ...]] = ()
-    """Operands whose values decide which elements the others touch."""
+    steered_by: ClassVar[tuple[str, ...]] = ()
+    """Operands whose values may decide which elements the others touch."""
+    stacks_steered: ClassVar[bool] = False
+    """Whether it serves cores whose steering values differ: `reaching` is all that they touch."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the hash behind: another process computes another one."""
@@ -255,6 +259,11 @@ class Instruction:
         No bytes stand for zeros; None leaves what is filled unwritten.
         """
         return b""
+
+    @property
+    def steering(self) -> tuple[str, ...]:
+        """Operands whose values decide which elements the others of this template touch."""
+        return self.steered_by
 
     def offsets(self, operand: str) -> Offsets:
         """Return element offsets from the operand's address; negative ones are filled."""

@@ -99,7 +99,8 @@ class Group:
         resolved = template.resolved(self.registers).reaching()
         self._require_legal(resolved)
         if template.reads_left:
-            return self._with_left(template, resolved)
+            placed = template.placed_by_left
+            return self._placed(template) if placed else self._with_left(template, resolved)
         after = resolved.apply(self.registers)
         if resolved.register and not resolved.operands():
             return lambda _: self.watch.touch(resolved, (), NOWHERE, self.registers)
@@ -189,7 +190,8 @@ class Group:
         """Return what a template does that a register with values in it decides."""
         registers, name = self.registers, template.register
         each = self._one_by_one(issued)
-        if steers(template) or not prepares(template, registers):
+        alone = bool(steers(template)) and not template.stacks_steered
+        if alone or not prepares(template, registers):
             return each
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
@@ -198,6 +200,31 @@ class Group:
             return values
 
         return computing(self, template, each, compute)
+
+    def _placed(self, issued: Instruction) -> Act:
+        """Return what a template does if a register with values in it says where operands lie.
+
+        Where it says the same on all cores, it is prepared for that.
+        """
+        registers, name = self.registers, issued.register
+        met: dict[object, Act] = {}
+
+        def act(addresses: tuple[int, ...]) -> None:
+            first, *others = self._left(name)
+            if any(other != first for other in others):
+                self._each(issued, addresses)
+                return
+            found = met.get(first)
+            if found is None:
+                if len(met) >= _MOST_STEERED:
+                    met.clear()
+                own: dict[str, Any] = {name: first}
+                resolved = issued.resolved(replace(registers, **own)).reaching()
+                self._require_legal(resolved)
+                found = met[first] = self._with_left(issued, resolved)
+            found(addresses)
+
+        return act
 
     def _left(self, name: str) -> Sequence[Any]:
         """Return what one register holds on each core."""

@@ -204,6 +204,7 @@ class GlobalMemory:
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
+        self._last: tuple[int, int, GlobalTensor | None] = 0, 0, None
 
     def allocate(
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
@@ -232,10 +233,15 @@ class GlobalMemory:
 
     def at(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address`, or None between tensors."""
+        start, end, last = self._last  # most often it is the same as before
+        if start <= address < end:
+            return last
         place = bisect_right(self._starts, address) - 1
         if place < 0 or address >= self._tensors[place].end:
             return None
-        return self._tensors[place]
+        found = self._tensors[place]
+        self._last = found.address, found.end, found
+        return found
 
     def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each address the start of the last tensor at or before it; -1 for none."""

@@ -1,7 +1,6 @@
 """Copies by cores in lockstep: bytes and their maps, for all cores at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -105,13 +104,19 @@ class _Move:
     def __call__(self, here: Place, there: Place) -> None:
         """Move from one place to the other."""
         (data, valid, rows, maps), (to, to_valid, to_rows, to_maps) = here, there
-        sources = _as_many(rows, len(to_rows))
-        known = _as_many(maps, len(to_maps))[: len(to_maps)]
+        if len(rows) == len(to_rows) == 1:
+            pairs = [(rows[0], to_rows[0])]
+            known = [((1, 0, maps[0][2]), to_maps[0])]
+        else:
+            sources = _as_many(rows, len(to_rows))
+            pairs = list(zip(sources, _as_many(to_rows, len(sources)), strict=True))
+            first = [(1, 0, at) for _, _, at in _as_many(maps, len(to_maps))[: len(to_maps)]]
+            known = list(zip(first, to_maps, strict=True))
         for part in self._parts:
-            for source, target in zip(sources, _as_many(to_rows, len(sources)), strict=True):
+            for source, target in pairs:
                 part.move(0, (data, source), (to, target))
-            for source, target in zip(known, to_maps, strict=True):
-                part.move(1, (valid, (1, 0, source[2])), (to_valid, target))
+            for source, target in known:
+                part.move(1, (valid, source), (to_valid, target))
 
 
 def _as_many(rows: list[Rows], count: int) -> list[Rows]:
@@ -139,19 +144,23 @@ def _word(size: int) -> np.dtype[Any]:
     return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class _Evenly:
     """Elements, or runs of them, that lie evenly on both sides."""
 
-    from_: Lattice
-    to: Lattice
-    word: np.dtype[Any]
-    size: int
+    def __init__(self, from_: Lattice, to: Lattice, word: np.dtype[Any], size: int) -> None:
+        self._shape, self._word = to.shape, word
+        self._from, self._to = (
+            (one.first * size, tuple(step * size for step in one.steps)) for one in (from_, to)
+        )
 
     def move(self, _: int, here: Held, there: Held) -> None:
         """Move bytes, or their maps."""
-        to = self.to.view(*there, self.word, self.size)
-        to[...] = self.from_.view(*here, self.word, self.size)
+        shape, word = self._shape, self._word
+        (start, steps), (data, (count, step, at)) = self._from, here
+        values = np.ndarray((count, *shape), word, data, at + start, (step, *steps))
+        (start, steps), (data, (count, step, at)) = self._to, there
+        to = np.ndarray((count, *shape), word, data, at + start, (step, *steps))
+        to[...] = values
 
 
 def _copying(from_: Offsets, to: Offsets, size: int) -> _Evenly | None:

@@ -43,7 +43,7 @@ def prepares(template: Instruction, registers: Registers) -> bool:
         return False
     if template.copies:
         to_global = any(o.mem is Mem.GM and o.access.writes for o in operands)
-        return len(operands) == 2 and not (to_global and registers.atomic)
+        return not (to_global and registers.atomic)
     globally = [o for o in operands if o.mem is Mem.GM]
     if any(o.access.reads or registers.atomic for o in globally):
         return False

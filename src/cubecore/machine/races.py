@@ -91,6 +91,10 @@ class CoreWatch:
             if isinstance(template, SetFlag):
                 return partial(self.order.set_flag, flag, where)
             return partial(self.order.wait_flag, flag, where)
+        if joined := joined_pipes(template):
+            return partial(self.order.barrier_all, [INDEX[pipe] for pipe in joined])
+        if isinstance(template, PipeBarrier):
+            return partial(self.order.barrier, INDEX[template.on], where)
         return partial(self.sync, template, where)
 
     def sync(self, template: Sync, where: Location) -> None:
@@ -144,18 +148,20 @@ class CoreWatch:
         for touched, _, touch in touches(template, [0] * len(places), where, registers):
             if globally or touch.mem is not Mem.GM:
                 shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
-                plan.append((places.get(touch.operand), touched, shadow, touch))
+                memo = None if shadow is None else shadow.memo()
+                plan.append((places.get(touch.operand), touched, shadow, memo, touch))
 
         def enter(addresses: tuple[int, ...]) -> None:
             number = order.enter(pipe)
             entered = []
-            for place, touched, shadow, touch in plan:
-                if shadow is None and place is not None:
-                    self._global(touched, addresses[place], touch, pipe, number)
-                    continue
-                assert shadow is not None
+            for place, touched, shadow, memo, touch in plan:
                 at = 0 if place is None else addresses[place]
-                region = shadow.region(touched, at, writes=touch.writes)
+                if shadow is None or memo is None:
+                    self._global(touched, at, touch, pipe, number)
+                    continue
+                region = memo.get(at)
+                if region is None:
+                    region = memo[at] = shadow.region(touched, at, writes=touch.writes)
                 shadow.judge(region, pipe, touch)
                 entered.append((shadow, region, touch))
             for shadow, region, touch in entered:
@@ -198,7 +204,7 @@ class CoreWatch:
         self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
     ) -> None:
         core = self._own, self.order, self.report
-        self._launch.memory.touch(core, touched.at(address), pipe, number, touch)
+        self._launch.memory.touch(core, (touched, address), pipe, number, touch)
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
         """Return the shadow of a local memory, or of the registers."""

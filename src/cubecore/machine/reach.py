@@ -91,7 +91,9 @@ class Reach:
     def note(self, tensor: GlobalTensor, touched: Footprint, address: int, *, writes: bool) -> None:
         """Remember an access of the first core."""
         key = tensor.address, writes
-        noted = self._noted.setdefault(key, set())
+        noted = self._noted.get(key)
+        if noted is None:
+            noted = self._noted[key] = set()
         noted.add((touched, address))
         if len(noted) >= _MOST_NOTED:
             self._join(key)

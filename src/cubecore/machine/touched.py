@@ -1,6 +1,6 @@
 """Who touched which bytes last: the memories' shadows that races are looked up in."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from cubecore.machine.order import Clock, CoreOrder
 _MOST_REGIONS = 512
 """Regions that are kept before those of no consequence are dropped."""
 _PAGE_BITS = 12
+_PAGE_BYTES = 1 << _PAGE_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,13 @@ class LocalShadow:
         self._regions: dict[Key, Region] = {}
         self._written: list[Region] = []
         self._limit = _MOST_REGIONS
+        self._memos: list[dict[int, Region]] = []
+
+    def memo(self) -> dict[int, Region]:
+        """Return where somebody may keep the regions of one footprint: they leave it in time."""
+        made: dict[int, Region] = {}
+        self._memos.append(made)
+        return made
 
     def region(self, touched: Footprint, address: int, *, writes: bool) -> Region:
         """Return the region of a footprint at an address, which is about to be read or written."""
@@ -175,6 +183,8 @@ class LocalShadow:
 
     def _forget(self) -> None:
         """Drop the regions that nothing is remembered of; make room if few of them were."""
+        for memo in self._memos:
+            memo.clear()
         kept = {k: r for k, r in self._regions.items() if r.reads or r.writes}
         alive = set(map(id, kept.values()))
         for region in kept.values():
@@ -256,51 +266,55 @@ class GlobalShadow:
     def touch(
         self,
         core: tuple[int, CoreOrder, Report],
-        touched: Footprint,
+        touched: tuple[Footprint, int],
         pipe: int,
         number: int,
         touch: Touch,
     ) -> None:
-        """Enter an access of a core, and report what it races with."""
+        """Enter an access of a core, a footprint at an address, and report what it races with."""
         own, order, report = core
-        clock = order.done[pipe]
+        clock, pages = order.done[pipe], self._pages
         reported: set[int] = set()
-        for low, high in zip(touched.starts.tolist(), touched.ends.tolist(), strict=True):
+        for low, high in _runs(*touched):
             entry = _Entry(low, high, own, pipe, number, touch)
             for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-                entries = self._pages.setdefault(page, [])
-                near = [e for e in entries if e[0] < high and low < e[1]]  # low, high
-                if not near:
-                    entries.append(entry)
+                entries = pages.get(page)
+                if entries is None:
+                    pages[page] = [entry]
                     continue
-                for other in _racing(near, entry, order, clock):
-                    if id(other.touch) not in reported:
-                        reported.add(id(other.touch))
-                        report(_meeting(other, entry))
-                first, last = page << _PAGE_BITS, (page + 1) << _PAGE_BITS
-                over = {id(e) for e in near if _over(entry, e, first, last)}
-                if over:
-                    entries[:] = [e for e in entries if id(e) not in over]
+                near = [e for e in entries if e[0] < high and low < e[1]]  # low, high
+                if near:
+                    for other in near:
+                        if _races(other, entry, order, clock) and id(other.touch) not in reported:
+                            reported.add(id(other.touch))
+                            report(_meeting(other, entry))
+                    first = page << _PAGE_BITS
+                    over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
+                    if len(over) == len(entries):
+                        entries.clear()
+                    elif over:
+                        gone = set(map(id, over))
+                        entries[:] = [e for e in entries if id(e) not in gone]
                 entries.append(entry)
 
 
-def _racing(
-    entries: list[_Entry], entry: _Entry, order: CoreOrder, clock: Clock
-) -> Iterator[_Entry]:
-    """Yield those of `entries`, which share a byte with `entry`, that nothing orders."""
-    touch = entry.touch
-    for other in entries:
-        if not (touch.writes or other.touch.writes):
-            continue
-        if touch.atomic and touch.atomic == other.touch.atomic:
-            continue
-        if other.core != entry.core:
-            if order.foreign[other.core, other.pipe] < other.number:
-                yield other
-        elif clock[other.pipe] < other.number and (
-            (other.pipe, other.number) != (entry.pipe, entry.number)
-        ):
-            yield other
+def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
+    """Return the runs of bytes of a footprint at an address."""
+    if touched.is_run:
+        return ((touched.low + address, touched.high + address),)
+    return zip((touched.starts + address).tolist(), (touched.ends + address).tolist(), strict=True)
+
+
+def _races(other: _Entry, entry: _Entry, order: CoreOrder, clock: Clock) -> bool:
+    """Whether nothing orders two accesses, which share a byte."""
+    touch, number = entry.touch, other.number
+    if not (touch.writes or other.touch.writes):
+        return False
+    if touch.atomic and touch.atomic == other.touch.atomic:
+        return False
+    if other.core != entry.core:
+        return bool(order.foreign[other.core, other.pipe] < number)
+    return clock[other.pipe] < number and (other.pipe, number) != (entry.pipe, entry.number)
 
 
 def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:

@@ -167,7 +167,7 @@ class DequantiseBytesByLane(DequantiseBytes):
     """
 
     in_repeats = False
-    steering = ("scales",)
+    steered_by = ("scales",)
     word_type: ClassVar[ElementType] = UINT64
     signature = (
         *("dst", "src", "repeat", "dst_block_stride", "src_block_stride"),

@@ -63,7 +63,7 @@ class Gather(Repeated):
     stacks = True
     propagates = True
     overlap = "none"
-    steering = ("offset",)
+    steered_by = ("offset",)
     signature = ("dst", "src", "offset", "dst_repeat_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat lane")
@@ -143,7 +143,7 @@ class Vgatherb(Instruction):
     stacks = True
     propagates = True
     overlap = "none"
-    steering = ("offset",)
+    steered_by = ("offset",)
     signature = ("dst", "src", "offset", "dst_repeat_stride", "dst_block_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat block lane")

@@ -146,7 +146,7 @@ class Vreducev2(GatherMask):
     unwritten. repeat 0: nothing happens.
     """
 
-    steering = ("src1",)
+    steered_by = ("src1",)
     signature = (
         *("dst", "src0", "src1", "repeat", "src0_block_stride"),
         *("pattern", "src0_repeat_stride", "src1_repeat_stride"),
@@ -191,7 +191,7 @@ class Vreduce(GatherMask):
     happens.
     """
 
-    steering = ("src1",)
+    steered_by = ("src1",)
     signature = (
         *("dst", "src0", "src1", "repeat"),
         *("dst_block_stride", "src0_block_stride", "src1_block_stride"),

@@ -43,6 +43,7 @@ class Component(Instruction):
     """One component of proposals, 16 in a repeat."""
 
     overlap = "general"
+    stacks = True
     dst = write(Mem.UB, "element")
     src = read(Mem.UB, "element")
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
@@ -109,7 +110,7 @@ class Vrpsort16(Instruction):
     repeat: int = param(0, 255, "groups", default=1)
     order: bytes | None = taken("the places of each group's proposals, taken when it starts")
 
-    steering = ("src",)
+    steered_by = ("src",)
 
     def offsets(self, operand: str) -> Offsets:
         """Shape [repeat, 16, 8]; of src in the sorted order, once it is known."""
@@ -146,7 +147,7 @@ class Vmrgsort4Proposals(Instruction):
 
     overlap = "none"
     register = "merged"
-    steering = ("src0", "src1", "src2", "src3")
+    steered_by = ("src0", "src1", "src2", "src3")
     dst = write(Mem.UB, "proposal element")
     src0 = read(Mem.UB, "proposal element", align_bytes=16)
     src1 = read(Mem.UB, "proposal element", align_bytes=16)
@@ -164,7 +165,7 @@ class Vmrgsort4Proposals(Instruction):
     @property
     def lengths(self) -> tuple[int, ...]:
         """Proposals of each queue."""
-        queues = _QUEUES.get(self.valid_bit, len(self.steering))
+        queues = _QUEUES.get(self.valid_bit, len(self.steered_by))
         return tuple(getattr(self, f"element_length_{i}") for i in range(queues))
 
     def operands(self) -> tuple[Operand, ...]:
@@ -183,7 +184,7 @@ class Vmrgsort4Proposals(Instruction):
         """Merge, so that it is known how many proposals there will be."""
         scores = [values[f"src{i}"][:, _SCORE] for i in range(len(self.lengths))]
         owner = np.repeat(np.arange(len(scores), dtype=np.uint8), self.lengths)
-        ordered = take_heads(np.concatenate(scores), owner, len(scores))
+        ordered = owner[take_heads(scores)]
         if self.if_exhausted_suspension:
             ends = [
                 np.flatnonzero(ordered == queue)[-1] if length else -1

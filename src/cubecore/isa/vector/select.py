@@ -11,7 +11,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Array, Mem, Operand, param, read, taken, types, write
 from cubecore.isa.vector.binary import BinaryStrides
-from cubecore.isa.vector.compare import CMP_MASK_BYTES, lanes_of_masks
+from cubecore.isa.vector.compare import CMP_MASK_BYTES, bytes_of_masks, lanes_of_masks
 from cubecore.isa.vector.family import HALF_AND_FLOAT, Member, declare
 from cubecore.isa.vector.repeated import Repeated
 from cubecore.layouts import Offsets
@@ -60,7 +60,9 @@ class BitsInMemory(Selects):
     """What the modes share whose bits lie in UB, one repeat's behind the last one's."""
 
     in_repeats = False
-    steering = ("sel",)
+    steered_by = ("sel",)
+    stacks_steered = True
+    stacks_left = True
     bit_type: ClassVar[ElementType] = UINT8
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     chosen: bytes | None = taken("the bits, taken when the instruction starts")
@@ -86,8 +88,8 @@ class BitsInMemory(Selects):
         return None if operand == "sel" else super().active(operand)
 
     def bits(self, inputs: Mapping[str, Array]) -> NDArray[np.bool_]:
-        """Return which lanes take src0, shape [repeats, lanes]."""
-        return _lanes(inputs["sel"].tobytes(), self.repeats, self.width)
+        """Return which lanes take src0, shape [repeats, lanes]; of several cores as well."""
+        return np.unpackbits(inputs["sel"], axis=-1, bitorder="little").view(np.bool_)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +130,7 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
     which set_cmpmask has loaded.
     """
 
+    placed_by_left = True
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
@@ -149,6 +152,12 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Choose."""
         return {"dst": np.where(self.bits(inputs), inputs["src0"], inputs["src1"])}
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
+    ) -> tuple[Mapping[str, Array], Sequence[int]]:
+        """Choose by each core's bits; CMPMASK, which says where they lie, stays."""
+        return self.compute(inputs, registers), left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +186,16 @@ class SelectScalar(BitsInMemory):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Choose."""
-        return {
-            "dst": np.where(
-                self.bits(inputs), inputs["src0"], value_of(registers.cmp_mask, self.dtype)
-            )
-        }
+        scalar = value_of(registers.cmp_mask, self.dtype)
+        return {"dst": np.where(self.bits(inputs), inputs["src0"], scalar)}
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
+    ) -> tuple[Mapping[str, Array], Sequence[int]]:
+        """Choose by each core's bits and scalar; CMPMASK stays."""
+        low = np.ascontiguousarray(bytes_of_masks(left)[:, : self.dtype.size_bytes])
+        scalars = low.view(self.dtype.numpy)[:, :, None]
+        return {"dst": np.where(self.bits(inputs), inputs["src0"], scalars)}, left
 
 
 _PAGE = "basic API, Select and SetCmpMask"

@@ -3,7 +3,7 @@
 A record is 8 bytes: the score at the lower address (half leaves two bytes), a 32-bit index above.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -122,8 +122,9 @@ class Vmrgsort4(Instruction):
     """
 
     overlap = "none"
-    steering = ("src0", "src1", "src2", "src3")
-    register = "merged"
+    stacks = True
+    steered_by = ("src0", "src1", "src2", "src3")
+    leaves_whole = register = "merged"
     record_type: ClassVar[ElementType] = UINT64
     dst = write(Mem.UB, "repeat record", "record_type")
     src0 = read(Mem.UB, "repeat record", "record_type", align_bytes=RECORD_BYTES)
@@ -154,6 +155,11 @@ class Vmrgsort4(Instruction):
         """Dst and the valid queues."""
         return self.declared[: 1 + self.queues]
 
+    @property
+    def steering(self) -> tuple[str, ...]:
+        """Scores say how many records there will be if the merge may stop."""
+        return self.steered_by if self.if_exhausted_suspension else ()
+
     def offsets(self, operand: str) -> Offsets:
         """Shape [repeat, records]: of dst as many as are merged."""
         total = sum(self.lengths)
@@ -165,46 +171,45 @@ class Vmrgsort4(Instruction):
         return start + np.arange(count, dtype=np.intp)
 
     def _merged(self) -> Array:
-        """Return the queue of each merged record, repeat after repeat."""
+        """Return the queue of each merged record, repeat after repeat, if the merge may stop."""
         return np.frombuffer(self.order or b"", np.uint8)
 
     def located(self, values: Mapping[str, Array]) -> Self:
         """Merge, so that it is known how many records there will be."""
-        queues = [values[f"src{i}"] for i in range(self.queues)]
-        scores = [_scores(queue, self.dtype) for queue in queues]
-        merged = [
-            self._merge([queue[repeat] for queue in scores]).tobytes()
-            for repeat in range(self.repeat)
-        ]
+        places = self._places(values)
+        owner = np.repeat(np.arange(self.queues, dtype=np.uint8), self.lengths)
+        merged = [self._until_one_ends(owner[own]).tobytes() for own in places]
         return replace(self, order=b"".join(merged))
 
-    def _merge(self, scores: list[Array]) -> Array:
-        """Return the queue that each merged record comes from."""
-        everything = np.concatenate(scores)
-        owner = np.repeat(np.arange(len(scores), dtype=np.uint8), [len(s) for s in scores])
-        ordered = take_heads(everything, owner, len(scores))
-        if not self.if_exhausted_suspension:
-            return ordered
-        ends = [np.flatnonzero(ordered == q)[-1] if len(s) else -1 for q, s in enumerate(scores)]
+    def _places(self, values: Mapping[str, Array]) -> Array:
+        """Return where each record comes from among those of all queues, along the last axis."""
+        scores = [_scores(values[f"src{i}"], self.dtype) for i in range(self.queues)]
+        return take_heads(scores)
+
+    def _until_one_ends(self, ordered: Array) -> Array:
+        """Return the queues of the records that are merged before one is exhausted."""
+        ends = [
+            np.flatnonzero(ordered == queue)[-1] if length else -1
+            for queue, length in enumerate(self.lengths)
+        ]
         return ordered[: min(ends) + 1]
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Give the records in the merged order."""
-        owners = self._merged().reshape(self.offsets("dst").shape)
-        merged = np.empty(owners.shape, np.uint64)
-        for number in range(self.queues):
-            here = owners == number
-            for repeat in range(self.repeat):
-                count = int(here[repeat].sum())
-                merged[repeat, here[repeat]] = inputs[f"src{number}"][repeat, :count]
-        return {"dst": merged}
+        places = self._places(inputs)
+        records = np.concatenate([inputs[f"src{i}"] for i in range(self.queues)], axis=-1)
+        merged = np.take_along_axis(records, places, axis=-1)
+        return {"dst": merged[..., : self.offsets("dst").shape[-1]]}
 
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Note how many records each queue gave."""
         if not self.repeat:
             return registers
-        last = self._merged().reshape(self.repeat, -1)[-1]
-        first, second, third, fourth = (int((last == queue).sum()) for queue in range(_QUEUES))
+        counts = [*self.lengths, 0, 0, 0, 0]
+        if self.order is not None:
+            last = self._merged().reshape(self.repeat, -1)[-1]
+            counts = [int((last == queue).sum()) for queue in range(_QUEUES)]
+        first, second, third, fourth = counts[:_QUEUES]
         return registers.leaving("merged", (first, second, third, fourth))
 
     def preconditions(self, chip: Chip) -> list[Violation]:
@@ -249,20 +254,20 @@ def _scores(records: Array, element: ElementType) -> Array:
     return low.reshape(*records.shape, parts)[..., 0].view(element.numpy)
 
 
-def take_heads(scores: Array, owner: Array, queues: int) -> Array:
-    """Return the queue of each record when the largest head is taken again and again.
+def take_heads(queues: Sequence[Array]) -> Array:
+    """Return where each record comes from when the largest head is taken again and again.
 
-    Sorted queues merge in the order of a stable sort. Of a queue that is not sorted, a record waits
-    for those before it: its score counts no more than the least of theirs.
+    `queues` are their scores along the last axis; places count through all queues. Sorted queues
+    merge in the order of a stable sort. Of a queue that is not sorted, a record waits for those
+    before it: its score counts no more than the least of theirs.
     """
-    with np.errstate(invalid="ignore"):
-        keys = np.where(np.isnan(scores), -np.inf, scores).astype(np.float64)
-        behind = np.isnan(scores)
-    for queue in range(queues):
-        mine = owner == queue
-        keys[mine] = np.minimum.accumulate(keys[mine])
-        behind[mine] = np.logical_or.accumulate(behind[mine])
-    return owner[np.lexsort((np.arange(owner.size), -keys, behind))]
+    keys, behind = [], []
+    for scores in queues:
+        nan = np.isnan(scores)
+        known = np.where(nan, -np.inf, scores).astype(np.float64)
+        keys.append(-np.minimum.accumulate(known, axis=-1))
+        behind.append(np.logical_or.accumulate(nan, axis=-1))
+    return np.lexsort((np.concatenate(keys, axis=-1), np.concatenate(behind, axis=-1)), axis=-1)
 
 
 @instruction(
