@@ -50,7 +50,7 @@ class ElementType:
         """Return the bytes [start, end) that hold the packed elements `first` to `last`."""
         return first * self.bits // 8, -(-(last + 1) * self.bits // 8)
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """Bytes of one element; refuses types narrower than a byte."""
         if self.bits < 8:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -54,9 +55,9 @@ class Core:
     issued: int = 0
     queues: Queues | None = None
     """What runs instructions in another order than the program's; None: program order."""
-    resolved_for: Registers | None = None
-    resolved: dict[Instruction, Instruction] = field(default_factory=dict)
-    """What templates become under the registers `resolved_for`, as far as they were met."""
+    planned_for: Registers | None = None
+    planned: dict[Instruction, Any] = field(default_factory=dict)
+    """What an engine knows of templates under the registers `planned_for`, of those it met."""
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""
 

@@ -12,7 +12,6 @@ from cubecore.errors import Violation
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.overlap import STEERED, overlaps, relation
 from cubecore.isa.program import Location
-from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem, Operand
 from cubecore.isa.sync import Sync
 from cubecore.layouts import Offsets
@@ -20,6 +19,7 @@ from cubecore.machine.core import Core, Recorded
 from cubecore.machine.elements import Elements, Use, part, use, uses
 from cubecore.machine.findings import Finding
 from cubecore.machine.memory import Array, Buffer
+from cubecore.machine.planned import Plan, plan
 from cubecore.numerics.quantisation import atomic
 
 Placed = tuple[Use, Buffer, int]
@@ -27,8 +27,6 @@ Placed = tuple[Use, Buffer, int]
 Target = tuple[Instruction, Use, Buffer, int]
 Values = tuple[Array, NDArray[np.bool_] | None]
 """What is written, and which of it is known; None: all."""
-_MOST_RESOLVED = 4096
-"""Templates that are remembered under one state of the registers."""
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -42,18 +40,19 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
-    resolved = _resolved(core, template)
-    if not core.allows(resolved, where):
+    known = plan(core, template)
+    resolved = known.template
+    if known.wrong:
+        core.report(known.wrong, resolved, where)
         return
-    if not core.report(resolved.unmet(core.registers), resolved, where):
-        return
-    core.registers = resolved.apply(core.registers)
-    operands = resolved.operands()
-    if not operands:
+    if known.applies:
+        core.registers = resolved.apply(core.registers)
+    if not known.operands:
         if resolved.register and core.watch is not None:
             core.watch.touch(resolved, (), where, core.registers)
         return
-    resolved, addresses = resolved.rebased(addresses)
+    if known.moves:
+        resolved, addresses = resolved.rebased(addresses)
     places = resolved.places(addresses)
     steering: dict[str, tuple[Buffer, int]] = {}
     if resolved.steering:
@@ -61,16 +60,11 @@ def execute(core: Core, recorded: Recorded) -> None:
         if found is None:
             return
         resolved, steering = found
-    placed = [
-        (used, *steering[used.name])
-        if used.name in steering
-        else _place(core, resolved, used, address, where)
-        for used, address in zip(uses(resolved), places, strict=True)
-    ]
-    complete = [place for place in placed if place is not None]
-    if len(complete) < len(placed) or not _lies_well(core, resolved, places, where):
+    placed = _places(core, known, resolved, steering, (places, where))
+    if placed is None or (known.judges and not _lies_well(core, resolved, places, where)):
         return
-    feeds, meets = relation(resolved, places)
+    settled = resolved is known.template
+    feeds, meets = known.relation(places) if settled else relation(resolved, places)
     if meets:
         _log_overlaps(core, resolved, places, where)
     if core.watch is not None:
@@ -78,9 +72,37 @@ def execute(core: Core, recorded: Recorded) -> None:
     if core.observe is not None:
         core.observe(core, resolved, places)
     if resolved.copies:
-        _move(core, resolved, complete, where)
+        _move(core, resolved, placed, where)
     else:
-        _compute(core, resolved, complete, where, feeds=feeds)
+        _compute(core, resolved, placed, where, feeds=feeds)
+
+
+def _places(
+    core: Core,
+    known: Plan,
+    template: Instruction,
+    steering: dict[str, tuple[Buffer, int]],
+    at: tuple[tuple[int, ...], Location],
+) -> list[Placed] | None:
+    """Return where the operands lie; None, after logging, where one cannot be placed."""
+    places, where = at
+    complete, placed = True, []
+    for used, usable, address in zip(uses(template), known.usable, places, strict=True):
+        if steering and used.name in steering:
+            placed.append((used, *steering[used.name]))
+            continue
+        buffer = core.memories.get(used.operand.mem)
+        if buffer is None or not (
+            not address % used.unit and address + used.low >= 0 and address + used.high <= usable
+        ):
+            found = _place(core, template, used, address, where)
+            if found is None:
+                complete = False
+            else:
+                placed.append(found)
+            continue
+        placed.append((used, buffer, address))
+    return placed if complete else None
 
 
 def _steered(
@@ -111,8 +133,6 @@ def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
 
 def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
     """Whether nothing is wrong with the operands' addresses beyond alignment and bounds."""
-    if type(template).misplaced is Instruction.misplaced:
-        return True
     return core.report(template.misplaced(_named(template, places)), template, where)
 
 
@@ -123,32 +143,6 @@ def _log_overlaps(
         message = f"{template.name}.{to} must {wrong}"
         finding = Finding("overlap", message, template.name, where, str(core.id))
         core.log.add(finding, f"{to} {source}")
-
-
-def _resolved(core: Core, template: Instruction) -> Instruction:
-    """Return what a template becomes; one object for what is met again, which caches know."""
-    registers = core.registers
-    if template.reads_left:
-        return _resolved_by_left(template, registers)
-    if core.resolved_for is not registers:
-        core.resolved_for, core.resolved = registers, _resolutions(registers)
-    found = core.resolved.get(template)
-    if found is None:
-        if len(core.resolved) >= _MOST_RESOLVED:
-            core.resolved.clear()
-        found = core.resolved[template] = template.resolved(registers)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _resolved_by_left(template: Instruction, registers: Registers) -> Instruction:
-    return template.resolved(registers)
-
-
-@lru_cache(maxsize=64)
-def _resolutions(_: Registers) -> dict[Instruction, Instruction]:
-    """Return what is known of templates under some registers: filled as they are met."""
-    return {}
 
 
 @lru_cache(maxsize=STEERED)
@@ -168,17 +162,6 @@ def _place(
     core: Core, template: Instruction, used: Use, address: int, where: Location
 ) -> Placed | None:
     """Return the operand's buffer and its address there, or None after logging what is wrong."""
-    mem = used.operand.mem
-    if mem is not Mem.GM and not address % used.unit and address + used.low >= 0:
-        buffer = core.memory(mem)
-        if buffer is not None and address + used.high <= memory_bytes(core.chip, mem)[1]:
-            return used, buffer, address
-    return _place_with_care(core, template, used, address, where)
-
-
-def _place_with_care(
-    core: Core, template: Instruction, used: Use, address: int, where: Location
-) -> Placed | None:
     operand, span = used.operand, used.elements.span
 
     def log(kind: str, message: str) -> None:
@@ -331,8 +314,8 @@ def _compute_part(
             _log_uninitialised(core, template, used.operand, needed, where)
     before = core.registers
     results, core.registers = template.run(inputs, before)
-    if core.resolved_for is before:  # what values leave decides nothing of other templates
-        core.resolved_for = core.registers
+    if core.planned_for is before:  # what values leave decides nothing of other templates
+        core.planned_for = core.registers
     for (used, buffer, address), there in zip(placed, touched, strict=True):
         if used.writes:
             values = results[used.name], valid

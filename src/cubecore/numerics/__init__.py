@@ -33,7 +33,7 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
     wide = np.asarray(values)
-    if finite and not _is_within(wide, largest := largest_finite(target)):
+    if finite and not is_within(wide, -(largest := largest_finite(target)), largest):
         wide = np.minimum(np.maximum(wide, -largest), largest)
         nan = np.isnan(wide)
         if nan.any():
@@ -42,16 +42,18 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
         return wide
     if wide.dtype == np.float64 and target.library == "ml_dtypes":
         wide = _to_odd_float32(wide)
+    if finite:  # nothing is left that could overflow
+        return wide.astype(target.numpy)
     with np.errstate(over="ignore", invalid="ignore"):
         return wide.astype(target.numpy)
 
 
-def _is_within(values: Array, largest: float) -> bool:
-    """Whether no value is NaN or beyond the largest one."""
+def is_within(values: Array, lowest: float, largest: float) -> bool:
+    """Return whether every value is in [lowest, largest], and none NaN."""
     if not values.size:
         return True
     low, high = np.minimum.reduce(values, axis=None), np.maximum.reduce(values, axis=None)
-    return bool(-largest <= low and high <= largest)
+    return bool(lowest <= low and high <= largest)
 
 
 def _to_odd_float32(values: Array) -> Array:

@@ -4,13 +4,14 @@ Everything is exact until the one rounding: values come as float64 (or as int64,
 would lose bits) and leave in the target type.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
-from cubecore.numerics import largest_finite, round_float, wrap
+from cubecore.numerics import is_within, largest_finite, round_float, wrap
 
 Array = NDArray[Any]
 
@@ -54,6 +55,8 @@ def to_integer(values: Array, target: ElementType, rounding: str, *, wraps: bool
     """
     low, high = integer_range(target)
     integral = to_integral(np.asarray(values, np.float64), rounding)
+    if target.bits < _EXACT_BITS and is_within(integral, low, high):
+        return integral.astype(target.numpy) if target.bits >= 8 else wrap(integral, target)
     if not wraps and target.bits < _EXACT_BITS:  # the ends of the range are float64 numbers
         held = np.minimum(np.maximum(integral, low), high)
         return wrap(np.where(np.isnan(held), 0.0, held), target)
@@ -120,6 +123,12 @@ def bits_of(value: float, element: ElementType) -> int:
     return int(value) & ((1 << element.bits) - 1)
 
 
+@lru_cache(maxsize=4096)
 def value_of(bits: int, element: ElementType) -> Array:
-    """Return the scalar of type `element` that `bits` (or an integer) stand for, 0-dimensional."""
-    return np.array(bits & (2**element.bits - 1), f"u{element.size_bytes}").view(element.numpy)
+    """Return the scalar of type `element` that `bits` (or an integer) stand for, 0-dimensional.
+
+    It is read-only.
+    """
+    found = np.array(bits & (2**element.bits - 1), f"u{element.size_bytes}").view(element.numpy)
+    found.flags.writeable = False
+    return found

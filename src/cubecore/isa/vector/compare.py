@@ -43,7 +43,9 @@ def _relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Ar
     """Return the relation of two arrays; of NaN every one is false, `not equal` too."""
     with np.errstate(all="ignore"):
         found = np.asarray(function(x, y))
-        return found & ~(np.isnan(x) | np.isnan(y)) if x.dtype.kind == "f" else found
+        if function is np.not_equal and x.dtype.kind == "f":  # the only one that NaN makes true
+            return found & ~(np.isnan(x) | np.isnan(y))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +77,16 @@ class CompareToRegister(BinaryStrides):
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Replace the bits of active lanes."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        on = self.active("src0")
-        active = np.ones((1, self.width), np.bool_) if on is None else on
-        found = _relation(type(self).function, x, y) & active
-        new, lanes = (int.from_bytes(_packed(bits).tobytes(), "little") for bits in (found, active))
+        found, lanes = self._found(x, y)
+        new = int.from_bytes(_packed(found).tobytes(), "little")
         return registers.leaving("cmp_mask", registers.cmp_mask & ~lanes | new)
+
+    def _found(self, x: Array, y: Array) -> tuple[Array, int]:
+        """Return which active lanes relate so, and the bits of all active lanes."""
+        found, on = _relation(type(self).function, x, y), self.active("src0")
+        if on is None or on.all():
+            return found, (1 << self.width) - 1
+        return found & on, int.from_bytes(_packed(on).tobytes(), "little")
 
     stacks_left = True
 
@@ -88,10 +95,7 @@ class CompareToRegister(BinaryStrides):
     ) -> tuple[Mapping[str, Array], Sequence[int]]:
         """Replace the bits of active lanes of each core's CMPMASK."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        found, on = _relation(type(self).function, x, y), self.active("src0")
-        lanes = (1 << self.width) - 1
-        if on is not None and not on.all():
-            found, lanes = found & on, int.from_bytes(_packed(on).tobytes(), "little")
+        found, lanes = self._found(x, y)
         rows = _packed(found)
         return {}, [
             held & ~lanes | int.from_bytes(row.tobytes(), "little")

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Self
 
@@ -94,6 +95,22 @@ class Dequantise(UnaryStrides):
             return {"dst": to_float(exact, FLOAT16, "rint", finite=finite)}
 
 
+def _factors(words: Array) -> tuple[Array, Array]:
+    """Return the scales and the offsets of words, in float64: of both it has every value."""
+    scale = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+    offset = words >> np.uint64(_OFFSET_BIT) & np.uint64((1 << _OFFSET_BITS) - 1)
+    signed = offset.astype(np.int64)
+    signed = signed - (signed >> (_OFFSET_BITS - 1) << _OFFSET_BITS)
+    with np.errstate(invalid="ignore"):
+        return scale.astype(np.float64), signed.astype(np.float64)
+
+
+@lru_cache(maxsize=256)
+def _factors_of(word: int) -> tuple[Array, Array]:
+    """Return those of DEQSCALE."""
+    return _factors(np.array([word], np.uint64))
+
+
 @dataclass(frozen=True, kw_only=True)
 class DequantiseBytes(UnaryStrides):
     """dst = src * scale + offset as 8 bits, in one half of each block of dst.
@@ -129,16 +146,12 @@ class DequantiseBytes(UnaryStrides):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Scale every lane by DEQSCALE."""
-        return self.scaled(inputs["src"], np.array([registers.deq_scale], np.uint64))
+        return self.scaled(inputs["src"], *_factors_of(registers.deq_scale))
 
-    def scaled(self, values: Array, words: Array) -> Mapping[str, Array]:
-        """Return values * scale + offset in dst's type, each lane by its word."""
-        scale = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
-        offset = words >> np.uint64(_OFFSET_BIT) & np.uint64((1 << _OFFSET_BITS) - 1)
-        signed = offset.astype(np.int64)
-        signed = signed - (signed >> (_OFFSET_BITS - 1) << _OFFSET_BITS)
+    def scaled(self, values: Array, scale: Array, offset: Array) -> Mapping[str, Array]:
+        """Return values * scale + offset in dst's type, lane by lane."""
         with np.errstate(all="ignore"):
-            exact = values.astype(np.float64) * scale.astype(np.float64) + signed
+            exact = values.astype(np.float64) * scale + offset
             return {"dst": to_integer(exact, self.dst_type, "rint", wraps=False)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
@@ -205,7 +218,8 @@ class DequantiseBytesByLane(DequantiseBytes):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Scale every lane by the word of its place in a block."""
-        return self.scaled(inputs["src"], np.tile(inputs["scales"], self.width // _SCALES))
+        words = np.tile(inputs["scales"], self.width // _SCALES)
+        return self.scaled(inputs["src"], *_factors(words))
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The words say the sign that dst's type has."""
