@@ -42,11 +42,7 @@ def test_width_and_c0(name):
 def test_numpys_type_has_the_same_width_and_kind(name):
     kind = ELEMENT_TYPES[name]
     if name in {"hifloat8", "float4_e1m2"}:
-        with pytest.raises(RequestError) as caught:
-            _ = kind.numpy
-        assert str(caught.value) == (
-            f"{name} must be a type that NumPy or ml_dtypes can hold, got neither"
-        )
+        assert kind.numpy == np.uint8  # a code in each byte
         return
     own = hasattr(ml_dtypes, name)
     assert kind.numpy == np.dtype(getattr(ml_dtypes, name) if own else name)

@@ -17,7 +17,8 @@ class ElementType:
 
     `kind` is ``float``, ``int``, ``uint`` or ``scale``. `aliases` are the vendor's spellings.
     `library` names the module that defines the NumPy type (``numpy`` or ``ml_dtypes``), is ``raw``
-    for a group of bytes that is only ever moved, and is empty where no library has the format.
+    for a group of bytes that is only ever moved, and ``codes`` where no library has the format:
+    NumPy then holds one code in a byte (`cubecore.numerics.codes`).
     """
 
     name: str
@@ -59,19 +60,19 @@ class ElementType:
 
     @cached_property
     def numpy(self) -> "np.dtype[Any]":
-        """NumPy's type; refuses the formats that no library has."""
+        """NumPy's type; of the formats that no library has, that of their codes."""
         import numpy as np
 
         if self.library == "numpy":
             return np.dtype(self.name)
         if self.library == "raw":
             return np.dtype(f"V{self.size_bytes}")
-        if self.library == "ml_dtypes":
-            import ml_dtypes
+        if self.library == "codes":
+            return np.dtype(np.uint8)
+        import ml_dtypes
 
-            named: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.name))
-            return named
-        raise refuse(self.name, "be a type that NumPy or ml_dtypes can hold", "neither")
+        named: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.name))
+        return named
 
 
 _TYPES = (
@@ -80,9 +81,9 @@ _TYPES = (
     ElementType("float32", 32, "float", "numpy", ("float", "fp32", "DT_FLOAT")),
     ElementType("float8_e4m3fn", 8, "float", "ml_dtypes", ("fp8_e4m3fn_t", "DT_FLOAT8_E4M3FN")),
     ElementType("float8_e5m2", 8, "float", "ml_dtypes", ("fp8_e5m2_t", "DT_FLOAT8_E5M2")),
-    ElementType("hifloat8", 8, "float", "", ("hifloat8_t", "DT_HIFLOAT8")),
+    ElementType("hifloat8", 8, "float", "codes", ("hifloat8_t", "DT_HIFLOAT8")),
     ElementType("float4_e2m1fn", 4, "float", "ml_dtypes", ("fp4x2_e2m1_t", "DT_FLOAT4_E2M1")),
-    ElementType("float4_e1m2", 4, "float", "", ("fp4x2_e1m2_t", "DT_FLOAT4_E1M2")),
+    ElementType("float4_e1m2", 4, "float", "codes", ("fp4x2_e1m2_t", "DT_FLOAT4_E1M2")),
     ElementType("float8_e8m0fnu", 8, "scale", "ml_dtypes", ("fp8_e8m0_t", "DT_FLOAT8_E8M0")),
     ElementType("int4", 4, "int", "ml_dtypes", ("int4b_t", "DT_INT4")),
     ElementType("int8", 8, "int", "numpy", ("int8_t", "DT_INT8")),

@@ -125,7 +125,10 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("img2colv2_cbuf_to_cb", "dtype"): ("float16", "bfloat16", "uint32", "int32", "float32"),
     **{(name, "block"): ("datablock",) for name in _MX_LOADS},
-    **{("mad_mx", f"{x}_type"): ("float4_e2m1fn", "float8_e4m3fn", "float8_e5m2") for x in "ab"},
+    **{
+        ("mad_mx", f"{x}_type"): ("float4_e2m1fn", "float4_e1m2", "float8_e4m3fn", "float8_e5m2")
+        for x in "ab"
+    },
     ("load_cbuf_to_cb_sp", "block"): ("fractal",),
     ("load_cbuf_to_cb_sp", "index_block"): ("index fractal",),
     ("copy_cbuf_to_matrix_cc", "src_type"): _TO_L0C,

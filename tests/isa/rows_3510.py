@@ -111,10 +111,9 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
 } | {(name, "l2_cache_mode"): (0, 1, 2, 4) for name in ALIGNED}
-_EXPANDED = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16")
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
-    *("float32", "int32", "uint32"),
+    *("float32", "int32", "uint32", "hifloat8"),
 )
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(name, "dtype"): _TYPES for name in TO_NZ},
@@ -123,19 +122,23 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         (name, "dtype"): (
             *("int4", "float4_e2m1fn", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"),
             *("float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
+            *("hifloat8", "float4_e1m2"),
         )
         for name in TURNED
     },
     **{(name, "block"): ("byte",) for name in COPIES},
     ("copy_cbuf_to_fbuf_v2", "word"): ("uint64",),
-    ("img2colv2_cbuf_to_ca_v2", "dtype"): (*_EXPANDED, "int32", "uint32", "float32"),
-    ("img2colv2_cbuf_to_cb_v2", "dtype"): (
-        *(*_EXPANDED, "int16", "uint16", "int32", "uint32", "float32"),
-    ),
+    **{
+        (name, "dtype"): (
+            *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "hifloat8", "float16", "bfloat16"),
+            *("int16", "uint16", "int32", "uint32", "float32"),
+        )
+        for name in IMG2COL
+    },
     **{
         (name, "dtype"): (
             *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "int16", "uint16"),
-            *("float16", "bfloat16", "int32", "uint32", "float32"),
+            *("float16", "bfloat16", "int32", "uint32", "float32", "hifloat8"),
         )
         for name in ALIGNED
     },

@@ -10,7 +10,7 @@ from isa.bench import Bench
 
 A5 = chip("Ascend950PR_9599")
 SIZES = {"int8": 1, "uint8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "int16": 2, "uint16": 2}
-SIZES |= {"float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float32": 4}
+SIZES |= {"float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float32": 4, "hifloat8": 1}
 VALUE = 0x4433_2211
 # runs, bytes, strides in global memory and in UB; padding left and right; loops: turns, and
 # distances of turns in global memory and in UB, of the inner and of the outer one

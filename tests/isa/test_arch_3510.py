@@ -13,10 +13,11 @@ from cubecore.isa.check import template_violations
 from cubecore.isa.cube import Mad
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
-from cubecore.isa.moves import LoadCbufToCb
+from cubecore.isa.moves import LoadCbufToCb, LoadCbufToCbTranspose
 from cubecore.isa.spec import Mem
 from cubecore.isa.system import SetFp8Mode
 from isa.bench import A2, Bench
+from test_codes import INFINITE, NAN, hifloat8
 
 A5 = chip("Ascend950PR_9599")
 FLOATS = {
@@ -117,6 +118,70 @@ def test_every_code_of_an_8_bit_float(dtype):
             wanted = fraction / 2**wide * 2.0 ** (1 - bias)
         wanted = -wanted if code >> 7 else wanted
         assert found == wanted or (np.isnan(found) and np.isnan(wanted)), code
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_every_code_of_hifloat8(side):
+    """All 256 codes times one; the numbers are put together from exponents and mantissas."""
+    bench, kind = Bench(on=A5), element_type("hifloat8")
+    sizes = {"m": 256, "n": 1} if side == "a" else {"m": 2, "n": 256}
+    for mem in (Mem.L0A, Mem.L0B):
+        bench.poke(mem, 0, bytes(8192))
+    for code in range(256):  # K is 1: the first of each row of 32 B
+        bench.poke(Mem.L0A if side == "a" else Mem.L0B, code * 32, bytes([code]))
+    bench.poke(Mem.L0B if side == "a" else Mem.L0A, 0, bytes([0b0_0001_000]))
+    p = {"a_type": kind, "b_type": kind, "c_type": element_type("float32")}
+    bench.do(Mad(k=1, a_layout="NZ", **p, **sizes), 0, 0, 0)
+    assert bench.messages == []
+    l0c, wanted = bench.image(Mem.L0C), hifloat8()
+    wanted |= {INFINITE: float("inf"), 0x80 | INFINITE: -float("inf"), NAN: float("nan")}
+    for code in range(256):
+        at = code * 64 if side == "a" else (code // 16 * 256 + code % 16) * 4
+        (found,) = struct.unpack("<f", l0c.get(at, 4))
+        value = float(wanted[code])
+        assert found == value or (np.isnan(found) and np.isnan(value)), code
+
+
+SMALL = {"float8_e4m3fn": 8, "float8_e5m2": 8, "hifloat8": 8, "float4_e2m1fn": 4, "float4_e1m2": 4}
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+def test_squares_of_small_floats_are_transposed_to_l0b(dtype):
+    """Element (r, c) of a square of C0 x C0 becomes (c, r), in fractals of 16 rows."""
+    bits, kind = SMALL[dtype], element_type(dtype)
+    c0 = 256 // bits
+    bench = Bench(seed=bits, on=A5)
+    bench.noise(Mem.L1, written=True)
+    bench.poke(Mem.L0B, 0, bytes(8192))
+    source, expected = bench.image(Mem.L1), bench.image(Mem.L0B)
+
+    def code(place):
+        byte = source.get(512 + place * bits // 8, 1)[0]
+        return byte if bits == 8 else byte >> place % 2 * 4 & 15
+
+    for square in range(2):
+        found = [
+            code((square * c0 + r) * c0 + c) for c in range(c0) for r in range(c0)
+        ]  # row c of L0B: fractal c // 16, row c % 16
+        data = (
+            found
+            if bits == 8
+            else [x | y << 4 for x, y in zip(found[::2], found[1::2], strict=True)]
+        )
+        expected.put(1024 + square * c0 * 32, bytes(data))
+    gap = {"dst_gap": c0 // 16 - 1}
+    bench.do(LoadCbufToCbTranspose(dtype=kind, repeat=2, **gap), 1024, 512)
+    assert bench.messages == []
+    bench.check(Mem.L0B, expected)
+
+
+def test_small_floats_are_not_transposed_on_2201():
+    bench = Bench()
+    bench.do(LoadCbufToCbTranspose(dtype=element_type("hifloat8"), repeat=1), 0, 0)
+    assert bench.messages == [
+        "parameter: load_cbuf_to_cb_transpose.dtype must be one of int4, int8, uint8, float16, "
+        "bfloat16, int16, uint16, float32, int32, uint32 on Ascend910B3, got hifloat8"
+    ]
 
 
 def product(**changes):

@@ -138,9 +138,11 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_cbuf_to_bt", "src_type"): ("float32", "int32", "float16"),
     ("mad", "a_type"): (
         *("float16", "bfloat16", "float32", "int8", "int4", "float8_e4m3fn", "float8_e5m2"),
+        "hifloat8",
     ),
     ("mad", "b_type"): (
         *("float16", "bfloat16", "float32", "int8", "int4", "float8_e4m3fn", "float8_e5m2"),
+        "hifloat8",
     ),
     ("mad", "c_type"): ("float32", "int32", "float16"),
     **{(name, "block"): (block,) for name, block in (BLOCKS | FRACTALS).items()},
@@ -153,7 +155,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     },
     ("load_cbuf_to_cb_transpose", "dtype"): (
         *("int4", "int8", "uint8", "float16", "bfloat16", "int16", "uint16"),
-        *("float32", "int32", "uint32"),
+        *("float32", "int32", "uint32", "float8_e4m3fn", "float8_e5m2", "hifloat8"),
+        *("float4_e2m1fn", "float4_e1m2"),
     ),
     **cube_rows.TYPES,
     **fixpipe_rows.TYPES,

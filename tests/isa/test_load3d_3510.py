@@ -12,9 +12,17 @@ from isa.test_load3d import PAD, Map, Sink, expanded, get, maps, whole, window
 
 A5 = chip("Ascend950PR_9599")
 BITS = {"int8": 8, "uint8": 8, "float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16}
-BITS |= {"bfloat16": 16, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "float32": 32}
+BITS |= {
+    "hifloat8": 8,
+    "bfloat16": 16,
+    "int16": 16,
+    "uint16": 16,
+    "int32": 32,
+    "uint32": 32,
+    "float32": 32,
+}
 SINKS = [
-    *((Img2colv2CbufToCaV2, Mem.L0A, dtype) for dtype in BITS if "int16" not in dtype),
+    *((Img2colv2CbufToCaV2, Mem.L0A, dtype) for dtype in BITS),
     *((Img2colv2CbufToCbV2, Mem.L0B, dtype) for dtype in BITS),
 ]
 every_sink = pytest.mark.parametrize("sink", SINKS, ids=lambda s: f"{s[0].name} {s[2]}")

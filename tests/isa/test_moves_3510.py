@@ -31,6 +31,7 @@ BITS = {
     "uint8": 8,
     "float8_e4m3fn": 8,
     "float8_e5m2": 8,
+    "hifloat8": 8,
     "float16": 16,
     "bfloat16": 16,
     "int16": 16,
@@ -146,7 +147,7 @@ def test_windows_of_fractals(load, p):
     bench.check(mem, expected)
 
 
-TURNED_BITS = BITS | {"int4": 4, "float4_e2m1fn": 4}
+TURNED_BITS = BITS | {"int4": 4, "float4_e2m1fn": 4, "float4_e1m2": 4}
 
 
 @pytest.mark.parametrize("load", TURNED, ids=lambda load: load[0].name)

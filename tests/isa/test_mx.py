@@ -45,20 +45,21 @@ def test_scales_to_l0(load, p):
 
 
 # the values of the codes of float4 by its fields: 1 sign, 2 exponent, 1 mantissa bit
-FP4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+FP4 = {"float4_e2m1fn": [0, 0.5, 1, 1.5, 2, 3, 4, 6]}
+FP4["float4_e1m2"] = [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75]
 FP8 = {
     "float8_e4m3fn": np.dtype(ml_dtypes.float8_e4m3fn),
     "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }
-PAIRS = [("float4_e2m1fn", "float4_e2m1fn")]
+PAIRS = [(a, b) for a in FP4 for b in FP4]
 PAIRS += [(a, b) for a in FP8 for b in FP8]
 SHAPES = [(16, 64, 16), (17, 128, 20), (30, 192, 33), (1, 64, 5)]
 
 
 def value(dtype: str, code: int) -> float:
     """What a code means."""
-    if dtype == "float4_e2m1fn":
-        return -FP4[code & 7] if code >> 3 else float(FP4[code])
+    if dtype in FP4:
+        return float(FP4[dtype][code & 7] * (-1 if code >> 3 else 1))
     return float(np.array(code, np.uint8).view(FP8[dtype]))
 
 
@@ -73,7 +74,7 @@ def put(bench: Bench, mem: Mem, start: int, place: int, code: int, bits: int) ->
 
 def draw(bench: Bench, dtype: str, shape: tuple[int, int]) -> np.ndarray:
     """Codes of finite values."""
-    if dtype == "float4_e2m1fn":
+    if dtype in FP4:
         return bench.rng.integers(0, 16, shape)
     values = bench.rng.integers(-6, 7, shape).astype(FP8[dtype])
     return values.view(np.uint8).astype(np.int64)
@@ -85,7 +86,7 @@ def product_case(bench: Bench, left: str, right: str, shape: tuple[int, int, int
     a, b = draw(bench, left, (m, k)), draw(bench, right, (k, n))
     sa = bench.rng.integers(120, 135, (m, k // 32))
     sb = bench.rng.integers(120, 135, (k // 32, n))
-    bits = 4 if left == "float4_e2m1fn" else 8
+    bits = 4 if left in FP4 else 8
     c0, tall, wide = 256 // bits, -(-m // 16) * 16, -(-n // 16)
     for i in range(m):
         for j in range(k):

@@ -24,6 +24,7 @@ A5 = chip("Ascend950PR_9599")
 TYPES = [("float16", "float16", "float32"), ("bfloat16", "bfloat16", "float32")]
 TYPES += [("int8", "int8", "int32"), ("float32", "float32", "float32")]
 TYPES += [("float8_e4m3fn", "float8_e5m2", "float32"), ("float8_e5m2", "float8_e5m2", "float32")]
+TIMED = [*TYPES, ("hifloat8", "hifloat8", "float32")]
 SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
 
 
@@ -64,6 +65,30 @@ def on_both_engines(problem, tiling, stored):
         yield engine, made.buffer.data.view(problem.c_type.numpy)
 
 
+# codes of hifloat8 by the numbers -3 to 3: sign, dot, exponent, mantissa (arXiv 2409.16626)
+HIF8 = {0: 0, 1: 0b0_0001_000, 2: 0b0_001_0_000, 3: 0b0_001_0_100}
+HIF8 |= {-number: 0x80 | code for number, code in HIF8.items() if number}
+
+
+@pytest.mark.parametrize("trans", [(False, False), (True, False), (False, True)], ids=str)
+@pytest.mark.parametrize("more", [{}, {"bias": "float32"}, {"split_k": True, "cores": 4}], ids=str)
+def test_hifloat8_multiplies_as_codes(trans, more):
+    m, n, k = 50, 70, 200
+    problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "hifloat8"}
+    problem |= {"trans_a": trans[0], "trans_b": trans[1]} | more
+    rng = np.random.default_rng(8)
+    left, right = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (k, n))
+    bias = rng.integers(-9, 9, n).astype(np.float32) if "bias" in more else None
+    coded = [np.vectorize(HIF8.get)(x).astype(np.uint8) for x in (left, right)]
+    stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip(coded, trans, strict=True)]
+    wanted = left @ right + (0 if bias is None else bias)
+    for engine in ("fast", "reference"):
+        run = cubecore.run(problem, operands=Operands(*stored, bias), engine=engine)
+        assert ([f.message for f in run.findings], run.verified) == ([], True)
+        assert run.engine == engine
+        assert np.array_equal(run.c, wanted)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_products_with_every_option(seed):
     """Transposed, with bias, scales, C in NZ, a batch, a split K: legal tilings of any shape."""
@@ -82,7 +107,7 @@ def test_random_products_with_every_option(seed):
         assert np.array_equal(found, wanted), f"{engine}: {problem} {brief(tiling)}"
 
 
-@pytest.mark.parametrize("types", TYPES, ids=str)
+@pytest.mark.parametrize("types", TIMED, ids=str)
 def test_it_runs_and_is_timed(types):
     a, b, c = types
     problem = {"chip": A5.name, "m": 200, "n": 300, "k": 256, "a": a, "b": b, "c": c}

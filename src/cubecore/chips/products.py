@@ -41,6 +41,7 @@ _EARLIER = (
     Combination("float16", "float16", "float32", "float32", "seed 004, table 2"),
 )
 _EIGHT_BIT = ("float8_e4m3fn", "float8_e5m2")
+_FOUR_BIT = ("float4_e2m1fn", "float4_e1m2")
 _950 = (
     *(row for row in _A2 if row.a != "int4"),
     *(
@@ -49,8 +50,11 @@ _950 = (
         for b in _EIGHT_BIT
     ),
     Combination("hifloat8", "hifloat8", "float32", "float32", "facts/hardware.md 2.1"),
-    Combination("float4_e2m1fn", "float4_e2m1fn", "float32", "float32", "facts/hardware.md 2.1"),
-    Combination("float4_e1m2", "float4_e1m2", "float32", "float32", "facts/hardware.md 2.1"),
+    *(
+        Combination(a, b, "float32", "float32", "facts/hardware.md 2.1; asc-devkit, asc_mmad_mx")
+        for a in _FOUR_BIT
+        for b in _FOUR_BIT
+    ),
 )
 
 CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {

@@ -25,6 +25,7 @@ from cubecore.machine.core import Core
 from cubecore.machine.debug import Debugger
 from cubecore.machine.findings import Finding
 from cubecore.machine.views import View, view
+from cubecore.numerics.codes import numbers
 
 
 class Issues:
@@ -287,7 +288,7 @@ class CoreHandle:
             self._debugger.read(self._core, load, pointer.address)
         if kind.kind == "float":
             bits = np.array(raw, f"u{kind.size_bytes}")
-            return float(bits.view(kind.numpy))
+            return float(numbers(bits.view(kind.numpy), kind))
         return RuntimeInt(raw, f"{pointer.mem.label} at {where}")
 
     # --- findings

@@ -38,7 +38,7 @@ from cubecore.units import DATA_BLOCK_BYTES, align_up
 _BYTE = element_type("uint8")
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "int16", "uint16", "float16", "bfloat16"),
-    *("int32", "uint32", "float32"),
+    *("int32", "uint32", "float32", "hifloat8"),
 )
 
 

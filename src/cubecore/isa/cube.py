@@ -39,11 +39,12 @@ from cubecore.numerics import (
     accumulate_product,
     round_hf32,
 )
+from cubecore.numerics.codes import numbers
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _INPUTS = (
     *("float16", "bfloat16", "float32", "int8", "int4"),
-    *("float8_e4m3fn", "float8_e5m2"),
+    *("float8_e4m3fn", "float8_e5m2", "hifloat8"),
 )
 
 
@@ -140,6 +141,8 @@ class CopyCbufToBt(Instruction):
         "carry 2: a sum over K into one tile is taken as meant by the second",
         "feat_offset, smask_offset and is_weight_offset of the C API's longer form do nothing: "
         "reserved, or without a word on their effect",
+        "hifloat8 operands are what their pointers say: the page of asc_enable_hif8 has 8-bit data "
+        "converted in its mode, and not whether that is needed, too",
         "Kirin: a half sum is rounded once for each mad and may become infinite; Kirin 9030 takes "
         "no bias (table of products), though table 6 names a half one",
     ),
@@ -283,7 +286,7 @@ class Mad(Product):
             start = inputs["start"]
         else:
             start = np.zeros((1, 1), self.c_type.numpy)
-        a, b = inputs["a"], inputs["b"]
+        a, b = numbers(inputs["a"], self.a_type), numbers(inputs["b"], self.b_type)
         if self.hf32 != "off":
             a, b = round_hf32(a, self.hf32), round_hf32(b, self.hf32)
         return {"c": accumulate_product(start, a, b, self.c_type)}

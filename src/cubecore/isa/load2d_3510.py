@@ -15,7 +15,8 @@ from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
 
 _TURNED_TYPES = (
     *("int4", "float4_e2m1fn", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"),
-    *("float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
+    *("float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32", "hifloat8"),
+    "float4_e1m2",
 )
 _ORDER = "transposed, the parts go to NZ as a product reads it: the page shows a figure only"
 
@@ -63,7 +64,7 @@ class _Window(Instruction):
 
 @dataclass(frozen=True, kw_only=True)
 class _Straight(_Window):
-    pointers = (*_TURNED_TYPES, "hifloat8", "float4_e1m2")
+    pointers = _TURNED_TYPES
     block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
 
     def offsets_src(self) -> Offsets:

@@ -17,8 +17,10 @@ from cubecore.isa.spec import Cost, Instruction, Mem, Pipe, instruction, param, 
 from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
-_TYPES = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16")
-_WORDS = ("int32", "uint32", "float32")
+_TYPES = (
+    *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "hifloat8", "float16", "bfloat16", "int16"),
+    *("uint16", "int32", "uint32", "float32"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,7 @@ class Img2colv2CbufToCaV2(_Img2col3510):
     transposes = False
     dst = write(Mem.L0A, "row column")
     src = read(Mem.L1, "row column")
-    dtype: ElementType = types("element type", *_TYPES, *_WORDS)
+    dtype: ElementType = types("element type", *_TYPES)
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0A link."""
@@ -111,7 +113,7 @@ class Img2colv2CbufToCbV2(_Img2col3510):
     transposes = True
     dst = write(Mem.L0B, "row column")
     src = read(Mem.L1, "row column")
-    dtype: ElementType = types("element type", *_TYPES, "int16", "uint16", *_WORDS)
+    dtype: ElementType = types("element type", *_TYPES)
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0B link."""

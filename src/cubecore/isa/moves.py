@@ -247,6 +247,7 @@ class LoadCbufToCb(Load2d):
 _TRANSPOSE_TYPES = (
     *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
 )
+_FLOATS_OF_3510 = (*("float8_e4m3fn", "float8_e5m2", "hifloat8", "float4_e2m1fn", "float4_e1m2"),)
 
 
 _EDGES = {4: 64, 8: 32}
@@ -338,7 +339,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     "load_cbuf_to_cb_transpose",
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
-    source="asc-devkit, asc_copy_l12l0b_trans (2201); spec/isa_semantics.md 3.3",
+    source="asc-devkit, asc_copy_l12l0b_trans (2201, 3510); spec/isa_semantics.md 3.3",
     uncertain=(
         "a square of int4 is 64 x 64: what the page draws and computes with; the table of its "
         "parameters says 16 x 64",
@@ -351,7 +352,14 @@ class LoadCbufToCbTranspose(_LoadTranspose):
 
     dst = write(Mem.L0B, "square column row")
     src = read(Mem.L1, "square column row")
-    dtype: ElementType = types("element type", "int4", *_TRANSPOSE_TYPES)
+    dtype: ElementType = types("element type", "int4", *_TRANSPOSE_TYPES, *_FLOATS_OF_3510)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Floats of 8 and 4 bits are architecture 3510's."""
+        if self.dtype.name in _FLOATS_OF_3510 and chip.arch != "3510":
+            need = f"be one of int4, {', '.join(_TRANSPOSE_TYPES)} on {chip.name}"
+            return [Violation(f"{self.name}.dtype", need, self.dtype.name)]
+        return super().preconditions(chip)
 
     def cost(self, chip: Chip) -> Cost:
         """Bytes over the L1 to L0B link."""

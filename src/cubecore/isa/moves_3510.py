@@ -38,7 +38,7 @@ _SMALL_C0 = 4
 """Elements of a row in the mode for at most so many columns (DataCopy DN2NZ, enableSmallC0)."""
 _LAYOUT_TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
-    *("float32", "int32", "uint32"),
+    *("float32", "int32", "uint32", "hifloat8"),
 )
 
 

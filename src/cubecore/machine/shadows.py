@@ -13,6 +13,7 @@ from cubecore.machine import nibbles
 from cubecore.machine.memory import GlobalTensor
 from cubecore.machine.products import Block, IrregularError
 from cubecore.numerics import round_hf32
+from cubecore.numerics.codes import numbers
 
 Array = NDArray[Any]
 
@@ -63,7 +64,7 @@ class Shadows:
         self._made[_key(block)] = made
         parts = max(1, flat.size // _PART)
         return [
-            partial(_convert, *part, block.hf32)
+            partial(_convert, *part, block.kind, block.hf32)
             for part in zip(
                 np.array_split(source, parts), np.array_split(target, parts), strict=True
             )
@@ -106,5 +107,5 @@ def _key(block: Block) -> tuple[int, ElementType, int, str]:
     return block.tensor.address, block.kind, block.step if block.is_nz else 0, block.hf32
 
 
-def _convert(source: Array, target: Array, hf32: str) -> None:
-    target[...] = source if hf32 == "off" else round_hf32(source, hf32)
+def _convert(source: Array, target: Array, kind: ElementType, hf32: str) -> None:
+    target[...] = numbers(source, kind) if hf32 == "off" else round_hf32(source, hf32)

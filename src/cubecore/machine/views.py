@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.dtypes import ELEMENT_TYPES, ElementType
+from cubecore.dtypes import ElementType
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.spec import Mem
 from cubecore.layouts import (
@@ -22,6 +22,7 @@ from cubecore.layouts import (
 )
 from cubecore.machine.core import Core
 from cubecore.machine.memory import Array, Buffer
+from cubecore.numerics.codes import numbers
 from cubecore.units import FRACTAL_ROWS, align_up
 
 ND = "ND"
@@ -124,14 +125,9 @@ def view(
     there = _offsets(LAYOUTS[name], mem, dtype, shape)
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
-    values = buffer.read(local, there, _readable(dtype))
+    values = numbers(buffer.read(local, there, dtype), dtype)
     known = buffer.initialised(local, there, dtype)
     return View(memory, local, local + size, dtype, name, values, known)
-
-
-def _readable(dtype: ElementType) -> ElementType:
-    """Return the type that a buffer is read as: formats that no library has are their codes."""
-    return dtype if dtype.library else ELEMENT_TYPES["uint8"]
 
 
 def _offsets(

@@ -115,8 +115,7 @@ def _scaled(a: str, c: str, notes: Notes) -> dict[str, Any]:
     if a.startswith("mxfp4"):
         notes.add("8-bit floats: their share of Cube time is that of the 8-bit rate")
     if a.startswith("fp4"):
-        kind = "float4_e2m1fn"
-        notes.add("float4_e2m1fn, of the same size, for float4_e1m2")
+        kind = "float4_e1m2"
     if c == "half/bf16":
         notes.add("C is float16")
     return {"a": kind, "scale_a": SCALE_TYPE, "c": _TYPES[c]}

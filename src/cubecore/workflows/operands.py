@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse
+from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.problem import SCALE_TYPE, SMALLEST, Problem
 from cubecore.workflows.files import load_array
 from cubecore.workflows.storage import from_nz, stored_shape, to_nz
@@ -26,7 +27,7 @@ class Operands:
     A is [m, k] or [k, m], B [k, n] or [n, k]; in NZ each is cut into fractals, and a batch has an
     axis of its own in front (`cubecore.workflows.storage`). Scales of MxMatmul are stored as what
     they scale, K/32 of them rounded up to pairs: [m, K/32] beside [m, k], [K/64, m, 2] beside
-    [k, m], and so for B.
+    [k, m], and so for B. Arrays of hifloat8 and float4_e1m2 hold codes, as uint8.
     """
 
     a: Array
@@ -118,10 +119,11 @@ def result_shape(problem: Problem) -> tuple[int, ...]:
 
 
 def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
-    """Return A as [batch, m, k] and B as [batch, k, n]."""
+    """Return A as [batch, m, k] and B as [batch, k, n]; codes as the numbers that they mean."""
     p = problem
-    a = _matrices(operands.a, (p.k, p.m) if p.trans_a else (p.m, p.k), nz=p.format_a == "NZ")
-    b = _matrices(operands.b, (p.n, p.k) if p.trans_b else (p.k, p.n), nz=p.format_b == "NZ")
+    given = numbers(operands.a, p.a_type), numbers(operands.b, p.b_type)
+    a = _matrices(given[0], (p.k, p.m) if p.trans_a else (p.m, p.k), nz=p.format_a == "NZ")
+    b = _matrices(given[1], (p.n, p.k) if p.trans_b else (p.k, p.n), nz=p.format_b == "NZ")
     return (
         np.swapaxes(a, 1, 2) if p.trans_a else a,
         np.swapaxes(b, 1, 2) if p.trans_b else b,
@@ -230,4 +232,5 @@ def _random(kind: ElementType, shape: tuple[int, ...], rng: np.random.Generator)
     if kind.kind == "int":
         most = 1 << min(kind.bits, 16) - 1
         return rng.integers(-most, most, shape).astype(kind.numpy)
-    return rng.standard_normal(shape, np.float32).astype(kind.numpy)
+    values = rng.standard_normal(shape, np.float32)
+    return codes_of(values, kind) if kind.library == "codes" else values.astype(kind.numpy)

@@ -1,0 +1,94 @@
+"""Formats that no library has: hifloat8 and float4_e1m2, whose arrays hold codes.
+
+hifloat8 (arXiv 2409.16626; amct's page on HiFloat8) has a sign, a dot, an exponent and a mantissa.
+The dot is a prefix: 11, 10, 01, 001 and 0001 say that the exponent takes 4, 3, 2, 1 and 0 bits,
+0000 that there is none and the mantissa is one: 2**(mantissa - 23). The exponent is a sign and a
+magnitude, whose leading 1 is not stored; the mantissa is what is left, 3 bits at most. 0 is the
+code 0, NaN 0x80, infinity the largest exponent with the largest mantissa.
+
+float4_e1m2 (opbase, float4_e1m2) has a sign, an exponent bit with bias 1 and two mantissa bits:
+multiples of a quarter up to 1.75, without NaN and infinity.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import ElementType, element_type
+
+Array = NDArray[Any]
+HIFLOAT8 = element_type("hifloat8")
+FLOAT4_E1M2 = element_type("float4_e1m2")
+_DOTS = {"11": 4, "10": 3, "01": 2, "001": 1, "0001": 0}
+"""Bits of the exponent for each dot."""
+_DENORMAL = "0000"
+_DENORMAL_BIAS = 23
+_NAN = 0x80
+_INFINITE = "1101111"
+"""Dot, exponent +15, mantissa."""
+
+
+def numbers(values: Array, kind: ElementType) -> Array:
+    """Return what an array means: the float32 numbers of codes, `values` of every other type."""
+    return values if kind.library != "codes" else _table(kind)[values]
+
+
+def codes_of(values: Array, kind: ElementType) -> Array:
+    """Return the codes of numbers, each rounded to the nearest, of two the one away from zero.
+
+    NaN: NaN, or 0 where there is none. Beyond the largest number: infinity from half a step on, or
+    the largest where there is none. A negative number that becomes 0 in hifloat8 loses its sign.
+    """
+    wide = np.asarray(values, np.float64)
+    largest_code, steps = _positive(kind)
+    above = np.searchsorted(steps, np.abs(wide), side="right")
+    magnitude = largest_code[np.minimum(above, largest_code.size - 1)]
+    sign = np.signbit(wide).astype(np.uint8) << (kind.bits - 1)
+    codes = np.where((magnitude == 0) & (kind is HIFLOAT8), 0, magnitude | sign)
+    unknown = _NAN if kind is HIFLOAT8 else 0
+    return np.where(np.isnan(wide), unknown, codes).astype(np.uint8)
+
+
+@lru_cache
+def _table(kind: ElementType) -> Array:
+    """Return the number of each code."""
+    decode = _hifloat8 if kind is HIFLOAT8 else _float4
+    return np.array([decode(code) for code in range(1 << kind.bits)], np.float32)
+
+
+def _hifloat8(code: int) -> float:
+    bits = f"{code:08b}"
+    sign, rest = (-1.0 if bits[0] == "1" else 1.0), bits[1:]
+    if code == _NAN:
+        return float("nan")
+    if rest == _INFINITE:
+        return sign * float("inf")
+    if rest.startswith(_DENORMAL):
+        mantissa = int(rest, 2)
+        return sign * 2.0 ** (mantissa - _DENORMAL_BIAS) if mantissa else 0.0
+    dot = next(dot for dot in _DOTS if rest.startswith(dot))
+    exponent, mantissa_bits = 0, rest[len(dot) + _DOTS[dot] :]
+    if _DOTS[dot]:
+        field = rest[len(dot) : len(dot) + _DOTS[dot]]
+        exponent = int("1" + field[1:], 2) * (-1 if field[0] == "1" else 1)
+    return float(sign * 2.0**exponent * (1 + int(mantissa_bits, 2) / (1 << len(mantissa_bits))))
+
+
+def _float4(code: int) -> float:
+    sign, exponent, mantissa = (-1.0 if code >> 3 else 1.0), code >> 2 & 1, code & 3
+    return sign * (exponent + mantissa / 4)
+
+
+@lru_cache
+def _positive(kind: ElementType) -> tuple[Array, Array]:
+    """Return the codes from 0 on in order of their numbers, and the halves between neighbours.
+
+    Between the largest number and infinity the half is where another number would be next.
+    """
+    table = _table(kind).astype(np.float64)[: 1 << kind.bits - 1]
+    order = np.argsort(table, kind="stable").astype(np.uint8)
+    found = table[order]
+    upper = np.where(np.isinf(found[1:]), 1.5 * found[:-1], found[1:])
+    return order, (found[:-1] + upper) / 2
