@@ -623,3 +623,43 @@ def test_the_order_graph_agrees(cores, drawn_seed):
             raised = {f.location.line - 2 for f in outcome.findings if f.id == "flag-doubled"}
             assert raised == doubled(items[0], graph), items
     assert min(seen.values()) > 5
+
+
+# --- the same again: each time counts
+
+
+@pytest.mark.parametrize("places", [[0], [0, 64], [0, 64, 128]])
+def test_a_race_at_one_place_counts_as_often_as_it_happens(places):
+    """Twelve additions in turn at each place, none waiting: each but a place's first races."""
+    where = Location("k.py", 1, "kernel")
+
+    def body(core):
+        core.record(*MASK, (), where)
+        for turn in range(12):
+            at = places[turn % len(places)]
+            core.record(VADD, (at, at, at), where)
+
+    outcome = run(A2, GlobalMemory(), [Task(CoreId(0, AIV), body)], checks=ORDER)
+    counts = {(f.id, f.accesses[1].operand): f.count for f in outcome.findings}
+    often = 12 - len(places)
+    assert counts == {
+        ("race-raw", "src0"): often,
+        ("race-raw", "src1"): often,
+        ("race-waw", "dst"): often,
+    }
+    assert [f.accesses[1].start for f in outcome.findings] == [0, 0, 0]
+
+
+def test_a_race_of_cores_counts_on_each_of_them():
+    """A core's first store meets the last one of the core before, and hides it from the others."""
+    gm, (c,) = placed("c")
+    where = Location("k.py", 1, "kernel")
+
+    def body(core):
+        for _ in range(3):
+            core.record(*store(c, 0)[:1], store(c, 0)[1:], where)
+            core.record(*barrier(), (), where)
+
+    tasks = [Task(CoreId(n, AIV), body) for n in range(3)]
+    (finding,) = run(A2, gm, tasks, checks=ORDER).findings
+    assert (finding.id, finding.count) == ("race-waw", 2)

@@ -167,6 +167,18 @@ class Finding:
         }
 
 
+Key = tuple[str, str, str, Location]
+"""What findings that are one have in common: kind, instruction, operand, place."""
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """A finding, and how often it was made."""
+
+    first: Finding
+    count: int
+
+
 @dataclass(slots=True)
 class FindingLog:
     """Collects findings; one for each kind, instruction, operand and place.
@@ -177,28 +189,27 @@ class FindingLog:
 
     checks: frozenset[str] = frozenset(CHECKS)
     weight: int = 1
-    _first: dict[tuple[str, str, str, Location], Finding] = field(default_factory=dict)
-    _count: dict[tuple[str, str, str, Location], int] = field(default_factory=dict)
+    _tallies: dict[Key, Tally] = field(default_factory=dict)
 
     def add(self, finding: Finding, operand: str = "") -> None:
         """Count a finding; the first of its kind is the one that is shown."""
         if finding.check not in self.checks:
             return
         key = (finding.id, finding.instruction, operand, finding.location)
-        self._first.setdefault(key, finding)
-        self._count[key] = self._count.get(key, 0) + self.weight
+        if (known := self._tallies.get(key)) is None:
+            known = self._tallies[key] = Tally(finding, 0)
+        known.count += self.weight
 
-    def again(self, kind: str, instruction: str, operand: str, where: Location) -> bool:
-        """Count a finding that is already there; False if it is new, and is to be added."""
-        key = (kind, instruction, operand, where)
-        if key not in self._first:
-            return False
-        self._count[key] += self.weight
-        return True
+    def again(self, key: Key) -> Tally | None:
+        """Count a finding that is already there; None if it is new, and is to be added."""
+        known = self._tallies.get(key)
+        if known is not None:
+            known.count += self.weight
+        return known
 
     def __iter__(self) -> Iterator[Finding]:
-        for key, finding in self._first.items():
-            yield replace(finding, count=self._count[key])
+        for tally in self._tallies.values():
+            yield replace(tally.first, count=tally.count)
 
     def __len__(self) -> int:
-        return len(self._first)
+        return len(self._tallies)

@@ -130,14 +130,22 @@ class Buffer:
         offsets: tuple[Offsets, Offsets],
         element: ElementType,
         fill: bytes | None = b"",
+        firsts: tuple[int, int] | None = None,
     ) -> None:
         """Copy elements to `target` with their initialised bytes.
 
         `addresses` and `offsets` are (here, at the target). A negative offset here is filled: -1
         with the first element of `fill`, -2 with the second; with zeros if there are no bytes, left
-        unwritten if it is None.
+        unwritten if it is None. `firsts` says that both count up from there.
         """
         here, there = offsets
+        if firsts is not None:
+            size = element.size_bytes
+            start, end = addresses[0] + firsts[0] * size, addresses[1] + firsts[1] * size
+            stop = start + here.size * size
+            target.data[end : end + stop - start] = self.data[start:stop]
+            target.valid[end : end + stop - start] = self.valid[start:stop]
+            return
         filled = here < 0
         if element.bits == nibbles.BITS:
             codes = nibbles.take(self.data[addresses[0] :], here)
@@ -153,12 +161,12 @@ class Buffer:
             (self.data, target.data, filler),
             (self.valid, target.valid, known),
         ):
-            start = source[addresses[0] : self._end(addresses[0], size)].view(f"V{size}")
-            values = start.take(here, mode="clip")
+            whole = source[addresses[0] : self._end(addresses[0], size)].view(f"V{size}")
+            values = whole.take(here, mode="clip")
             if filled.any():
                 values[filled] = with_.take(-here[filled] - 1, mode="clip")
-            end = target._end(addresses[1], size)  # noqa: SLF001 - the same class
-            sink[addresses[1] : end].view(f"V{size}")[there] = values
+            last = target._end(addresses[1], size)  # noqa: SLF001 - the same class
+            sink[addresses[1] : last].view(f"V{size}")[there] = values
 
     def _window(self, data: NDArray[np.uint8], address: int, element: ElementType) -> Array:
         return data[address : self._end(address, element.size_bytes)].view(element.numpy)

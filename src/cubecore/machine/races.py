@@ -21,7 +21,7 @@ from cubecore.isa.sync import (
     pairs,
 )
 from cubecore.isa.topology import CoreId, Topology
-from cubecore.machine.findings import USECHECK, Access, Finding, FindingLog
+from cubecore.machine.findings import USECHECK, Access, Finding, FindingLog, Tally
 from cubecore.machine.footprint import Footprint, footprints
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
@@ -35,6 +35,10 @@ from cubecore.machine.touched import (
     Touched,
     register_touch,
 )
+
+_MOST_MET = 4096
+"""Instructions, each with its place, of which it is remembered what they touch."""
+_Issued = tuple[Instruction, int, str, str]
 
 
 class Sanitizer:
@@ -77,6 +81,8 @@ class CoreWatch:
         self._own = sanitizer.cores.index(core)
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
+        self._met: dict[_Issued, tuple[int, list[Touched], Location]] = {}
+        self._told: dict[tuple[str, int, int], tuple[Touch, Touch, Tally]] = {}
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
     # --- what the core issues
@@ -130,10 +136,37 @@ class CoreWatch:
         registers: Registers,
     ) -> None:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
-        pipe = INDEX[template.pipe.value]
-        found = touches(template, addresses, where, registers)
-        if found:
+        pipe, found = self._touches(template, addresses, where, registers)
+        if not found:
+            return
+        if self.order.held[pipe] or self.order.stuck:
             self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+        else:
+            self._enter(pipe, found)
+
+    def _touches(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> tuple[int, list[Touched]]:
+        """Return an instruction's pipe and what it touches; of what was met before, at once."""
+        if template.steering:
+            return INDEX[template.pipe.value], touches(template, addresses, where, registers)
+        key = template, id(where), registers.atomic, registers.atomic_type
+        known = self._met.get(key)
+        if known is None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            places = range(len(template.operands()))
+            met = touches(template, places, where, registers)
+            known = self._met[key] = INDEX[template.pipe.value], met, where
+        pipe, met, _ = known
+        return pipe, [
+            (touched, 0 if touch.mem.__class__ is Special else addresses[place], touch)
+            for touched, place, touch in met
+        ]
 
     def follower(
         self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
@@ -203,7 +236,7 @@ class CoreWatch:
     def _global(
         self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
     ) -> None:
-        core = self._own, self.order, self.report
+        core = self._own, self.order, (self.report, self.again)
         self._launch.memory.touch(core, (touched, address), pipe, number, touch)
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
@@ -211,7 +244,7 @@ class CoreWatch:
         found = self._local.get(mem)
         if found is None:
             uses = USECHECK in self._launch.log.checks
-            found = self._local[mem] = LocalShadow(self.order, self.report, uses=uses)
+            found = self._local[mem] = LocalShadow(self.order, (self.report, self.again), uses=uses)
         return found
 
     # --- findings
@@ -230,6 +263,21 @@ class CoreWatch:
         core = str(self._core)
         self._launch.log.add(Finding("flag-pair", message, template.name, where, core))
 
+    def again(self, kind: str, earlier: Touch, later: Touch) -> bool:
+        """Count a meeting of two touches that were told of before; False if they were not."""
+        known = self._told.get((kind, id(earlier), id(later)))
+        if known is None:
+            return False
+        known[2].count += self._launch.log.weight
+        return True
+
+    def _tell(self, meeting: Meeting, tally: Tally) -> None:
+        """Remember two touches, which must live as long as their numbers are known."""
+        if len(self._told) >= _MOST_MET:
+            self._told.clear()
+        earlier, later = meeting.earlier, meeting.later
+        self._told[meeting.kind, id(earlier), id(later)] = earlier, later, tally
+
     def report(self, meeting: Meeting) -> None:
         """Log a race; one that is known only counts."""
         if meeting.kind == "unread":
@@ -238,7 +286,9 @@ class CoreWatch:
         earlier_touch, later_touch = meeting.earlier, meeting.later
         kind, name = f"race-{meeting.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
-        if self._launch.log.again(kind, name, about, later_touch.where):
+        known = self._launch.log.again((kind, name, about, later_touch.where))
+        if known is not None:
+            self._tell(meeting, known)
             return
         other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
         accesses = tuple(
@@ -263,7 +313,7 @@ class CoreWatch:
         """Log a result that is written over before anybody has read it."""
         lost, over, core = meeting.earlier, meeting.later, str(self._core)
         about = f"{lost.operand} {over.template.name} {over.where}"
-        if self._launch.log.again("unread", lost.template.name, about, lost.where):
+        if self._launch.log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = (
             _access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))

@@ -91,18 +91,26 @@ def _places(
         if steering and used.name in steering:
             placed.append((used, *steering[used.name]))
             continue
-        buffer = core.memories.get(used.operand.mem)
-        if buffer is None or not (
-            not address % used.unit and address + used.low >= 0 and address + used.high <= usable
-        ):
-            found = _place(core, template, used, address, where)
-            if found is None:
-                complete = False
-            else:
-                placed.append(found)
-            continue
-        placed.append((used, buffer, address))
+        found = _placed(core, used, usable, address) or _place(core, template, used, address, where)
+        if found is None:
+            complete = False
+        else:
+            placed.append(found)
     return placed if complete else None
+
+
+def _placed(core: Core, used: Use, usable: int, address: int) -> Placed | None:
+    """Return an operand's buffer and its address there; None if that takes a closer look."""
+    low, high, mem = address + used.low, address + used.high, used.operand.mem
+    if address % used.unit or low < 0 or low == high:
+        return None
+    if mem is Mem.GM:
+        tensor = core.gm.at(low)
+        if tensor is None or high > tensor.end:
+            return None
+        return used, tensor.buffer, address - tensor.address
+    buffer = core.memories.get(mem)
+    return None if buffer is None or high > usable else (used, buffer, address)
 
 
 def _steered(
@@ -237,8 +245,10 @@ def _move_one(
         known = source.initialised(src_address, here, element)
         _combine(core, (template, *target), (there, element), (values, known), where)
         return
-    places = src_address, dst_address
-    source.move_to(to, places, offsets, src.element, template.fill(core.registers))
+    places, first, target_first = (src_address, dst_address), src.elements.first, dst.elements.first
+    fill = template.fill(core.registers)
+    firsts = None if first is None or target_first is None else (first, target_first)
+    source.move_to(to, places, offsets, src.element, fill, firsts)
 
 
 def _cut(offsets: Offsets, ratio: int) -> Offsets:

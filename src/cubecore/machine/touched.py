@@ -74,7 +74,8 @@ class Meeting(NamedTuple):
     high: int
 
 
-Report = Callable[[Meeting], None]
+Report = tuple[Callable[[Meeting], None], Callable[[str, Touch, Touch], bool]]
+"""Tells of a meeting; and counts one of two touches that were told of, False if they were not."""
 Touched = tuple[Footprint, int, Touch]
 """A footprint, the address that it counts from, and what touches it."""
 
@@ -137,7 +138,8 @@ class LocalShadow:
     """
 
     def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
-        self._order, self._report, self._uses = order, report, uses
+        self._order, self._uses = order, uses
+        self._report, self._again = report
         self._regions: dict[Key, Region] = {}
         self._written: list[Region] = []
         self._limit = _MOST_REGIONS
@@ -243,6 +245,8 @@ class LocalShadow:
                 return
         elif touch.template.keeps_behind(who.template, mem):
             return
+        if self._again(kind, who, touch):
+            return
         common = region.bytes.first_common(other.bytes)
         assert common is not None
         self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
@@ -272,7 +276,7 @@ class GlobalShadow:
         touch: Touch,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
-        own, order, report = core
+        own, order, (report, again) = core
         clock, pages = order.done[pipe], self._pages
         reported: set[int] = set()
         for low, high in _runs(*touched):
@@ -287,7 +291,8 @@ class GlobalShadow:
                     for other in near:
                         if _races(other, entry, order, clock) and id(other.touch) not in reported:
                             reported.add(id(other.touch))
-                            report(_meeting(other, entry))
+                            if not again(_kind(other, entry), other.touch, touch):
+                                report(_meeting(other, entry))
                     first = page << _PAGE_BITS
                     over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                     if len(over) == len(entries):
@@ -327,8 +332,12 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     return same and not other.touch.writes
 
 
+def _kind(earlier: _Entry, later: _Entry) -> str:
+    return "war" if not earlier.touch.writes else "raw" if later.touch.reads else "waw"
+
+
 def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
-    kind = "war" if not earlier.touch.writes else "raw" if later.touch.reads else "waw"
+    kind = _kind(earlier, later)
     low, high = max(earlier.low, later.low), min(earlier.high, later.high)
     return Meeting(
         kind, earlier.touch, earlier.pipe, earlier.core, later.touch, later.pipe, low, high
