@@ -16,10 +16,10 @@ demo: $(STAMP)  ## a real layer's product: planned, run, verified, timed
 	$(BIN)/python examples/llm_layer.py
 
 test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: $(STAMP) lint types layers  ## the sweeps too
-	$(BIN)/python -m pytest -m "sweep or not sweep"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "sweep or not sweep"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
