@@ -157,7 +157,7 @@ def handed_over(core, x, z):
     """The AIC stores a product of x by one through L0C; its AIVs each copy a half of it on."""
     if core.is_aic:
         l1, l0a, l0b = core.cbuf.at("half", 0), core.ca.at("half", 0), core.cb.at("half", 0)
-        core.asc_copy_gm2l1(l1, x, 1, 16, 0, 0)
+        core.asc_copy_gm2l1(l1, x, 1, 16, 0, 0, 0)
         ordered(core, "PIPE_MTE2", "PIPE_MTE1")
         core.asc_copy_l12l0a(l0a, l1, 0, 0, 1, 1, 1, 1)
         core.asc_copy_l12l0b(l0b, l1, 0, 0, 1, 1, 1, 1)

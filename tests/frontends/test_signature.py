@@ -73,6 +73,8 @@ def word(call, name, arch):
     """Return the declaration's word for a parameter; 3510's are the pages' but for one."""
     if arch == "3510":
         extents = {"left_height": "m", "n_dim": "k", "right_width": "n"}
+        if call == "asc_copy_gm2l1":
+            extents = {"src_stride": "src_gap", "dst_stride": "dst_gap"}
         return "dst_at" if call.endswith("_mx") and name == "dst" else extents.get(name, name)
     return SYNONYMS.get(name, name)
 
@@ -172,6 +174,45 @@ def test_the_form_with_a_count_sets_the_mask_and_leaves_it():
 def test_the_form_with_a_size_drops_what_is_no_whole_block():
     ((_, template, _),) = steps("asc_copy_gm2ub", pointer(), pointer(Mem.GM), 100)
     assert (template.n_burst, template.len_burst) == (1, 3)
+
+
+@pytest.mark.parametrize(("call", "order", "arch"), ROWS, ids=str)
+def test_every_synchronous_form_is_the_plain_one_and_a_barrier(call, order, arch):
+    """Of each documented order: the same steps, then a wait for all pipes."""
+    form = next(f for f in forms(call, arch) if len(f.operands) == order.split("|")[0].count(" "))
+    declared = {o.name: o for o in form.kind.declared}
+    pointers = [pointer(declared[name].mem) for name in form.operands]
+    arguments = [*[1] * form.leading, *pointers, *[1] * (len(form.parameters) - form.leading)]
+
+    def steps_of(name):
+        try:
+            return bind(name, arguments, {}, arch).steps
+        except RequestError as error:
+            return str(error).replace("_sync", "")
+
+    plain, synchronous = steps_of(call), steps_of(f"{call}_sync")
+    if isinstance(plain, str):
+        assert synchronous == plain
+    else:
+        assert synchronous[:-1] == plain
+        assert synchronous[-1][0].name == "pipe_barrier"
+
+
+def test_a_padding_mode_of_3510_is_a_finding_of_its_argument():
+    """Mode 0 is the copy; the others are on 2201 under names of their own."""
+    pointers = [pointer(Mem.L1), pointer(Mem.GM)]
+    ((template, _),) = bind("asc_copy_gm2l1", (*pointers, 2, 3, 4, 5, 6), {}, "3510").steps
+    assert (template.n_burst, template.len_burst) == (2, 3)
+    assert (template.pad_func_mode, template.src_gap, template.dst_gap) == (4, 5, 6)
+    assert [str(v) for v in template.violations(chip("Ascend950PR_9599"))] == [
+        "copy_gm_to_cbuf.pad_func_mode must be one of 0, got 4"
+    ]
+    with pytest.raises(RequestError) as error:
+        bind("asc_copy_gm2l1", (*pointers, 0, 0, 1, 1, 1, 0, 0), {}, "3510")
+    assert str(error.value).startswith(
+        "asc_copy_gm2l1 must take dst, src, n_burst, len_burst, pad_func_mode, src_gap, dst_gap, "
+        "got 9 arguments"
+    )
 
 
 def test_the_synchronous_form_waits_for_all_pipes():

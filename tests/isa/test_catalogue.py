@@ -112,6 +112,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
+    ("copy_gm_to_cbuf", "pad_func_mode"): (0,),
     ("mad", "unit_flag"): (0, 2, 3),
     ("mad", "a_layout"): ("ZZ", "NZ"),
     ("mad", "hf32"): (

@@ -5,9 +5,9 @@ import pytest
 import cubecore
 from cubecore.errors import RequestError
 from cubecore.frontends.handle import CoreHandle
-from cubecore.frontends.signature import bind
+from cubecore.frontends.signature import bind, known
 from cubecore.isa.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
-from cubecore.isa.spec import spelled
+from cubecore.isa.spec import spelled, spellings
 from isa import inventory
 
 LIMIT = 15
@@ -32,6 +32,18 @@ def test_the_inventory_has_302_names(names):
 
 def test_every_name_answers_or_is_listed(names):
     assert {n for n in names if not answers(n)} == set(NOT_MODELLED)
+
+
+@pytest.mark.parametrize("arch", ["2201", "3510"])
+def test_every_synchronous_form_follows_from_the_declaration(arch):
+    """No declaration names one; the 202 of 2201 answer, or are refused as their names are."""
+    if not inventory.SHARED.exists():
+        pytest.skip("the inventory is not beside this checkout")
+    names = inventory.synchronous(arch)
+    assert len(names) == {"2201": 202, "3510": 32}[arch]
+    out = set(NOT_MODELLED) | set(NOT_MODELLED_3510)
+    assert [n for n in names if not known(f"{n}_sync") and n not in out] == []
+    assert [n for n in spellings() if n.startswith("asc_") and n.endswith("_sync")] == ["asc_sync"]
 
 
 def test_no_listed_name_answers():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from cubecore.isa.spec import (
     Instruction,
     Mem,
     Pipe,
+    choice,
     instruction,
     param,
     read,
@@ -72,15 +74,31 @@ class Bursts(Instruction):
     "copy_gm_to_cbuf",
     Pipe.MTE2,
     names={"c_api": "asc_copy_gm2l1", "cpp": "DataCopy", "tik": "data_move"},
-    source="asc-devkit, asc_copy_gm2l1 (2201); spec/isa_semantics.md 3.2",
+    source="asc-devkit, asc_copy_gm2l1 (2201, 3510); spec/isa_semantics.md 3.2",
+    uncertain=(
+        "3510's page gives its strides no unit where nothing is padded: they are taken as 2201's "
+        "gaps; its 2D form is not there, since the page gives it no distance of source rows",
+    ),
     archs=("2201", "3510"),
     copies=True,
 )
 class CopyGmToCbuf(Bursts):
     """Copy runs of 32-byte blocks from global memory to L1. Bytes arrive unchanged."""
 
+    signature = ("dst", "src", "n_burst", "len_burst", "src_gap", "dst_gap")
+    by_arch = MappingProxyType(
+        {
+            "3510": (
+                ("dst", "src", "n_burst", "len_burst", "pad_func_mode", "src_gap", "dst_gap"),
+                MappingProxyType({}),
+            )
+        }
+    )
     dst = write(Mem.L1, "run block", "block")
     src = read(Mem.GM, "run block", "block")
+    pad_func_mode: int = choice(
+        "3510: what is inserted or removed; 2201 has other names for it", 0, default=0
+    )
 
     def cost(self, chip: Chip) -> Cost:
         """One strided transfer of MTE2."""
