@@ -22,7 +22,7 @@ from cubecore.tiling.solver import solve
 from cubecore.timing.body import Body
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
-from cubecore.timing.way import Course, Reach, _constant_for
+from cubecore.timing.way import Course, Reach, _Test
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,
@@ -129,6 +129,19 @@ def test_many_random_tilings():
     for offset in range(600):
         print("seed", seed + offset)
         compare_random(seed + offset)
+
+
+@pytest.mark.sweep
+def test_many_products_whose_rows_are_loaded_one_by_one():
+    """Rows too far apart for one instruction, ragged edges, every template and kind of type."""
+    seed = random.SystemRandom().randrange(10**9)
+    for offset in range(60):
+        print("seed", seed + offset)
+        rng = np.random.default_rng(seed + offset)
+        extent = {"nk"[rng.integers(2)]: 65_536 + 32 * int(rng.integers(1, 46))}
+        problem = replace(draw_problem(rng, 300), **extent, batch=1, cores=20)
+        chip, tiling = changed(rng), solve(problem, problem.chip_record, 1).best.tiling
+        alike(matmul_launch(problem, tiling, chip), chip)
 
 
 def test_a_large_product_is_hardly_walked():
@@ -420,8 +433,7 @@ def test_a_condition_is_constant_as_long_as_it_says_exhaustively(comparison):
     for low in range(-6, 7):
         for high in range(low, 7):
             for down, up in ((0, 0), (0, 1), (0, 3), (-1, 0), (-2, 2)):
-                reach = Reach(low, high, down, up)
-                taken, periods = _constant_for(comparison, reach, 9)
+                taken, periods = _Test.of(comparison).outcome(low, high, down, up, 9)
                 assert 0 <= periods <= 9
 
                 def outcomes(number, low=low, high=high, down=down, up=up):

@@ -4,7 +4,7 @@ At the head of a loop's trip the whole state is written relative to the scalar u
 queues, flags and device memory as far as the loop uses them, and the variables that decide
 something in it. Where a state recurs, everything up to then recurs, if the program takes the same
 way. Variables that only count (`own = own + 1`) may differ by a constant: then every condition on
-them has to come out the same over the whole range that they pass (`Way`), which bounds how many
+them has to come out the same over the whole range that they pass (`Guards`), which bounds how many
 periods are skipped.
 
 What happened from one visit of a loop's head to the next stays known when the loop is left: where
@@ -13,7 +13,7 @@ was left then.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import dropwhile
 from operator import not_
 from typing import NamedTuple
@@ -26,6 +26,8 @@ from cubecore.timing.way import Course
 
 _MOST_STRETCHES = 1024
 """Stretches that are remembered of a loop."""
+_MOST_STATES = 4096
+"""States above which a loop that is entered anew forgets them, and what followed."""
 
 
 class Visit(NamedTuple):
@@ -50,21 +52,6 @@ class Visit(NamedTuple):
         return max(self.busy_until - self.time, -slack)
 
 
-class State:
-    """What decides all that follows; its hash, which is asked for often, is worked out once."""
-
-    __slots__ = ("_hash", "parts")
-
-    def __init__(self, parts: tuple[object, ...]) -> None:
-        self.parts, self._hash = parts, hash(parts)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, State) and self.parts == other.parts)
-
-
 class PipeAt(NamedTuple):
     """A pipe at a visit; `free` and `done` only if it was used before."""
 
@@ -79,13 +66,13 @@ class PipeAt(NamedTuple):
 class Stretch(NamedTuple):
     """What happened from one visit of a loop's head to the next, and how it left the core.
 
-    `values` are what then decides and changes, `pipes`, `flags` and `units` are of then, `peak` is
-    device memory's highest; None without requests.
+    `state` is the one that it led to. `values` are what then decides and changes, `pipes`, `flags`
+    and `units` are of then, `peak` is device memory's highest; None without requests.
     """
 
     before: Visit
     after: Visit
-    key: State
+    state: int
     values: tuple[int, ...]
     peak: int | None
     pipes: tuple[PipeAt, ...]
@@ -96,6 +83,14 @@ class Stretch(NamedTuple):
     registers: Registers
 
 
+class Mark(NamedTuple):
+    """Where a stretch begins: the state and the level, and the places in L0C then."""
+
+    key: tuple[int, int]
+    visit: Visit
+    units: Mapping[int, tuple[PipeState, int, int]]
+
+
 class Recurrence:
     """Recognises the states at the head of one loop, and skips."""
 
@@ -104,14 +99,19 @@ class Recurrence:
         self._pipes = [clock.pipes[i] for i in body.pipes]
         self._flags = [clock.flags[flag] for flag in body.flags]
         self._seen: dict[object, Visit] = {}
-        self._known: dict[object, dict[int, Stretch]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._known: dict[tuple[int, int], dict[int, Stretch]] = {}
         self._room = _MOST_STRETCHES
-        self._last: tuple[object, Visit, Mapping[int, tuple[PipeState, int, int]]] | None = None
+        self._last: Mark | None = None
+        self._unsettled: tuple[Stretch, int] | None = None
 
     def begin(self) -> None:
         """Forget the visits: the loop is entered anew. Stretches stay known."""
         self._seen.clear()
         self._last = None
+        if len(self._numbers) > _MOST_STATES:
+            self._numbers.clear()
+            self._known.clear()
 
     def skip(self, trip: int, total: int, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return how many of `total` trips, from `trip` on, need no walk, and then what changes.
@@ -130,7 +130,8 @@ class Recurrence:
             return (0, *counters, *given[: body.others])
         at, state = trip, self._state(given)
         visit = self._visit(at, counters)
-        self._learn(state, visit, given)
+        if self._last is not None:
+            self._learn(self._last, state, visit, given)
         while at < total:
             at, counters = self._recur(state, visit, total, given)
             if at > visit.trip:
@@ -139,21 +140,26 @@ class Recurrence:
             if stretch is None:
                 break
             at, counters = self._repeat(stretch, visit)
-            state, given = stretch.key, (*stretch.values, *given[body.others :])
+            state, given = stretch.state, (*stretch.values, *given[body.others :])
             visit = self._visit(at, counters)
-        self._last = (state, clock.level), visit, dict(clock.units)
+        self._settle()
+        self._last = self._mark(state, visit)
         return (at - trip, *counters, *given[: body.others])
 
+    def _mark(self, state: int, visit: Visit) -> Mark:
+        return Mark((state, self._clock.level), visit, dict(self._clock.units))
+
     def _recur(
-        self, state: State, visit: Visit, total: int, given: tuple[int, ...]
+        self, state: int, visit: Visit, total: int, given: tuple[int, ...]
     ) -> tuple[int, tuple[int, ...]]:
         """Skip the periods of a state that was seen since the loop was entered.
 
         Return the trip and the counters after them.
         """
+        whole = self._body.whole
         keys: list[object] = [state]
-        if self._body.stride != self._body.whole:
-            keys.append((state, visit.trip % self._body.whole))
+        if self._body.stride != whole:
+            keys.insert(0, (state, visit.trip % whole))
         for key in keys:
             before = self._seen.get(key)
             self._seen[key] = visit
@@ -164,18 +170,18 @@ class Recurrence:
         return visit.trip, visit.counters
 
     def _recurs(self, before: Visit, now: Visit) -> bool:
+        apart, whole = now.trip - before.trip, self._body.whole
+        if apart % whole and before.trip // whole != (now.trip + apart - 1) // whole:
+            return False  # a remainder wraps on the way
         return self._idles_alike(before, now, now) and self._served_alike(before, now)
 
     # --- what is known from an earlier time
 
-    def _learn(self, state: State, visit: Visit, given: tuple[int, ...]) -> None:
+    def _learn(self, start: Mark, state: int, visit: Visit, given: tuple[int, ...]) -> None:
         """Remember the stretch of the walk that ends here."""
-        if self._last is None or not self._room:
-            return
-        key, before, units = self._last
-        self._last = None
-        known = self._known.setdefault(key, {})
-        if before.trip in known:
+        before, units = start.visit, start.units
+        known = self._known.setdefault(start.key, {})
+        if not self._room or before.trip in known:
             return
         clock = self._clock
         peak = clock.memory.peak_since(before.requests)
@@ -204,7 +210,7 @@ class Recurrence:
             clock.registers,
         )
 
-    def _next(self, state: State, now: Visit, total: int, given: tuple[int, ...]) -> Stretch | None:
+    def _next(self, state: int, now: Visit, total: int, given: tuple[int, ...]) -> Stretch | None:
         """Return the known stretch that follows: one from the same trip, or the first from here."""
         if now.trip >= total:
             return None
@@ -225,7 +231,8 @@ class Recurrence:
             then, here = before.lag(slack), now.lag(slack)
             if here > then or (after.delays != before.delays and here != then):
                 return False
-        courses = self._courses(Course.once, before, after, now)
+        places = zip(_places(before), _places(after), _places(now), strict=True)
+        courses = [None if a == c else Course.once(a, b, c) for a, b, c in places]
         return self._body.guards.periods(courses, given, 1) > 0
 
     def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
@@ -238,13 +245,7 @@ class Recurrence:
         for pipe, then in zip(self._pipes, known.pipes, strict=True):
             if then.free is not None and then.done is not None:
                 pipe.free, pipe.done = then.free + shift, then.done + shift
-            pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
-            pipe.queue.clear()
-            pipe.queue.extend([at + shift for at in then.queue])
-        for flag, times in zip(self._flags, known.flags, strict=True):
-            flag.clear()
-            if times:
-                flag.extend([at + shift for at in times])
+        self._unsettled = known, shift
         for place, (pipe, began, ended) in known.units.items():
             clock.units[place] = pipe, began + shift, ended + shift
         clock.unit_reach = max(clock.unit_reach, known.unit_reach)
@@ -254,6 +255,21 @@ class Recurrence:
         steps = zip(now.counters, before.counters, after.counters, strict=True)
         return now.trip + after.trip - before.trip, tuple(at + b - a for at, a, b in steps)
 
+    def _settle(self) -> None:
+        """Fill queues and flags as the last of the stretches that were repeated left them."""
+        if self._unsettled is None:
+            return
+        known, shift = self._unsettled
+        self._unsettled = None
+        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+            pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
+            pipe.queue.clear()
+            pipe.queue.extend([at + shift for at in then.queue])
+        for flag, times in zip(self._flags, known.flags, strict=True):
+            flag.clear()
+            if times:
+                flag.extend([at + shift for at in times])
+
     def _add(self, before: Visit, after: Visit, times: int, peak: int | None) -> None:
         """Count so many times what was counted from `before` to `after`.
 
@@ -261,12 +277,14 @@ class Recurrence:
         """
         clock, memory = self._clock, self._clock.memory
         for i, pipe in enumerate(clock.pipes):
-            pipe.uses += times * (after.uses[i] - before.uses[i])
-            pipe.busy += times * (after.busy[i] - before.busy[i])
+            if uses := after.uses[i] - before.uses[i]:
+                pipe.uses += times * uses
+            if busy := after.busy[i] - before.busy[i]:
+                pipe.busy += times * busy
+        stalls, earlier = clock.stalls, before.stalls
         for key, stalled in after.stalls.items():
-            longer = times * (stalled - before.stalls.get(key, 0))
-            if longer:
-                clock.stalls[key] = clock.stalls.get(key, 0) + longer
+            if stalled != (known := earlier.get(key, 0)):
+                stalls[key] = stalls.get(key, 0) + times * (stalled - known)
         issued = times * (after.issued - before.issued)
         clock.issued += issued
         clock.skipped += issued
@@ -281,8 +299,8 @@ class Recurrence:
         memory.waited += more[3]
         memory.delays += times * (after.delays - before.delays)
 
-    def _state(self, given: tuple[int, ...]) -> State:
-        """Return what decides all that follows, times relative to the scalar unit's.
+    def _state(self, given: tuple[int, ...]) -> int:
+        """Return the number of what decides all that follows, times relative to the scalar unit's.
 
         What is over by now is 0: nothing can be issued before now.
         """
@@ -306,7 +324,7 @@ class Recurrence:
                 state.append((place, pipe.name, max(began - now, -reach), ended - now, reach))
         if self._body.registers:
             state.append(clock.registers)
-        return State(tuple(state))
+        return self._numbers.setdefault(tuple(state), len(self._numbers))
 
     def _visit(self, trip: int, counters: tuple[int, ...]) -> Visit:
         clock, memory = self._clock, self._clock.memory
@@ -332,11 +350,12 @@ class Recurrence:
         Stalls count it. A pipe that loads is idle from when it is free and its last data are there.
         """
         shift = now.time - before.time
-        return all(
-            after.uses[i] == before.uses[i]
-            or now.free[i] == (before.free[i][0] + shift, before.free[i][1] + shift)
-            for i in self._body.pipes
-        )
+        for i in self._body.pipes:
+            if after.uses[i] != before.uses[i]:
+                (free, done), (then_free, then_done) = now.free[i], before.free[i]
+                if free - then_free != shift or done - then_done != shift:
+                    return False
+        return True
 
     def _served_alike(self, before: Visit, now: Visit) -> bool:
         """Whether device memory is where it was, or falls behind without having held up anyone.
@@ -357,21 +376,19 @@ class Recurrence:
 
     def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
-        courses = self._courses(Course.recurring, before, now)
         most = (total - now.trip) // (now.trip - before.trip)
+        if not most:
+            return 0
+        places = zip(_places(before), _places(now), strict=True)
+        courses = [None if a == b else Course.recurring(a, b) for a, b in places]
         return self._body.guards.periods(courses, given, most)
-
-    @staticmethod
-    def _courses(course: Callable[..., Course | None], *visits: Visit) -> list[Course | None]:
-        """Return the course of the index and of each counter from visit to visit."""
-        places = [(visit.trip, *visit.counters) for visit in visits]
-        return list(map(course, *places))
 
     def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
         """Move everything on by `periods` times what happened between two visits.
 
         Return the trip to which this is, and what the counters then are.
         """
+        self._settle()
         clock, shift = self._clock, periods * (now.time - before.time)
         time = clock.scalar
         for pipe in self._pipes:
@@ -395,6 +412,11 @@ class Recurrence:
             now.trip + periods * (now.trip - before.trip),
             tuple(b + periods * (b - a) for a, b in steps),
         )
+
+
+def _places(visit: Visit) -> tuple[int, ...]:
+    """Return where the index and the counters are."""
+    return visit.trip, *visit.counters
 
 
 def _to_come(queue: deque[int], now: int) -> tuple[int, ...]:

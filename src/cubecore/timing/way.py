@@ -48,10 +48,10 @@ class Course(NamedTuple):
 
         None where it began here too: then it has the same values.
         """
-        places = (began, ended, now, now + ended - began)
         if began == now:
             return None
-        return Course(min(places), max(places), ended - began, now - began, 0)
+        low, high, change = min(began, now), max(began, now), ended - began
+        return Course(low + min(change, 0), high + max(change, 0), change, now - began, 0)
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +88,10 @@ class Guards:
 
         `courses` has None for counters with the same values as in the known part.
         """
-        moved = sum(1 << i for i, course in enumerate(courses) if course is not None)
+        moved = 0
+        for i, course in enumerate(courses):
+            if course is not None:
+                moved |= 1 << i
         return _through(self._nodes, _Way(courses, given, moved), most)
 
 
@@ -180,6 +183,12 @@ class _Value:
         self._names, self._const = names, expr.const
         self._terms = [(self._atom(atom), factor) for atom, factor in expr.terms]
 
+    @property
+    def counter(self) -> int | None:
+        """The place of the counter that it is, a constant left out; None where it is not."""
+        (atom, factor), *more = self._terms or [(None, 0)]
+        return atom if isinstance(atom, int) and factor == 1 and not more else None
+
     def _atom(self, atom: Atom) -> "int | Var | _Remainder | Expr | None":
         """Return a counter's place, what is given, or None where nothing is known of it."""
         names = self._names
@@ -233,6 +242,38 @@ class _Remainder:
     divisor: int
 
 
+class _Test(NamedTuple):
+    """A comparison with 0: whether it is of ``== 0`` or ``< 0``, of how much more, or not of it."""
+
+    equality: bool
+    more: int
+    negated: bool
+
+    @staticmethod
+    def of(comparison: str) -> "_Test":
+        """Return what a comparison asks."""
+        negated = comparison in {">=", ">", "!="}
+        return _Test(comparison in {"==", "!="}, -(comparison in {"<=", ">"}), negated)
+
+    def outcome(self, low: int, high: int, down: int, up: int, most: int) -> tuple[bool, int]:
+        """Return how ``d comparison 0`` comes out for every d in reach, and for how many periods.
+
+        The d lie between `low` and `high`, which move by `down` and `up` in every period more.
+        """
+        equality, more, negated = self
+        high += more
+        if high < 0:
+            if up:
+                most = min(most, (-1 - high) // up)
+            return equality == negated, most
+        above = low + more - equality
+        if above >= 0:
+            if down:
+                most = min(most, above // -down)
+            return negated, most
+        return False, 0
+
+
 # --- nodes
 
 
@@ -265,8 +306,11 @@ def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
         difference = node.condition.left - node.condition.right
         sides = _written(node.then, names), _written(node.otherwise, names)
         same, value = _Same.of(names, difference), _Value(names, difference)
-        bits = same.bits | _all_bits(*sides)
-        yield _Fork(bits, node.condition.comparison, same, value, *sides)
+        bits, test = same.bits | _all_bits(*sides), _Test.of(node.condition.comparison)
+        if (place := value.counter) is not None:
+            yield _CounterFork(bits, test, *sides, place, difference.const)
+        else:
+            yield _Fork(bits, test, *sides, same, value)
     elif isinstance(node, Loop):
         inside = _written(node.body, names)
         same = _Same.of(names, node.trips)
@@ -325,21 +369,46 @@ class _Count(_Guard):
 
 
 @dataclass(frozen=True, eq=False)
-class _Fork(_Guard):
-    comparison: str
-    same: _Same
-    value: _Value
+class _Branching(_Guard):
+    test: _Test
     then: tuple[_Guard, ...]
     otherwise: tuple[_Guard, ...]
 
+    def _both(self, way: _Way, most: int) -> int:
+        most = _through(self.then, way, most)
+        return _through(self.otherwise, way, most) if most else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _CounterFork(_Branching):
+    """A branch on the counter at a place plus a constant."""
+
+    place: int
+    const: int
+
+    def check(self, way: _Way, most: int) -> int:
+        course = way.courses[self.place]
+        if course is None:
+            return self._both(way, most)
+        low, high, onward = course.low + self.const, course.high + self.const, course.onward
+        down, up = (onward, 0) if onward < 0 else (0, onward)
+        taken, most = self.test.outcome(low, high, down, up, most)
+        return _through(self.then if taken else self.otherwise, way, most) if most else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Fork(_Branching):
+    same: _Same
+    value: _Value
+
     def check(self, way: _Way, most: int) -> int:
         if self.same.holds(way):
-            most = _through(self.then, way, most)
-            return _through(self.otherwise, way, most) if most else 0
+            return self._both(way, most)
         reach = self.value.reach(way)
         if reach is None:
             return 0
-        taken, most = _constant_for(self.comparison, reach, min(most, reach.most))
+        low, high, down, up, longest = reach
+        taken, most = self.test.outcome(low, high, down, up, min(most, longest))
         return _through(self.then if taken else self.otherwise, way, most) if most else 0
 
 
@@ -365,20 +434,3 @@ class Reach(NamedTuple):
         below = (self.low - start) // -self.down if self.down else self.most
         most = min(self.most, above, below)
         return Reach(self.low - start, self.high - start, self.down, self.up, most)
-
-
-def _constant_for(comparison: str, reach: Reach, most: int) -> tuple[bool, int]:
-    """Return how ``d comparison 0`` comes out for every d in reach, and for how many periods."""
-    low, high = reach.low, reach.high
-    negated = comparison in {">=", ">", "!="}
-    equality = comparison in {"==", "!="}
-    if comparison in {"<=", ">"}:
-        low, high = low - 1, high - 1
-    if high < 0:
-        periods = (-1 - high) // reach.up if reach.up else most
-        return equality == negated, min(most, periods)
-    above = low - 1 if equality else low
-    if above >= 0:
-        periods = above // -reach.down if reach.down else most
-        return negated, min(most, periods)
-    return False, 0
