@@ -241,8 +241,9 @@ def time(
     given = None if tiling is None else load_tiling(tiling)
     with working("timing"):
         record = max(files.record, RECORDED if critical_path else 0)
-        keys |= {"record": record, "full": full, "advise": advise}
-        answer = make_time(tiling=given, step=step, settings=settings, **keys)
+        keys |= {"tiling": given, "step": step, "settings": settings}
+        files.require_openable(lambda: [make_time(**keys)])
+        answer = make_time(**keys, record=record, full=full, advise=advise)
         files.write(answer)
     show(answer, as_json, time_path_text if critical_path else time_text)
     return DONE
@@ -264,8 +265,9 @@ def compare(first: str, second: str, **options: Any) -> int:
     if files.metrics is not None:
         raise refuse("--metrics", "be left out of a comparison", files.metrics, "--json has both")
     keys, settings, as_json = split_options(options)
-    keys["record"] = files.record
-    answer = make_compare(_named(first), _named(second), settings=settings, **keys)
+    keys |= {"first": _named(first), "second": _named(second), "settings": settings}
+    files.require_openable(lambda: make_compare(**keys).timed)
+    answer = make_compare(**keys, record=files.record)
     one, other = answer.first.timed, answer.second.timed
     if one is not None and other is not None:
         title = f"1 is {first}, 2 is {second}: {problem_line(answer.request)}"

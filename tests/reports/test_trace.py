@@ -3,13 +3,21 @@
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 
 from cubecore.errors import RequestError
 from cubecore.reports.lanes import PIPE_ORDER, groups, ranges
 from cubecore.reports.pair import pair_data, pair_report
-from cubecore.reports.trace import MAX_EVENTS, TRACED_INSTRUCTIONS, View, trace_bytes, trace_json
+from cubecore.reports.trace import (
+    MAX_EVENTS,
+    TRACED_INSTRUCTIONS,
+    View,
+    require_openable,
+    trace_bytes,
+    trace_json,
+)
 from cubecore.tiling.export import load_tiling
 from cubecore.workflows.time import time
 from reports.browser import browser, chromium
@@ -187,6 +195,62 @@ def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
     assert max(len(group.segments) for group in run.timeline.groups) == 401
     with pytest.raises(RequestError, match="--trace must take at most"):
         trace_bytes(run, view)
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+def test_a_trace_is_refused_before_anything_is_recorded(problem, monkeypatch):
+    """By as many events as it would hold, whose names alone are not counted."""
+    view, plain = View(instructions=10**9), time(**problem)
+    of, chip = time(**problem, record=10**6), plain.request.chip
+    events = shown(trace_json(of, view))
+    size = 130 * len(events)
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size)
+    require_openable([plain.timeline], chip, view)
+    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size - 1)
+    with pytest.raises(RequestError) as caught:
+        require_openable([plain.timeline], chip, view)
+    assert f"got {size / 1e6:,.0f} MB ({len(events):,} events); " in str(caught.value)
+    with pytest.raises(RequestError, match=f"{len(events):,} events"):
+        trace_bytes(of, view)
+
+
+def test_a_billion_instructions_are_refused_at_once(tmp_path):
+    """A launch of days: the sentence says what keeps less, and no file is there."""
+    path = tmp_path / "t.json"
+    words = ("time", "--m", 65536, "--n", 65536, "--k", 65536, "--chip", "Ascend910B3")
+    asked = (*words, "--cores", 20, "--trace-instructions", 10**9, "--trace", path)
+    line = time(m=65536, n=65536, k=65536, chip="Ascend910B3", cores=20).timeline
+    counts = [
+        min(sum(count for pipe, count in group.started.items() if pipe != "S"), 10**9)
+        for group in line.groups
+    ]
+    whole = [sum(c for p, c in group.started.items() if p != "S") for group in line.groups]
+    hertz = 1.8e9
+    ends = [
+        group.end_cycles * 1e6 / hertz * count / of
+        for group, count, of in zip(line.groups, counts, whole, strict=True)
+    ]
+    size = 130 * sum(counts)
+    remedy = f"--trace-window 0..{max(ends) * 2e8 / size:.0f}"
+    remedy = f"--trace-cores 0, or {remedy}" if len(counts) > 1 else remedy
+    for more in ((), ("--report", tmp_path / "r.html"), ("--metrics", tmp_path / "m.json")):
+        answer = cli(*asked, *more)
+        assert answer.code == BAD_REQUEST
+        assert answer.out == ""
+        assert answer.err.splitlines() == [
+            f"--trace must take at most 200 MB to be opened, got {size / 1e6:,.0f} MB"
+            f" ({sum(counts):,} events); {remedy}, keeps less"
+        ]
+        assert names_in(tmp_path) == []
+
+
+def test_a_window_far_too_large_is_refused_before_anything_is_recorded():
+    """Twice of what can be opened, by an even spread; a small window is left to be measured."""
+    line = time(m=65536, n=65536, k=65536, chip="Ascend910B3", cores=20)
+    view = View(instructions=10**9, window=(0.0, 1e6))
+    with pytest.raises(RequestError, match=r"--trace-window 0\.\.\d+, keeps less"):
+        require_openable([line.timeline], line.request.chip, view)
+    require_openable([line.timeline], line.request.chip, replace(view, window=(0.0, 10.0)))
 
 
 def test_a_trace_that_is_too_large_is_not_written(tmp_path, monkeypatch):

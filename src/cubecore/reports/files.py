@@ -1,6 +1,6 @@
 """The files that a run or a timing can leave: findings, a report, a trace."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cubecore.errors import refuse
@@ -66,6 +66,23 @@ class TimeFiles:
             if path in named:
                 raise refuse(option, f"name another file than {named[path]}", path)
             named[path] = option
+
+    def require_openable(self, timed: Callable[[], Sequence[Timed]]) -> None:
+        """Refuse a trace that nothing would open, before its instructions are recorded.
+
+        `timed` times the launches without recording; it is asked where a trace may be that large.
+
+        Raises:
+            RequestError: one sentence, with what keeps less.
+        """
+        if self.trace is None or not self.view.is_long:
+            return
+        from cubecore.reports.trace import require_openable
+
+        runs = timed()
+        if runs:
+            lines = [run.timeline for run in runs]
+            require_openable(lines, runs[0].request.chip, self.view)
 
     @property
     def _paths(self) -> list[tuple[str, str]]:

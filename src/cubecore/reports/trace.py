@@ -8,10 +8,10 @@ from math import inf, nextafter
 from typing import Any
 
 from cubecore.chips.model import Chip
-from cubecore.errors import refuse
+from cubecore.errors import RequestError, refuse
 from cubecore.reports.lanes import PIPE_ORDER, Aside, Group, Lane, groups, ranges
 from cubecore.reports.text import problem_line
-from cubecore.timing.timeline import Segment, Timeline
+from cubecore.timing.timeline import CoreTime, Segment, Timeline
 from cubecore.workflows.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
@@ -49,6 +49,11 @@ class View:
         if self.instructions is None:
             return TRACED_INSTRUCTIONS
         return min(self.instructions, MOST_BYTES // _EVENT_BYTES + 1)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether more instructions are asked for than always make a small trace."""
+        return self.record > TRACED_INSTRUCTIONS
 
     @classmethod
     def of_options(
@@ -94,6 +99,33 @@ def _window(text: str) -> tuple[float, float]:
     if not dots or not 0 <= window[0] < window[1] < inf:
         raise refuse("--trace-window", "be microseconds as 0..250", repr(text))
     return window
+
+
+def require_openable(lines: Sequence[Timeline], chip: Chip, view: View) -> None:
+    """Refuse a trace that would be too large to open, by what the launches issue.
+
+    Nothing has to be recorded for that. What lies in a window is taken to be spread evenly, so only
+    what is far too large is refused here; any trace is measured before it is made.
+
+    Raises:
+        RequestError: one sentence, with what keeps less.
+    """
+    hertz: int = chip.require("frequency_hz", "a trace")
+    events = 0.0
+    ends, chosen = [0.0], [time for line in lines for time in _asked(line, view)]
+    for time in chosen:
+        started = sum(n for pipe, n in time.started.items() if pipe in PIPE_ORDER[1:])
+        traced = min(started, view.instructions or TRACED_INSTRUCTIONS)
+        end = time.end_cycles * 1e6 / hertz * traced / max(started, 1)
+        ends.append(end)
+        begin, until = view.window or (0.0, end)
+        part = max(min(until, end) - begin, 0) / end if end else 0.0
+        events += traced * part
+    size = events * _EVENT_BYTES
+    if size > MOST_BYTES * (1 if view.window is None else 2):
+        begin, until = view.window or (0.0, max(ends))
+        span = begin, begin + (min(until, max(ends)) - begin) * MOST_BYTES / size
+        raise _too_large(size, int(events), span, chosen)
 
 
 def trace_bytes(timed: Timed, view: View = WHOLE) -> bytes:
@@ -163,15 +195,20 @@ def _trace(
 
 def _chosen(timeline: Timeline, view: View) -> list[Group]:
     """Return the groups that a view asks for."""
+    times, limit = _asked(timeline, view), view.record
+    if view.instructions is None:
+        limit = min(limit, max(MAX_EVENTS // len(times), 1))
+    return list(groups(replace(timeline, groups=tuple(times)), limit))
+
+
+def _asked(timeline: Timeline, view: View) -> list[CoreTime]:
+    """Return the times of the groups that a view asks for."""
     times = [t for t in timeline.groups if view.cores is None or view.cores & set(t.cores)]
     if not times:
         cores = ranges(sorted({core for time in timeline.groups for core in time.cores}))
         asked = ranges(sorted(view.cores or ()))
         raise refuse("--trace-cores", f"name some of the cores {cores}", asked)
-    limit = view.record
-    if view.instructions is None:
-        limit = min(limit, max(MAX_EVENTS // len(times), 1))
-    return list(groups(replace(timeline, groups=tuple(times)), limit))
+    return times
 
 
 def _require_small(found: Sequence[Group], view: View, hertz: int) -> None:
@@ -182,15 +219,22 @@ def _require_small(found: Sequence[Group], view: View, hertz: int) -> None:
     if size <= MOST_BYTES:
         return
     ends = (min(s.start for s in own) * 1e6 / hertz, max(s.end for s in own) * 1e6 / hertz)
-    fits = (ends[1] - ends[0]) * MOST_BYTES / size
-    core = min(core for group in found for core in group.time.cores)
-    remedy = f"--trace-window {ends[0]:.0f}..{ends[0] + fits:.0f}"
-    if len(found) > 1:
+    span = ends[0], ends[0] + (ends[1] - ends[0]) * MOST_BYTES / size
+    raise _too_large(size, len(own), span, [group.time for group in found])
+
+
+def _too_large(
+    size: float, events: int, span: tuple[float, float], groups: Sequence[CoreTime]
+) -> RequestError:
+    """Return the error of a trace of so many bytes; about a `span` of it, in microseconds, fits."""
+    core = min(core for group in groups for core in group.cores)
+    remedy = f"--trace-window {span[0]:.0f}..{span[1]:.0f}"
+    if len(groups) > 1:
         remedy = f"--trace-cores {core}, or {remedy}"
-    raise refuse(
+    return refuse(
         "--trace",
         f"take at most {MOST_BYTES // 1_000_000} MB to be opened",
-        f"{size / 1e6:,.0f} MB ({len(own):,} events)",
+        f"{size / 1e6:,.0f} MB ({events:,} events)",
         f"{remedy}, keeps less",
     )
 

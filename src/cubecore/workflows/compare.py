@@ -44,6 +44,12 @@ class Comparison:
         return self.second.timed.timeline.cycles / self.first.timed.timeline.cycles
 
     @property
+    def timed(self) -> list[Timed]:
+        """The times of both, none unless both are legal."""
+        first, second = self.first.timed, self.second.timed
+        return [] if first is None or second is None else [first, second]
+
+    @property
     def differing(self) -> dict[str, tuple[int, int]]:
         """Fields whose values differ."""
         pairs = {f: (getattr(self.first.tiling, f), getattr(self.second.tiling, f)) for f in FIELDS}
