@@ -199,4 +199,4 @@ def time_of_script(
     )
     files.write_launches(answer)
     show(answer, as_json, script_time_text)
-    return DONE
+    return FOUND if answer.findings else DONE

@@ -212,7 +212,7 @@ def test_more_trips_take_longer(script):
 def test_the_report_and_the_trace_of_a_script(script):
     name = script(KERNEL, MAIN.replace("add[4](a, c)", "add[4](a, c, waits=False)"))
     answer = cli("time", name, "--report", "page.html", "--trace", "trace.json")
-    assert answer.code == DONE
+    assert answer.code == FOUND  # of what is timed there are findings
     page = Path("page.html").read_text(encoding="utf-8")
     assert "<title>add[4] on Ascend910B3</title>" in page
     data = page.split('id="data">')[1].split("</script>")[0]

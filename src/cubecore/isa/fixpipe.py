@@ -13,7 +13,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.product import UNIT_FLAGS
+from cubecore.isa.product import HANDS_OVER, UNIT_FLAGS
 from cubecore.isa.registers import Registers
 from cubecore.isa.scales import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.spec import (
@@ -104,6 +104,11 @@ class _Fixpipe(Instruction):
     def shares_units(self) -> bool:
         """As the unit flag says."""
         return self.unit_flag != 0
+
+    @property
+    def hands_units_over(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag == HANDS_OVER
 
     @property
     def row(self) -> FixpipeRow | None:

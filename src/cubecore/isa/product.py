@@ -13,7 +13,8 @@ UNIT_FLAGS = (0, 2, 3)
 """Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
 _C_ALIGN_BYTES = 1024
 """256 elements of 32 bits (seed 002, table 2); 512 B for half."""
-_HANDS_OVER = 3
+HANDS_OVER = 3
+"""The value with which the flag is turned."""
 DEPENDENT_MAD_FRACTALS = 10
 """Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
 
@@ -52,6 +53,11 @@ class Product(Instruction):
         """As the unit flag says."""
         return self.unit_flag != 0
 
+    @property
+    def hands_units_over(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag == HANDS_OVER
+
     def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
         """A large tile takes the Cube so long that the next product finds it complete.
 
@@ -59,7 +65,7 @@ class Product(Instruction):
         """
         if isinstance(earlier, Product) and mem is Mem.L0C:
             fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
-            handed_over = earlier.unit_flag == _HANDS_OVER and self.shares_units
+            handed_over = earlier.hands_units_over and self.shares_units
             return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over
         return super().keeps_behind(earlier, mem)
 

@@ -362,6 +362,11 @@ class Instruction:
         """Whether it waits for the flags that L0C has for each 512 B (the unit flag)."""
         return False
 
+    @property
+    def hands_units_over(self) -> bool:
+        """Whether it turns the flags that it has waited for."""
+        return False
+
     def keeps_behind(self, earlier: "Instruction", mem: Mem) -> bool:
         """Whether the hardware keeps its accesses to `mem` behind those of an earlier instruction.
 

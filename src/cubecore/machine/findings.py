@@ -58,11 +58,19 @@ KINDS: dict[str, Kind] = {
     "race-waw": Kind(
         RACECHECK, "two writes may run in either order", "Potential WAW hazard detected"
     ),
-    "flag-unmet": Kind(SYNCCHECK, "a wait that no set_flag meets: the pipe stands still for ever"),
-    "flag-doubled": Kind(SYNCCHECK, "a flag is raised again before its wait has taken it"),
+    "flag-unmet": Kind(
+        SYNCCHECK,
+        "a wait that no set_flag meets, a unit flag that no product raises: the pipe stands still "
+        "for ever",
+    ),
+    "flag-doubled": Kind(
+        SYNCCHECK,
+        "a flag is raised again before its wait has taken it, a tile is shared before fixpipe has "
+        "given it back",
+    ),
     "flag-leaked": Kind(
         SYNCCHECK,
-        "a flag or a counter is up at the end, and leaks into the next kernel",
+        "a flag, a unit flag or a counter is up at the end, and leaks into the next kernel",
         "Unpaired set_flag instructions detected",
     ),
     "flag-late": Kind(SYNCCHECK, "a wait stands before its set_flag in program order"),

@@ -23,6 +23,7 @@ from cubecore.isa.sync import (
 from cubecore.isa.topology import CoreId, Topology
 from cubecore.machine.findings import USECHECK, Access, Finding, FindingLog, Tally
 from cubecore.machine.footprint import Footprint, footprints
+from cubecore.machine.handover import UnitFlags
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.order import INDEX, PIPES, SCALAR, CoreOrder, Flag, FlagFault
 from cubecore.machine.signals import Signals
@@ -39,6 +40,7 @@ from cubecore.machine.touched import (
 _MOST_MET = 4096
 """Instructions, each with its place, of which it is remembered what they touch."""
 _Issued = tuple[Instruction, int, str, str]
+Follow = Callable[[tuple[int, ...]], None]
 
 
 class Sanitizer:
@@ -83,6 +85,7 @@ class CoreWatch:
         self._local: dict[Mem | Special, LocalShadow] = {}
         self._met: dict[_Issued, tuple[int, list[Touched], Location]] = {}
         self._told: dict[tuple[str, int, int], tuple[Touch, Touch, Tally]] = {}
+        self._units = UnitFlags(self._fault)
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
     # --- what the core issues
@@ -139,6 +142,8 @@ class CoreWatch:
         pipe, found = self._touches(template, addresses, where, registers)
         if not found:
             return
+        if template.shares_units and self._judges_units(registers):
+            self._units.issue(template, found, where)
         if self.order.held[pipe] or self.order.stuck:
             self.order.submit(pipe, lambda: self._enter(pipe, found), where)
         else:
@@ -170,7 +175,7 @@ class CoreWatch:
 
     def follower(
         self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
-    ) -> Callable[[tuple[int, ...]], None]:
+    ) -> Follow:
         """Return what follows a resolved template at addresses, its footprints looked up once.
 
         Not `globally`: what it touches in global memory is left out.
@@ -206,7 +211,30 @@ class CoreWatch:
             else:
                 enter(addresses)
 
-        return follow if plan else lambda _: None
+        if not plan:
+            return lambda _: None
+        return self._with_units(template, where, registers, follow)
+
+    def _judges_units(self, registers: Registers) -> bool:
+        """Whether unit flags are judged: not where some are reset, nor behind a deadlock."""
+        return not (self.order.stuck or registers.resets_units)
+
+    def _with_units(
+        self, template: Instruction, where: Location, registers: Registers, follow: Follow
+    ) -> Follow:
+        """Return `follow`, and the unit flags for what shares them."""
+        if not (template.shares_units and self._judges_units(registers)):
+            return follow
+        names = [operand.name for operand in template.operands()]
+        found = touches(template, [0] * len(names), where, registers)
+        tile = next(used for used in reversed(found) if used[2].mem is Mem.L0C)
+        place, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
+
+        def both(addresses: tuple[int, ...]) -> None:
+            share(addresses[place])
+            follow(addresses)
+
+        return both
 
     def scalar_read(self, touch: Touch, low: int, high: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
@@ -215,6 +243,8 @@ class CoreWatch:
 
     def finish(self) -> None:
         """Judge what the core leaves behind."""
+        if not self.order.stuck:
+            self._units.finish()
         self.order.finish()
 
     # --- accesses

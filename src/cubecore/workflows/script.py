@@ -104,6 +104,11 @@ class ScriptTime:
     launches: tuple[TimedLaunch, ...]
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of every launch."""
+        return tuple(finding for launch in self.launches for finding in launch.run.findings)
+
+    @property
     def longest(self) -> TimedLaunch:
         """The launch that takes the longest."""
         return max(self.launches, key=lambda launch: launch.timeline.cycles)

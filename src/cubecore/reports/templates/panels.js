@@ -125,7 +125,7 @@ function drawCritical() {
   const all = parts.reduce((sum, part) => sum + part[1], 0);
   section("critical").append(
     el("p", { class: "soft" }, "What the end of the slowest cores waited for, ",
-      `${whole(c.steps)} steps back to the start`,
+      `${whole(c.steps)} ${c.steps === 1 ? "step" : "steps"} back to the start`,
       c.complete ? "." : ", in the part of the run that was recorded.",
       " The timeline marks them on request."),
     table([["on"], ["cycles", "n"], [""], ["", "n"]], parts.map(([name, cycles]) => [
