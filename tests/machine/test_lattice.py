@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore import layouts
-from cubecore.machine.lattice import lattices, whole
+from cubecore.machine.lattice import gathered, lattices, scatter, whole
 
 STEPS = (-3, 0, 1, 2, 5, 16)
 
@@ -81,3 +81,22 @@ def test_the_whole_of_a_core_ends_where_the_last_core_ends():
     found = whole(data, (2, 50, 8), "u4", 4)
     assert found.shape == (2, 10)
     assert found[1, 0] == int.from_bytes(bytes([58, 59, 60, 61]), "little")
+
+
+@pytest.mark.parametrize("count", [1, 7, 255, 256, 600])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_places_are_gathered_and_scattered_row_by_row_or_at_once(count, rows):
+    rng = np.random.default_rng(count + rows)
+    held = rng.integers(0, 2**16, (rows, 2000)).astype(np.uint16)
+    window, places = held[:, 100:1900], rng.integers(0, 1800, count)
+    found = gathered(window, places)
+    assert found.tolist() == [[int(row[100 + at]) for at in places] for row in held]
+    wanted = held.copy()
+    values = rng.integers(0, 2**16, (rows, count)).astype(np.uint16)
+    for row, own in zip(wanted, values, strict=True):
+        for at, value in zip(places, own, strict=True):
+            row[100 + at] = value
+    scatter(window, places, values)
+    assert held.tolist() == wanted.tolist()
+    scatter(window, places, values[:1])
+    assert all(int(row[100 + places[-1]]) == int(values[0, -1]) for row in held)

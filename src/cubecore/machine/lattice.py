@@ -13,6 +13,8 @@ Array = NDArray[Any]
 Rows = tuple[int, int, int]
 """Cores whose bytes lie evenly: how many, how far apart, and where those of the first start."""
 _MOST_AXES = 8
+_FEW = 256
+"""Places of each row that are looked up for all rows at once: of more, row by row is faster."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,6 +69,25 @@ def whole(data: Array, rows: Rows, dtype: Any, size: int) -> Array:
     count, step, at = rows
     fit = (data.size - at - step * (count - 1)) // size
     return np.ndarray((count, fit), dtype, data, at, (step, size))
+
+
+def gathered(window: Array, places: Array) -> Array:
+    """Return the elements at flat `places` of each row, [rows, places]; all must be inside."""
+    if len(window) > 1 and places.size < _FEW:
+        return np.asarray(window[:, places])
+    found = np.empty((len(window), places.size), window.dtype)
+    for row, own in zip(window, found, strict=True):  # of all rows `take` would copy them whole
+        row.take(places, out=own, mode="clip")
+    return found
+
+
+def scatter(window: Array, places: Array, values: Array) -> None:
+    """Store values, [rows or 1, places], at flat `places` of each row; what comes last stays."""
+    if places.size < _FEW:
+        window[:, places] = values
+        return
+    for row, own in zip(window, np.broadcast_to(values, (len(window), places.size)), strict=True):
+        row[places] = own
 
 
 def lattices(*offsets: Array) -> tuple[Lattice, ...] | None:

@@ -11,7 +11,7 @@ from cubecore.isa.overlap import relation
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.layouts import Offsets, ascending
 from cubecore.machine.groupwatch import NOWHERE
-from cubecore.machine.lattice import Lattice, Rows, lattices, whole
+from cubecore.machine.lattice import Lattice, Rows, gathered, lattices, scatter, whole
 from cubecore.machine.memory import WORDS, Array, fillers
 from cubecore.machine.outside import outside
 from cubecore.machine.products import IrregularError
@@ -188,11 +188,11 @@ class _Scattered:
 
     def move(self, which: int, here: Held, there: Held) -> None:
         """Move bytes, or their maps."""
-        values = whole(*here, self._word, self._size).take(self._from, axis=1, mode="clip")
+        values = gathered(whole(*here, self._word, self._size), self._from)
         if self._filled is not None:
             places, with_ = self._filled
             values[:, places] = with_[which].view(self._word)
-        whole(*there, self._word, self._size)[:, self._to] = values
+        scatter(whole(*there, self._word, self._size), self._to, values)
 
 
 class _Filling:
@@ -212,6 +212,6 @@ class _Filling:
     def move(self, which: int, _: Held, there: Held) -> None:
         """Put the bytes, or their maps."""
         if self._lattice is None:
-            whole(*there, self._word, self._size)[:, self._to] = self._with[which]
+            scatter(whole(*there, self._word, self._size), self._to, self._with[which])
         else:
             self._lattice.view(*there, self._word, self._size)[...] = self._with[which]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.machine.elements import even
-from cubecore.machine.lattice import Rows, whole
+from cubecore.machine.lattice import Rows, scatter, whole
 from cubecore.machine.memory import WORDS, Array, Buffer
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Distances
@@ -78,7 +78,7 @@ def storing(cores: Cores, one: Side) -> Callable[[int, Array, Known], None]:
         return lambda *_: None
     find, size, numpy = outside(cores, one), one.element.size_bytes, one.element.numpy
     word, full = WORDS[size]
-    lattice, offsets = even(one.elements), one.elements.offsets
+    lattice, places = even(one.elements), one.elements.offsets.reshape(-1)
     if lattice is not None and not lattice.distinct:
         lattice = None
 
@@ -90,8 +90,10 @@ def storing(cores: Cores, one: Side) -> Callable[[int, Array, Known], None]:
             own = values[first : first + rows[0]]
             first += rows[0]
             if lattice is None:
-                whole(buffer.data, rows, numpy, size)[:, offsets] = own
-                whole(buffer.valid, rows, word, size)[:, offsets] = marks
+                own = own.reshape(len(own), -1)
+                scatter(whole(buffer.data, rows, numpy, size), places, own)
+                known_there = marks if isinstance(marks, int) else marks.reshape(1, -1)
+                scatter(whole(buffer.valid, rows, word, size), places, np.asarray(known_there))
                 continue
             lattice.view(buffer.data, rows, numpy, size)[...] = own.reshape(-1, *lattice.shape)
             map_ = lattice.view(buffer.valid, rows, word, size)

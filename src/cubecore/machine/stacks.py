@@ -9,7 +9,7 @@ import numpy as np
 
 from cubecore.dtypes import ElementType
 from cubecore.machine.elements import Elements, even
-from cubecore.machine.lattice import Rows
+from cubecore.machine.lattice import Rows, gathered, scatter
 from cubecore.machine.memory import POISON_BYTE, WORDS, Array, Buffer
 
 
@@ -51,8 +51,9 @@ class Stack:
                 return lambda: view.reshape(shape)
             run = view.reshape(shape)
             return lambda: run
-        window, offsets = self._window(address, element), here.offsets.reshape(-1)
-        return lambda: window.take(offsets, axis=1, mode="clip").reshape(shape)
+        window = self._window(address, element)
+        places = np.clip(here.offsets.reshape(-1), 0, window.shape[1] - 1)
+        return lambda: gathered(window, places).reshape(shape)
 
     def read_inside(self, address: int, here: Elements, element: ElementType) -> Array | None:
         """Return what `read` does; None where that would leave the memory, or nothing is read."""
@@ -106,7 +107,7 @@ class Stack:
             if np.may_share_memory(values, self.data):
                 values = values.copy()
             flat = values.reshape(*values.shape[: values.ndim - axes], -1)
-            window[:, through] = flat if chosen is None else flat[..., chosen]
+            scatter(window, through, flat if chosen is None else flat[..., chosen])
 
         return put
 
