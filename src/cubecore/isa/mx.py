@@ -36,7 +36,7 @@ from cubecore.isa.spec import (
     write,
 )
 from cubecore.layouts import Offsets
-from cubecore.numerics import accumulate_product
+from cubecore.numerics import accumulate_product, exact
 from cubecore.numerics.codes import numbers
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
 
@@ -234,9 +234,9 @@ class MadMx(Product):
             start = inputs["c"]
         elif self.starts_from_bias:
             start = inputs["bias"][..., None, :]
-        scale_a, scale_b = (inputs[name].astype(np.float64) for name in ("scale_a", "scale_b"))
-        a = numbers(inputs["a"], self.a_type).astype(np.float64)
-        b = numbers(inputs["b"], self.b_type).astype(np.float64)
+        scale_a, scale_b = exact(inputs["scale_a"]), exact(inputs["scale_b"])
+        a = exact(numbers(inputs["a"], self.a_type))
+        b = exact(numbers(inputs["b"], self.b_type))
         a = a * scale_a.repeat(SHARED, axis=-1)[..., : self.k]
         b = b * scale_b.repeat(SHARED, axis=-2)[..., : self.k, :]
         return {"c": accumulate_product(start, a, b, FLOAT32)}

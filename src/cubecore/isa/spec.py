@@ -202,6 +202,8 @@ class Instruction:
     """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
     reads_left: ClassVar[bool] = False
     """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    resolved_by_left: ClassVar[bool] = False
+    """Whether `resolved` takes something from its `register`, which holds values."""
     placed_by_left: ClassVar[bool] = False
     """Whether its `register` says where operands lie."""
     register: ClassVar[str] = ""

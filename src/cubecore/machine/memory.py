@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,12 @@ WORDS: dict[int, tuple[str, int]] = {
     8: ("u8", 0x0101010101010101),
 }
 """A size's unsigned word, and what a map holds where an element of that size was written."""
+
+
+@lru_cache
+def word_of(size: int) -> np.dtype[Any]:
+    """Return the type of words of so many bytes."""
+    return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
 
 
 class Buffer:
@@ -156,17 +163,19 @@ class Buffer:
             target.mark(addresses[1], there, element, known)
             return
         size = element.size_bytes
-        filler, known = fillers(fill, size)
-        for source, sink, with_ in (
-            (self.data, target.data, filler),
-            (self.valid, target.valid, known),
-        ):
-            whole = source[addresses[0] : self._end(addresses[0], size)].view(f"V{size}")
+        parts: tuple[Array, Array] | None = None
+        if filled.any():
+            number = -here[filled] - 1
+            filler, known = (part.take(number, mode="clip") for part in fillers(fill, size))
+            parts = filler, known
+        word = word_of(size)
+        last = target._end(addresses[1], size)  # noqa: SLF001 - the same class
+        for part, source, sink in (0, self.data, target.data), (1, self.valid, target.valid):
+            whole = source[addresses[0] : self._end(addresses[0], size)].view(word)
             values = whole.take(here, mode="clip")
-            if filled.any():
-                values[filled] = with_.take(-here[filled] - 1, mode="clip")
-            last = target._end(addresses[1], size)  # noqa: SLF001 - the same class
-            sink[addresses[1] : last].view(f"V{size}")[there] = values
+            if parts is not None:
+                values[filled] = parts[part].view(word)
+            sink[addresses[1] : last].view(word)[there] = values
 
     def _window(self, data: NDArray[np.uint8], address: int, element: ElementType) -> Array:
         return data[address : self._end(address, element.size_bytes)].view(element.numpy)

@@ -12,7 +12,7 @@ from cubecore.isa.spec import Instruction, Mem
 from cubecore.layouts import Offsets, ascending
 from cubecore.machine.groupwatch import NOWHERE
 from cubecore.machine.lattice import Lattice, Rows, gathered, lattices, scatter, whole
-from cubecore.machine.memory import WORDS, Array, fillers
+from cubecore.machine.memory import Array, fillers, word_of
 from cubecore.machine.outside import outside
 from cubecore.machine.products import IrregularError
 from cubecore.machine.sides import Cores, Side, limits_of, require_inside, side
@@ -139,11 +139,6 @@ class _Part(Protocol):
         ...
 
 
-def _word(size: int) -> np.dtype[Any]:
-    """Return the type of words of so many bytes."""
-    return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
-
-
 class _Evenly:
     """Elements, or runs of them, that lie evenly on both sides."""
 
@@ -170,7 +165,7 @@ def _copying(from_: Offsets, to: Offsets, size: int) -> _Evenly | None:
         return None
     run = min(one.run for one in found)
     source, target = (one.of_runs for one in found) if run > 1 else found
-    return _Evenly(source, target, _word(run * size), size)
+    return _Evenly(source, target, word_of(run * size), size)
 
 
 class _Scattered:
@@ -184,7 +179,7 @@ class _Scattered:
         filled: tuple[Offsets, list[Array]] | None = None,
     ) -> None:
         self._from, self._to, self._size = np.maximum(from_, 0), to, size
-        self._word, self._filled = _word(size), filled
+        self._word, self._filled = word_of(size), filled
 
     def move(self, which: int, here: Held, there: Held) -> None:
         """Move bytes, or their maps."""
@@ -199,7 +194,7 @@ class _Filling:
     """Elements that are filled."""
 
     def __init__(self, to: Offsets, with_: list[Array], size: int) -> None:
-        self._to, self._size, self._word = to, size, _word(size)
+        self._to, self._size, self._word = to, size, word_of(size)
         found = lattices(to)
         self._lattice = None if found is None or not found[0].distinct else found[0]
         self._with = [self._shaped(part.view(self._word)) for part in with_]

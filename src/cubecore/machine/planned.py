@@ -52,7 +52,7 @@ class Plan:
 def plan(core: Core, template: Instruction) -> Plan:
     """Return a template's plan under a core's registers."""
     registers = core.registers
-    if template.reads_left:
+    if template.resolved_by_left:
         return _planned_by_left(template, registers, core.chip)
     if core.planned_for is not registers:
         core.planned_for, core.planned = registers, _plans(registers, core.chip)

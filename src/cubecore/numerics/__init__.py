@@ -17,8 +17,16 @@ Array = NDArray[Any]
 
 def saturate(values: Array, target: ElementType) -> Array:
     """Return integer-valued `values` clamped to the range of the integer type `target`."""
+    low, high = _range(target)
+    if not is_within(values, low, high):
+        values = np.clip(values, low, high)
+    return values.astype(target.numpy)
+
+
+@lru_cache
+def _range(target: ElementType) -> tuple[int, int]:
     info = np.iinfo(target.numpy)
-    return np.clip(values, info.min, info.max).astype(target.numpy)
+    return int(info.min), int(info.max)
 
 
 def wrap(values: Array, target: ElementType) -> Array:
@@ -33,11 +41,12 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
     wide = np.asarray(values)
-    if finite and not is_within(wide, -(largest := largest_finite(target)), largest):
-        wide = np.minimum(np.maximum(wide, -largest), largest)
-        nan = np.isnan(wide)
-        if nan.any():
-            wide = np.where(nan, np.zeros((), wide.dtype), wide)
+    if finite:
+        largest, (low, high) = largest_finite(target), ends(wide)
+        if not (-largest <= low and high <= largest):
+            wide = np.minimum(np.maximum(wide, -largest), largest)
+            if low != low:  # noqa: PLR0124 - NaN
+                wide = np.where(np.isnan(wide), np.zeros((), wide.dtype), wide)
     if wide.dtype == target.numpy:
         return wide
     if wide.dtype == np.float64 and target.library == "ml_dtypes":
@@ -48,12 +57,17 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
         return wide.astype(target.numpy)
 
 
-def is_within(values: Array, lowest: float, largest: float) -> bool:
-    """Return whether every value is in [lowest, largest], and none NaN."""
+def ends(values: Array) -> tuple[Any, Any]:
+    """Return the smallest and the largest value, both NaN if one is; of none 0 and 0."""
     if not values.size:
-        return True
-    low, high = np.minimum.reduce(values, axis=None), np.maximum.reduce(values, axis=None)
-    return bool(lowest <= low and high <= largest)
+        return 0, 0
+    return values.item(values.argmin()), values.item(values.argmax())  # the first NaN, if any
+
+
+def is_within(values: Array, lowest: float, largest: float) -> bool:
+    """Return whether every value is in [lowest, largest], and none NaN; so is none."""
+    low, high = ends(values)
+    return not values.size or bool(lowest <= low and high <= largest)
 
 
 def _to_odd_float32(values: Array) -> Array:
@@ -102,6 +116,22 @@ def largest_finite(target: ElementType) -> float:
     return float(ml_dtypes.finfo(target.numpy).max)  # type: ignore[no-untyped-call]
 
 
+def exact(values: Array) -> Array:
+    """Return numbers in float64, which has every value of the narrower types; perhaps themselves.
+
+    What only ml_dtypes has, and is of 8 bits, is looked up: its conversions take longer.
+    """
+    if values.dtype.itemsize == 1 and values.dtype.kind not in "iub":
+        return _values(values.dtype).take(values.view(np.uint8))
+    return values.astype(np.float64, copy=False)
+
+
+@lru_cache
+def _values(dtype: np.dtype[Any]) -> Array:
+    """Return the values of all codes of 8 bits."""
+    return np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64)
+
+
 def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Array:
     """Return start + a @ b as one `mad` leaves it in L0C.
 
@@ -112,8 +142,9 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
     (`ACCUMULATION_POLICY`), not a fact.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        left, right = (part.astype(np.float64, order="C") for part in (a, b))
-        total = left @ right + start.astype(np.float64)
+        left, right = exact(a), exact(b)
+        total = np.ascontiguousarray(left) @ np.ascontiguousarray(right)
+        total += exact(start)
     if c.kind == "int":
         return saturate(total, c)
     return round_float(total, c, finite=False)

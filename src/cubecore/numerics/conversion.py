@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
-from cubecore.numerics import is_within, largest_finite, round_float, wrap
+from cubecore.numerics import ends, largest_finite, round_float, wrap
 
 Array = NDArray[Any]
 
@@ -55,11 +55,16 @@ def to_integer(values: Array, target: ElementType, rounding: str, *, wraps: bool
     """
     low, high = integer_range(target)
     integral = to_integral(np.asarray(values, np.float64), rounding)
-    if target.bits < _EXACT_BITS and is_within(integral, low, high):
-        return integral.astype(target.numpy) if target.bits >= 8 else wrap(integral, target)
-    if not wraps and target.bits < _EXACT_BITS:  # the ends of the range are float64 numbers
-        held = np.minimum(np.maximum(integral, low), high)
-        return wrap(np.where(np.isnan(held), 0.0, held), target)
+    if target.bits < _EXACT_BITS:  # the ends of the range are float64 numbers
+        least, most = ends(integral)
+        inside = low <= least and most <= high
+        if inside or not wraps:
+            held = integral
+            if not inside:
+                held = np.minimum(np.maximum(integral, float(low)), float(high))
+                if least != least:  # noqa: PLR0124 - NaN
+                    held = np.where(np.isnan(held), 0.0, held)
+            return held.astype(target.numpy) if target.bits >= 8 else wrap(held, target)
     below, above = integral < float(low), integral >= float(high + 1)
     if wraps:
         below, above = below & np.isinf(integral), above & np.isinf(integral)

@@ -35,6 +35,7 @@ class Selects(Repeated):
     """What the modes share: `chosen` are the bits, 1 for src0; None before they are known."""
 
     reads_left = True
+    resolved_by_left = True
     register = "cmp_mask"
     chosen: bytes | None = taken("the bits, taken when the instruction starts")
 
