@@ -94,4 +94,5 @@ def test_what_lies_beyond():
     """From half a step above 2**15 on it is infinity; the smaller format ends at its largest."""
     asked = np.array([40959.9, 40960, -1e30, np.inf, np.nan, 2.0**-24, -(2.0**-24), -0.0])
     assert codes_of(asked, HIFLOAT8).tolist() == [0x6E, 0x6F, 0xEF, 0x6F, 0x80, 0, 0, 0]
+    assert codes_of(asked, HIFLOAT8, finite=True).tolist() == [0x6E] * 2 + [0xEE, 0x6E] + [0] * 4
     assert codes_of(np.array([9, -9, np.inf, np.nan, -0.0]), FLOAT4).tolist() == [7, 15, 7, 0, 8]

@@ -71,7 +71,16 @@ _MODES = (
     *("QF322B8_PRE", "VQF322B8_PRE", "REQ8", "VREQ8"),
 )
 _LATE_MODES = (
-    *("NoQuant", *_MODES, "QF322FP8_PRE", "VQF322FP8_PRE", "QS322BF16_PRE", "VQS322BF16_PRE"),
+    *(
+        "NoQuant",
+        *_MODES,
+        "QF322FP8_PRE",
+        "VQF322FP8_PRE",
+        "QF322HIF8_PRE",
+        "VQF322HIF8_PRE",
+        "QS322BF16_PRE",
+        "VQS322BF16_PRE",
+    ),
     *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE"),
     *("QF322F32_PRE", "VQF322F32_PRE"),
 )

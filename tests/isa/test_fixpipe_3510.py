@@ -3,6 +3,7 @@
 import math
 import struct
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from cubecore.isa.scales import SetFpc, SetQuantPre
 from cubecore.isa.spec import Mem
 from cubecore.isa.system import SetCtrl
 from isa.bench import Bench
+from test_codes import INFINITE, NAN, hifloat8
 
 A5 = chip("Ascend950PR_9599")
 M, N = 5, 32
@@ -33,6 +35,8 @@ FLOATS = {
     "QS322BF16_PRE": ("int32", "bfloat16", 7, -133, float.fromhex("0x1.fep127")),
     "DEQF16": ("int32", "float16", 10, -24, 65504.0),
 }
+HIF8, HIF8_MODES = hifloat8(), ["QF322HIF8_PRE", "VQF322HIF8_PRE"]
+HIF8_CODES = {value: code for code, value in HIF8.items()}
 INTEGERS = {"QF322B8_PRE": "float32", "REQ8": "int32"}
 MODES = [*FLOATS, *(f"V{mode}" for mode in FLOATS), *INTEGERS, *(f"V{mode}" for mode in INTEGERS)]
 SIZES = {"float8_e4m3fn": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int8": 1}
@@ -63,6 +67,15 @@ def float_result(value: float, word: int, mode: str, *, infinite: bool) -> float
     if abs(found) > largest:
         found = math.nan if target == "float8_e4m3fn" else math.copysign(math.inf, found)
     return found
+
+
+def hifloat8_code(value: float, word: int, *, infinite: bool) -> int:
+    """A product rounded to float32, then to the nearest number, of two the one away from 0."""
+    product = nearest(nearest(value, 23, -149) * factor(word), 23, -149)
+    if infinite and abs(product) >= 1.25 * 2**15:
+        return INFINITE | (product < 0) << 7
+    exact = Fraction(min(max(product, -(2.0**15)), 2.0**15))
+    return HIF8_CODES[min(HIF8_CODES, key=lambda x: (abs(x - exact), -abs(x)))]
 
 
 def integer_result(value: float, word: int) -> int:
@@ -135,6 +148,44 @@ def run_mode(mode: str, kind, mem: Mem, *, nz: bool, infinite: bool) -> None:
         got = bench.image(mem).get(at, 1)
         assert got[0] & 0x7F == 0x7F
         expected.put(at, got)
+    bench.check(mem, expected)
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("mode", HIF8_MODES)
+@pytest.mark.parametrize(
+    ("kind", "mem"), [(CopyMatrixCcToGmV2, Mem.GM), (CopyMatrixCcToCbufV2, Mem.L1)]
+)
+def test_hifloat8(kind, mem, mode, infinite):
+    """Numbers, halves between two, zeros and what is too large; NaN is NaN, or 0."""
+    bench = Bench(seed=3, gm_bytes=8192, on=A5)
+    bench.noise(mem)
+    exact = sorted(HIF8_CODES)
+    halves = [(a + b) / 2 for a, b in pairwise(exact)]
+    values = np.array([float(x) for x in (*exact, *halves, *[0] * 1024)], np.float32)[: 32 * 32]
+    values[-9:] = [-0.0, 1e30, -1e30, np.nan, 40959, 40960, np.inf, 2.0**-24, -(2.0**-23)]
+    values = values.reshape(32, 32)
+    scales = np.resize(np.array([1.0, -0.5, 4.0], np.float32), 32)
+    words = [int(word) for word in scales.view(np.uint32)]
+    if mode[0] == "V":
+        bench.poke(Mem.FB, 128, struct.pack("<32Q", *words))
+        bench.do(SetFpc(scales_at=128))
+    else:
+        words = [words[0]] * 32
+        bench.do(SetQuantPre(scale=words[0]))
+    bench.do(SetCtrl(value=int(infinite) << 48))
+    expected = bench.image(mem)
+    for i, j in np.ndindex(32, 32):
+        value = values[i, j].item()
+        bench.poke(Mem.L0C, (j // 16 * 32 + i) * 64 + j % 16 * 4, values[i, j].tobytes())
+        code = NAN * infinite if math.isnan(value) else None
+        if code is None:
+            code = hifloat8_code(value, words[j], infinite=infinite)
+        expected.put(32 + i * 64 + j, bytes([code]))
+    p = {"n_size": 32, "m_size": 32, "dst_stride": 64, "src_stride": 32, "nz2nd_en": True}
+    template = kind(src_type=element_type("float32"), quant_pre=mode, **p)
+    bench.do(template, (bench.base if mem is Mem.GM else 0) + 32, 0)
+    assert bench.messages == []
     bench.check(mem, expected)
 
 

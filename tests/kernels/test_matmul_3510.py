@@ -15,7 +15,8 @@ from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
 from cubecore.tiling.rules import check_tiling
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.operands import Operands
+from cubecore.workflows.operands import Operands, make_operands
+from cubecore.workflows.verify import verify
 from harness import as_stored, result_of
 from kernels.broken import changed
 from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact
@@ -121,6 +122,7 @@ def test_it_runs_and_is_timed(types):
 
 MODES = {
     "QF322FP8_PRE": "float16",
+    "QF322HIF8_PRE": "hifloat8",
     "QF322F16_PRE": "float8_e5m2",
     "QF322BF16_PRE": "float32",
     "QF322F32_PRE": "bfloat16",
@@ -139,6 +141,21 @@ def test_its_own_conversions(mode, by_column):
     assert [f.message for f in run.findings] == []
     assert run.verified
     assert run.engine == "fast"
+
+
+def test_a_wrong_code_of_hifloat8_does_not_verify():
+    """What verifies reads codes: the next number is beyond what rounding may do."""
+    problem = Problem.from_json(
+        {"chip": A5.name, "m": 40, "n": 48, "k": 96, "a": "float16", "c": "hifloat8"}
+        | {"epilogue": {"quant": "QF322HIF8_PRE", "scale": 0.125}}
+    )
+    operands = make_operands(problem)
+    run = cubecore.run(problem, operands=operands)
+    assert run.c.dtype == np.uint8
+    wrong = run.c.copy()
+    wrong[3, 5] += 1
+    assert verify(problem, operands, run.c, run.tiling).verified
+    assert not verify(problem, operands, wrong, run.tiling).verified
 
 
 def test_a_conversion_of_3510_alone_is_refused_elsewhere():

@@ -134,13 +134,14 @@ FIXPIPE_ROWS = (
     *_scaled("float32", "int4", "QF322B4_PRE", to=_TO_L1, archs=("2201",)),
     *_scaled("int32", "int4", "REQ4", to=_TO_L1, archs=("2201",)),
     *_scaled("float32", "float8_e4m3fn", "QF322FP8_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("float32", "hifloat8", "QF322HIF8_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("int32", "bfloat16", "QS322BF16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "float16", "QF322F16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "bfloat16", "QF322BF16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "float32", "QF322F32_PRE", to=_BOTH, archs=("3510",)),
 )
-"""Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8. Those to
-hifloat8, which no library has, are left out."""
+"""Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8. Those that round
+to hifloat8 at random (QF322HIF8_PRE_HYBRID) are left out."""
 
 FIXPIPE_CONVERSIONS = {
     (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"

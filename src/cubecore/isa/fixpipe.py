@@ -34,6 +34,7 @@ from cubecore.isa.spec import (
 )
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
+from cubecore.numerics.codes import codes_of
 from cubecore.numerics.quantisation import quantised, scaled
 from cubecore.units import FRACTAL_ROWS
 
@@ -218,7 +219,10 @@ class _Fixpipe(Instruction):
             words = words.reshape(*words.shape[:-1], *between, words.shape[-1])
         words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
         if self.dst_type.kind == "float":
-            return {"dst": round_float(scaled(values, words), self.dst_type, finite=finite)}
+            values = scaled(values, words)
+            if self.dst_type.library == "codes":
+                return {"dst": codes_of(values, self.dst_type, finite=finite)}
+            return {"dst": round_float(values, self.dst_type, finite=finite)}
         return {"dst": quantised(values, words, self.dst_type)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:

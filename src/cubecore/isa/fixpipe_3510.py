@@ -27,6 +27,7 @@ _UNCERTAIN = (
     "modelled",
     "what comes behind the first conversion (quant_post, clipped ReLU, element-wise work) and "
     "broadcasts are not modelled",
+    "QF322HIF8_PRE_HYBRID and its form for columns are not there: they round at random",
     "matrices in L0C lie src_nd_stride x 16 elements apart, as the basic API has it; the C API "
     "names fractals and 32 B in one sentence",
     "NZ2DN writes one matrix: which register repeats it is not said",
@@ -149,7 +150,8 @@ class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
 
     Without nz2nd_en and nz2dn_en dst_stride counts elements. A scale's bits 36 to 32 do not count:
     nothing is shifted. Further modes scale to float32, float16, bfloat16 and float8_e4m3fn, rounded
-    to nearest even; with CTRL[48] what is too large for float8_e4m3fn becomes NaN. nz2dn_en writes
+    to nearest even, and to hifloat8, of two numbers as near to the one away from 0; with CTRL[48]
+    what is too large for float8_e4m3fn becomes NaN. nz2dn_en writes
     column-major, columns dst_stride elements apart.
     """
 

@@ -82,7 +82,7 @@ class SetHf32Mode(Instruction):
     archs=("3510",),
 )
 class SetFp8Mode(Instruction):
-    """Let `mad` multiply 8-bit floats as what they are, which it does; HiF8 is not modelled."""
+    """Let `mad` multiply 8-bit floats as what they are, which it does; there is no HiF8 mode."""
 
 
 @instruction(

@@ -35,16 +35,20 @@ def numbers(values: Array, kind: ElementType) -> Array:
     return values if kind.library != "codes" else _table(kind)[values]
 
 
-def codes_of(values: Array, kind: ElementType) -> Array:
+def codes_of(values: Array, kind: ElementType, *, finite: bool = False) -> Array:
     """Return the codes of numbers, each rounded to the nearest, of two the one away from zero.
 
     NaN: NaN, or 0 where there is none. Beyond the largest number: infinity from half a step on, or
-    the largest where there is none. A negative number that becomes 0 in hifloat8 loses its sign.
+    the largest where there is none. With `finite` there is none of either (asc-devkit,
+    __float22hif82_rna: both modes). A negative number that becomes 0 in hifloat8 loses its sign.
     """
     wide = np.asarray(values, np.float64)
-    largest_code, steps = _positive(kind)
+    if finite:
+        largest = np.nanmax(np.where(np.isinf(_table(kind)), 0, _table(kind)))
+        wide = np.where(np.isnan(wide), 0.0, np.clip(wide, -largest, largest))
+    order, steps = _positive(kind)
     above = np.searchsorted(steps, np.abs(wide), side="right")
-    magnitude = largest_code[np.minimum(above, largest_code.size - 1)]
+    magnitude = order[np.minimum(above, order.size - 1)]
     sign = np.signbit(wide).astype(np.uint8) << (kind.bits - 1)
     codes = np.where((magnitude == 0) & (kind is HIFLOAT8), 0, magnitude | sign)
     unknown = _NAN if kind is HIFLOAT8 else 0

@@ -16,6 +16,7 @@ from cubecore.numerics import (
     largest_finite,
     round_hf32,
 )
+from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.problem import SCALE_GROUP, Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import ceil_div
@@ -170,7 +171,7 @@ def _compare(
         exact, limit = _scaled(exact, limit, scales)
     exact, limit = _written(problem, exact, limit)
     with np.errstate(divide="ignore", invalid="ignore"):
-        wide = result.astype(np.float64)
+        wide = numbers(result, problem.c_type).astype(np.float64)
         same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
         error = np.where(same, 0.0, np.abs(wide - exact))
         relative = np.where(error == 0, 0.0, error / np.abs(exact))
@@ -204,6 +205,12 @@ def _written(problem: Problem, exact: Array, limit: Array) -> tuple[Array, Array
         exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
         unit, least = _HALF_UNITS[kind.name]
         return exact, limit + np.abs(exact) * unit + least
+    if kind.library == "codes":
+        lowest, near, highest = (
+            numbers(codes_of(value, kind, finite=True), kind).astype(np.float64)
+            for value in (exact - limit, exact, exact + limit)
+        )
+        return near, np.maximum(near - lowest, highest - near)
     if kind.kind == "float" or problem.epilogue.quant is None:
         return exact, limit
     # Rounding is monotone: what the value may be bounds what is written.
