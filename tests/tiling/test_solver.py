@@ -4,13 +4,14 @@ import random
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.chips import chip, chip_names
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.tiling.branches import FUTILE_LOOKED_AT
+from cubecore.tiling.branches import FUTILE_LOOKED_AT, _first_of_each
 from cubecore.tiling.cost import predict
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.rules import check_tiling
@@ -204,3 +205,16 @@ def test_plans_of_mx_matmul_are_legal(seed):
     assert check_tiling(tiling, p, soc).findings == ()
     assert tiling.baseK % 64 == 0
     assert tiling.mxTypePara == 0x01010101
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_of_each_group_are_those_of_a_sort(seed):
+    """Many are equal, or infinite; some groups are empty, or shorter than asked for."""
+    rng = random.Random(seed)
+    groups = [rng.randrange(rng.choice((1, 3, 300))) for _ in range(rng.choice((1, 40, 900)))]
+    bounds = [rng.choice((rng.randrange(9), rng.random(), float("inf"))) for _ in groups]
+    want = []
+    for group in sorted(set(groups)):
+        own = [i for i, other in enumerate(groups) if other == group]
+        want += sorted(own, key=lambda i: (bounds[i], i))[:5]
+    assert _first_of_each(np.array(groups), np.array(bounds), 5).tolist() == want

@@ -370,8 +370,12 @@ def _mixed(pair: Ints, order: Ints, count: int) -> Ints:
 
 def _first_of_each(groups: Ints, bound: Floats, count: int) -> Ints:
     """Return the positions of the first `count` of each group, by their bounds."""
-    order = np.lexsort((bound, groups))
-    ordered = groups[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
-    return order[rank < count]
+    small = groups.astype(np.min_scalar_type(groups.max(initial=0)))  # sorted by digits
+    by_group = np.argsort(small, kind="stable")
+    ends = np.cumsum(np.bincount(groups))
+    kept = []
+    for own in np.split(by_group, ends[:-1]):
+        last = np.partition(bound[own], count - 1)[count - 1] if len(own) > count else np.inf
+        low = own[bound[own] <= last]
+        kept.append(low[np.argsort(bound[low], kind="stable")][:count])
+    return np.concatenate(kept)

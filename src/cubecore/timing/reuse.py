@@ -13,6 +13,7 @@ block in the same place of the program share its miss.
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -142,6 +143,12 @@ class Accesses:
     program: Program
     leaves: tuple[Leaf, ...]
 
+    @cached_property
+    def kinds(self) -> tuple[int, ...]:
+        """For each access the number of the first one that is the same (`Leaf.key`)."""
+        first: dict[object, int] = {}
+        return tuple(first.setdefault(leaf.key, i) for i, leaf in enumerate(self.leaves))
+
 
 _ACCESSES = WeakKeyDictionary[Program, dict[Chip, Accesses]]()
 
@@ -246,10 +253,13 @@ class Traffic:
     chip: Chip
     warm: bool = False
     past_l2: frozenset[str] = frozenset()
-    _leaves: list[dict[object, Leaf]] = field(init=False)
+    _leaves: list[dict[int, Leaf]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._leaves = [{leaf.key: replace(leaf) for leaf in own.leaves} for own in self.accesses]
+        self._leaves = [
+            {kind: replace(leaf) for kind, leaf in zip(own.kinds, own.leaves, strict=True)}
+            for own in self.accesses
+        ]
         self._share_blocks()
         written = self._written()
         for group, leaves in zip(self.groups, self._leaves, strict=True):
@@ -281,7 +291,7 @@ class Traffic:
             known: dict[Expr, list[int | None]] = {}
             for leaf in leaves.values():
                 if leaf.address not in known:
-                    known[leaf.address] = [_start(leaf.address, slots) for slots in group.slots]
+                    known[leaf.address] = _starts(leaf.address, group)
                     for core, start in enumerate(known[leaf.address]):
                         if start is not None:
                             askers.setdefault(start, set()).add((number, core))
@@ -290,8 +300,9 @@ class Traffic:
             if leaf.traffic.writes:
                 leaf.blocks = Fraction(len(addresses))
             else:
-                alone = [{(0, 0)} if a is None else askers[a] for a in addresses]
-                leaf.blocks = sum((Fraction(1, len(cores)) for cores in alone), Fraction())
+                among = Counter(1 if a is None else len(askers[a]) for a in addresses)
+                parts = (Fraction(count, cores) for cores, count in among.items())
+                leaf.blocks = sum(parts, Fraction())
 
     def _find_earlier(self, group: CoreGroup, leaves: list[Leaf]) -> None:
         """Find loads of what another leaf of the same core touched before."""
@@ -368,13 +379,13 @@ class Traffic:
     def shares(self, number: int) -> dict[Issue, Share]:
         """Return the part of each leaf of a group, by the leaf."""
         cores = len(self.groups[number].cores)
-        found: dict[Issue, Share] = {}
-        for leaf in self.accesses[number].leaves:
-            own = self._leaves[number][leaf.key]
-            gone = own.gone(self.touched_bytes, self.chip)
+        shares: dict[int, Share] = {}
+        for kind, leaf in self._leaves[number].items():
+            gone = leaf.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
-            found[leaf.issue] = Share(cores, own.blocks, parts)
-        return found
+            shares[kind] = Share(cores, leaf.blocks, parts)
+        own = self.accesses[number]
+        return {leaf.issue: shares[k] for k, leaf in zip(own.kinds, own.leaves, strict=True)}
 
     def demand(self, number: int) -> float:
         """Return what a group asks of device memory: bytes, by how long they take."""
@@ -402,6 +413,18 @@ def _tensors(group: CoreGroup, address: Expr) -> set[str]:
 
 def _on_aic(group: CoreGroup) -> bool:
     return group.cores[0].sub == 0
+
+
+def _starts(address: Expr, group: CoreGroup) -> list[int | None]:
+    """Return where each core's access begins; None where that has no answer."""
+    if not group.program.is_uniform:  # a slot may stand in what is no straight line
+        return [_start(address, slots) for slots in group.slots]
+    first = group.slots[0]
+    own = [(var, f) for var, f in address.terms if isinstance(var, Var) and var in first]
+    start = _start(address, first)
+    if start is None:
+        return [None] * len(group.slots)
+    return [start + sum(f * (slots[v] - first[v]) for v, f in own) for slots in group.slots]
 
 
 def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:

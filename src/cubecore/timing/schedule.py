@@ -56,7 +56,8 @@ def time_launch(
     start = (chip.short_start_cycles or {}).get(launch.kind, start)
     own = [accesses(group.program, chip) for group in groups]
     traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
-    clocks = _walked(chip, traffic, start, record, full=full)
+    latency = chip.require("cross_core_cycles", "timing") if crossing else 0
+    clocks = _walked(traffic, latency, start, record, full=full)
     return _timeline(groups, clocks, chip, start, (operations, peak))
 
 
@@ -153,13 +154,11 @@ def _bases(launch: Launch) -> Mapping[str, int]:
 
 
 def _walked(
-    chip: Chip, traffic: Traffic, start: int, record: int, *, full: bool
+    traffic: Traffic, latency: int, start: int, record: int, *, full: bool
 ) -> list[CoreClock]:
-    """Return the clock of each group after its tree."""
-    groups = traffic.groups
+    """Return the clock of each group after its tree; `latency` is that of a core's signals."""
+    groups, chip = traffic.groups, traffic.chip
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
-    crossed = any(crosses(group.program) for group in groups)
-    latency = chip.require("cross_core_cycles", "timing") if crossed else 0
     crossing = Crossing(cores, latency)
     clocks, walks = [], []
     for number, (group, part) in enumerate(zip(groups, _turns(traffic), strict=True)):
