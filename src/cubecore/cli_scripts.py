@@ -161,6 +161,7 @@ def run_of_script(
             arguments=arguments,
             checks=keys["checks"],
             order=keys["engine"] if keys["engine"] in {"late", "early"} else None,
+            engine=keys["engine"] if keys["engine"] == "reference" else None,
             settings=settings,
             quiet=as_json,
             chip=keys.get("chip"),

@@ -180,7 +180,7 @@ def test_an_output_that_is_not_written_whole():
     a, c = np.ones(64, np.float32), np.zeros(64, np.float32)
     assert said(add[1](a, a, c, 32).findings) == [
         "uninitialised: c must be written whole, got 128 of 256 B never written or written from "
-        "uninitialised memory"
+        "uninitialised memory, the first at byte 128"
     ]
 
 

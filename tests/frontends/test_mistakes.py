@@ -260,10 +260,62 @@ def test_uninitialised_bytes_in_a_tensor_that_is_no_output(engine):
     assert [(f.id, f.message) for f in run.findings] == [
         (
             "uninitialised",
-            "x must hold what was written, got 128 of 256 B copied from uninitialised memory",
+            "x must hold what was written, got 128 of 256 B copied from uninitialised memory, the "
+            "first at byte 64",
         )
     ]
     assert leaks.using(checks="memcheck")[1](floats(), floats()).clean
+
+
+def test_a_read_of_unwritten_bytes_has_their_place():
+    def adds(core, x):
+        tile, other = core.ubuf("half", 128), core.ubuf("half", 128)
+        core.asc_copy_gm2ub(tile, x, 96)
+        core.asc_sync()
+        core.asc_add(other, tile, tile, 100)
+
+    for finding in kernel(adds)[1](floats()).findings:
+        (access,) = finding.accesses
+        assert (access.how, access.pipe, access.memory) == ("read", "V", "UB")
+        assert (access.start, access.end) == (96, 200)
+
+
+class Refusing:
+    """An array of another library that cannot be handed over."""
+
+    def __dlpack__(self, **_):
+        raise ValueError("not from here")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (Refusing(), "x must be an array that NumPy can view, got not from here"),
+        (
+            np.ma.masked_array(floats(), mask=False),
+            "x must be an array without a mask, got a masked array; pass filled() of it",
+        ),
+    ],
+)
+def test_tensors_of_others(given, line):
+    with pytest.raises(RequestError) as error:
+        kernel(double)[1](given, floats())
+    assert str(error.value) == line
+
+
+def test_a_loop_that_only_prints_stops_too(capsys):
+    @kernel
+    def prints(core):
+        while True:
+            core.printf("again")
+
+    with pytest.raises(KernelError) as error:
+        prints.using(limit=3)[1]()
+    assert "(prints): the kernel must issue at most 3 instructions" in str(error.value)
+    assert capsys.readouterr().out == "core 0 AIV0: again\n" * 3
 
 
 STUCK = """
@@ -307,3 +359,15 @@ def test_a_deadlock_tells_what_was_found_before_it(tmp_path, monkeypatch):
     )
     assert second == "Findings: 2"
     assert [line.split(":")[0].strip() for line in rest] == ["uninitialised"] * 2
+
+
+@pytest.mark.parametrize("order", ["late", "early", "random:1"])
+def test_a_deadlock_of_pipes_in_another_order(order):
+    @kernel(order=order)
+    def waits(core):
+        core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+
+    with pytest.raises(DeadlockError) as error:
+        waits[1]()
+    (finding,) = error.value.findings
+    assert (finding.id, finding.message) == ("deadlock", str(error.value))

@@ -187,6 +187,13 @@ def test_the_chip_and_its_fields_are_the_commands(script):
 # --- time
 
 
+def test_the_reference_engine_runs_a_script(script):
+    name = script(KERNEL, MAIN)
+    for words, engine in (([], "lockstep"), (["--engine", "reference"], "reference")):
+        answer = cli("run", name, "--json", *words)
+        assert [launch["engine"] for launch in answer.json["launches"]] == [engine]
+
+
 def test_where_the_cycles_of_a_script_go(script):
     name = script(KERNEL, MAIN)
     timed = time_script(name)

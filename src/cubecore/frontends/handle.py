@@ -147,6 +147,7 @@ class CoreHandle:
             KernelError: conversions and values that do not fit.
         """
         where = location(sys._getframe(1))  # noqa: SLF001
+        self._issues.one(where)
         try:
             self._print(formatted(text, values).rstrip("\n"))
         except CubecoreError as error:
@@ -173,6 +174,7 @@ class CoreHandle:
         frame: FrameType,
     ) -> View:
         where = location(frame)
+        self._issues.one(where)
         self._core.flush()
         try:
             found = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)

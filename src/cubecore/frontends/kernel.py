@@ -340,7 +340,9 @@ class _Launch:
                 need, got = "be written whole", "never written or written from uninitialised memory"
                 if name not in self.made.outputs:
                     need, got = "hold what was written", "copied from uninitialised memory"
-                message = f"{name} must {need}, got {missing} of {valid.size} B {got}"
+                first = int(np.argmin(valid))
+                counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
+                message = f"{name} must {need}, got {counted}"
                 where = self.made.place
                 yield Finding("uninitialised", message, "end of kernel", where, "all cores")
 

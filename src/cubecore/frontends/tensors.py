@@ -55,14 +55,16 @@ def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> Hos
 
 def _numpy(name: str, given: Any) -> NDArray[Any]:
     """Return a NumPy view of the user's memory."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise refuse(name, "be an array without a mask", "a masked array", "pass filled() of it")
     if isinstance(given, np.ndarray):
-        return given
+        return np.asarray(given)
     if not hasattr(given, "__dlpack__"):
         need = "be a NumPy, DLPack or torch array, or a number"
         raise refuse(name, need, type(given).__name__)
     try:
         found: NDArray[Any] = np.from_dlpack(given)
-    except (BufferError, RuntimeError, TypeError) as error:
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise refuse(name, "be an array that NumPy can view", str(error)) from None
     return found
 

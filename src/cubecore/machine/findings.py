@@ -106,7 +106,7 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One of the two accesses of a race: who touched which bytes [start, end) of a memory, how."""
+    """An access of a finding: who touched which bytes [start, end) of a memory, how."""
 
     how: str
     instruction: str
@@ -137,7 +137,8 @@ class Access:
 class Finding:
     """One thing that is wrong with a program: the first time it happened, and how often it did.
 
-    A race has its two accesses, the earlier in program order first.
+    A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
+    written has one, from the first of these bytes to the last.
     """
 
     id: str

@@ -17,7 +17,7 @@ from cubecore.isa.sync import Sync
 from cubecore.layouts import Offsets
 from cubecore.machine.core import Core, Recorded
 from cubecore.machine.elements import Elements, Use, part, use, uses
-from cubecore.machine.findings import Finding
+from cubecore.machine.findings import Access, Finding
 from cubecore.machine.memory import Array, Buffer
 from cubecore.machine.planned import Plan, plan
 from cubecore.numerics.quantisation import atomic
@@ -321,7 +321,8 @@ def _compute_part(
             valid = ready if valid is None else valid & ready
         else:
             needed = ready if here.active is None else ready | ~here.active
-            _log_uninitialised(core, template, used.operand, needed, where)
+            missing = _extent(here.offsets[~needed], address, used.element)
+            _log_uninitialised(core, template, used.operand, needed, where, missing)
     before = core.registers
     results, core.registers = template.run(inputs, before)
     if core.planned_for is before:  # what values leave decides nothing of other templates
@@ -332,9 +333,23 @@ def _compute_part(
             _store(core, (template, used, buffer, address), there, values, where)
 
 
+def _extent(missing: Offsets, address: int, element: ElementType) -> tuple[int, int]:
+    """Return the bytes [start, end) that reach from the first of some elements to the last."""
+    if not missing.size:
+        return address, address
+    low, high = int(missing.min()) * element.bits, (int(missing.max()) + 1) * element.bits
+    return address + low // 8, address - (-high // 8)
+
+
 def _log_uninitialised(
-    core: Core, template: Instruction, operand: Operand, ready: NDArray[np.bool_], where: Location
+    core: Core,
+    template: Instruction,
+    operand: Operand,
+    ready: NDArray[np.bool_],
+    where: Location,
+    missing: tuple[int, int] | None = None,
 ) -> None:
+    """Log elements that are not ready; `missing` are the bytes of local memory that they reach."""
     if ready.all():
         return
     place = tuple(int(i) for i in np.argwhere(~ready)[0])
@@ -343,6 +358,11 @@ def _log_uninitialised(
         f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
         f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
     )
-    core.log.add(
-        Finding("uninitialised", message, template.name, where, str(core.id)), operand.name
-    )
+    own, accesses = str(core.id), tuple[Access, ...]()
+    if missing is not None:
+        pipe, memory = template.pipe.value, operand.mem.label
+        accesses = (
+            Access("read", template.name, operand.name, pipe, memory, *missing, own, where),
+        )
+    found = Finding("uninitialised", message, template.name, where, own, accesses=accesses)
+    core.log.add(found, operand.name)

@@ -180,8 +180,12 @@ def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> 
 
 
 def _log_deadlock(log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait]) -> None:
-    first = min(waiting)
-    log.add(Finding("deadlock", str(error), WaitFlagDev.name, waiting[first][1], str(first)))
+    """Log a deadlock where the first core waits for another; pipes that wait have no one place."""
+    core, where, name = "all cores", Location("kernel", 0, ""), "wait_flag"
+    if waiting:
+        first = min(waiting)
+        core, where, name = str(first), waiting[first][1], WaitFlagDev.name
+    log.add(Finding("deadlock", str(error), name, where, core))
 
 
 def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:

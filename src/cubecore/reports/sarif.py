@@ -35,7 +35,7 @@ def _rule(name: str) -> dict[str, Any]:
 def _result(finding: Finding) -> dict[str, Any]:
     related = [
         _location(access.location) | {"message": {"text": f"{access.how} on {access.pipe}"}}
-        for access in finding.accesses[:1]
+        for access in finding.accesses[:-1]
     ]
     return {
         "ruleId": finding.id,

@@ -134,20 +134,22 @@ def run_script(
     chip: str | None = None,
     checks: str | None = None,
     order: str | None = None,
+    engine: str | None = None,
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
     debugger: Debugger | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
-    `chip`, fields of it (`settings`), `checks` and `order` replace those of its kernels. With
-    `quiet` what it prints goes to standard error. A `debugger` stops the launches.
+    `chip`, fields of it (`settings`), `checks`, `order` and `engine` replace those of its kernels.
+    With `quiet` what it prints goes to standard error. A `debugger` stops the launches.
 
     Raises:
         RequestError: no script, or one that launches nothing.
         KernelError: the script or a kernel cannot go on; the place in its source comes first.
     """
-    options = {"chip": chip, "checks": checks, "order": order, "settings": settings or None}
+    options: dict[str, Any] = {"chip": chip, "checks": checks, "order": order}
+    options |= {"engine": engine, "settings": settings or None}
     return _execute(path, arguments, options, quiet=quiet, debugger=debugger)
 
 
