@@ -241,6 +241,8 @@ class Instruction:
     """Element types of the C API's pointers where bytes move whole; (): any."""
     steered_by: ClassVar[tuple[str, ...]] = ()
     """Operands whose values may decide which elements the others touch."""
+    picks_from: ClassVar[str] = ""
+    """The operand of which values say what is read (`picked`), where they say nothing else."""
     stacks_steered: ClassVar[bool] = False
     """Whether it serves cores whose steering values differ: `reaching` is all that they touch."""
 
@@ -292,6 +294,13 @@ class Instruction:
     def reaching(self) -> Self:
         """Return the template that may touch all that this one may, whatever values are."""
         return self
+
+    def picked(self, values: Array) -> Offsets | None:
+        """Return the offsets of `picks_from` by the values of the one operand that steers.
+
+        Of several cores: [cores, *shape]. None where some value is wrong.
+        """
+        raise NotImplementedError(f"{self.name} picks nothing")
 
     def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""

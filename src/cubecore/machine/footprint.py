@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.spec import Instruction, Operand
-from cubecore.layouts import ascending
+from cubecore.layouts import Offsets, ascending
 
 Bytes = NDArray[np.int64]
 
@@ -33,6 +33,16 @@ class Footprint:
     def of(starts: Bytes, ends: Bytes) -> "Footprint":
         """Return the footprint of at least one interval."""
         return Footprint(starts, ends, int(starts[0]), int(ends[-1]))
+
+    @staticmethod
+    def of_elements(touched: Offsets, bits: int) -> "Footprint":
+        """Return the footprint of at least one element, by their offsets."""
+        elements = ascending(touched).astype(np.int64)
+        starts, ends = elements * bits // 8, -(-(elements + 1) * bits // 8)
+        apart = np.flatnonzero(starts[1:] > ends[:-1])
+        return Footprint.of(
+            starts[np.concatenate([[0], apart + 1])], ends[np.concatenate([apart, [ends.size - 1]])]
+        )
 
     @staticmethod
     def run(low: int, high: int) -> "Footprint":
@@ -88,13 +98,7 @@ def _of(template: Instruction, operand: Operand) -> Footprint | None:
     touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
     if touched.size == 0:
         return None
-    bits = template.element(operand).bits
-    elements = ascending(touched).astype(np.int64)
-    starts, ends = elements * bits // 8, -(-(elements + 1) * bits // 8)
-    apart = np.flatnonzero(starts[1:] > ends[:-1])
-    return Footprint.of(
-        starts[np.concatenate([[0], apart + 1])], ends[np.concatenate([apart, [ends.size - 1]])]
-    )
+    return Footprint.of_elements(touched, template.element(operand).bits)
 
 
 _footprints = lru_cache(maxsize=4096)(_find)

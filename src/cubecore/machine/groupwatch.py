@@ -12,7 +12,7 @@ from cubecore.isa.program import Location
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Instruction, Mem
 from cubecore.isa.topology import CoreId
-from cubecore.machine.findings import Finding, FindingLog
+from cubecore.machine.findings import USECHECK, Finding, FindingLog
 from cubecore.machine.footprint import Footprint
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.products import IrregularError
@@ -47,6 +47,15 @@ class GroupWatch(CoreWatch):
         first, self._reach = cores
         super().__init__(Sanitizer(gm, log, [first], joined=joined), first)
         self._gm = gm
+
+    @property
+    def uses(self) -> bool:
+        """Whether results that nobody reads are looked for: then who reads what counts."""
+        return USECHECK in self._launch.log.checks
+
+    def enter(self, pipe: int, found: list[Touched]) -> None:
+        """Follow an instruction that touches the same on every core, or of which that counts."""
+        self.order.submit(pipe, lambda: self._enter(pipe, found), NOWHERE)
 
     def together(self, pipe: int, found: list[Touched]) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""

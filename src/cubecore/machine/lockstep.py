@@ -28,6 +28,7 @@ from cubecore.machine.groupwatch import NOWHERE, Collecting, GroupWatch
 from cubecore.machine.memory import Buffer, GlobalMemory
 from cubecore.machine.moved import moving
 from cubecore.machine.order import INDEX
+from cubecore.machine.picking import picking
 from cubecore.machine.prepared import computing, prepares, steers
 from cubecore.machine.products import IrregularError
 from cubecore.machine.reach import Reach, Snapshots
@@ -159,13 +160,16 @@ class Group:
             if o in steers(template)
         ]
         met: dict[tuple[bytes, ...], Act | None] = {}
+        apart = self._one_by_one(issued)
+        if template.picks_from and prepares(template, self.registers):
+            apart = picking(self, template, apart)
 
         def act(addresses: tuple[int, ...]) -> None:
             places, values = template.places(addresses), {}
             for place, operand, stack, here, element in reads:
                 found = stack.read_inside(places[place], here, element)
                 if found is None or (self.count > 1 and (found != found[0]).any()):
-                    self._each(issued, addresses)
+                    apart(addresses)
                     return
                 values[operand.name] = found[0]
             key = tuple([found.tobytes() for found in values.values()])

@@ -64,6 +64,7 @@ class Gather(Repeated):
     propagates = True
     overlap = "none"
     steered_by = ("offset",)
+    picks_from = "src"
     signature = ("dst", "src", "offset", "dst_repeat_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat lane")
@@ -86,6 +87,14 @@ class Gather(Repeated):
         """Return the byte offset of each lane; 0 where the mask excludes it."""
         picked, on = _picked(self.picks, (self.repeats, self.width)), self.active("dst")
         return picked if on is None else np.where(on, picked, 0)
+
+    def picked(self, values: Array) -> Offsets | None:
+        """As `offsets_src`, of several cores."""
+        on, size = self.active("dst"), self.dtype.size_bytes
+        found = values.astype(np.intp)
+        if on is not None:
+            found = np.where(on, found, 0)
+        return None if (found % size).any() else found // size
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeats, lanes]."""
@@ -144,6 +153,7 @@ class Vgatherb(Instruction):
     propagates = True
     overlap = "none"
     steered_by = ("offset",)
+    picks_from = "src"
     signature = ("dst", "src", "offset", "dst_repeat_stride", "dst_block_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat block lane")
@@ -159,9 +169,16 @@ class Vgatherb(Instruction):
         """Take the offsets."""
         return replace(self, picks=values["offset"].tobytes())
 
+    def picked(self, values: Array) -> Offsets | None:
+        """As `offsets_src`, of several cores."""
+        found = values.astype(np.intp)
+        if (found % DATA_BLOCK_BYTES).any():
+            return None
+        return self._elements(found // self.dtype.size_bytes)
+
     def _elements(self, blocks: Offsets) -> Offsets:
         """Return every element's offset, from the blocks' in elements."""
-        return blocks[:, :, None] + np.arange(self.dtype.c0, dtype=np.intp)
+        return blocks[..., None] + np.arange(self.dtype.c0, dtype=np.intp)
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeat, 8, C0]."""
