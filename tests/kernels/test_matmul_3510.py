@@ -197,7 +197,7 @@ def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine):
     a, b, c, template = types
     problem = Problem.from_json(
         {"chip": A5.name, "m": 60, "n": 72, "k": 96, "a": a, "b": b, "c": c, "cores": 4}
-        | {"launch": "mix", "template": template, "trans_b": True, "unit_flag": False}
+        | {"launch": "mix", "template": template, "trans_b": True}
     )
     rng = np.random.default_rng(7)
     left, right = rng.integers(-3, 4, (60, 96)), rng.integers(-3, 4, (72, 96))

@@ -1,5 +1,6 @@
 """Other orders than the program's: one answer where flags suffice, another where they do not."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,11 +8,17 @@ import pytest
 
 from cubecore import kernel
 from cubecore.errors import DeadlockError, RequestError
+from cubecore.isa.cube import Mad
+from cubecore.isa.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.isa.topology import CoreId
+from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.scheduler import Task, run
 from cubecore.machine.schedules import schedule_of
-from harness import A2, expected, make_operands
+from cubecore.tiling.problem import Problem
+from harness import A2, expected, make_operands, make_tiling
 from kernels.broken import changed, leaves
 from machine.test_treewatch import PROBLEM, launched
 
@@ -181,6 +188,65 @@ def test_cores_that_do_not_wait_for_each_other(told):
     a, c = np.ones(64, np.float32), np.zeros(128, np.float32)
     passed.using(order="late")[1](a, c)
     assert (c[64:] == (1 if told else 0)).all()
+
+
+HANDED = Problem(m=50, n=70, k=96, template="NORM", bias="float32")
+FIELDS = {"baseM": 32, "baseN": 48, "baseK": 32, "dbL0C": 2, "dbL0A": 2, "dbL0B": 2}
+
+
+def handed_over(order, change=lambda leaf: leaf):
+    """Return C of a kernel whose tiles go to fixpipe by the unit flag, and what it should be."""
+    launch = changed(matmul_launch(HANDED, make_tiling(HANDED, **FIELDS), A2), change)
+    operands = make_operands(HANDED)
+    gm, bases = GlobalMemory(), {}
+    for spec in launch.tensors:
+        made = (
+            gm.allocate("c", spec.size_bytes) if spec.output else gm.place("x", operands[spec.name])
+        )
+        bases[spec.name] = made.address
+    tasks = [
+        Task(CoreId(core.core), partial(_run, core.program, core.addresses(bases)))
+        for core in launch.cores
+    ]
+    run(A2, gm, tasks, order=order)
+    return made.buffer.data.view(np.float32).reshape(50, 70), expected(HANDED, operands)
+
+
+def _run(program, slots, core):
+    program.run(core, slots)
+
+
+def sharing(kind, flag):
+    """Change the unit flag of instructions of a kind that hand tiles over."""
+
+    def change(leaf):
+        if not (isinstance(leaf.template, kind) and leaf.template.unit_flag == 3):
+            return leaf
+        return replace(leaf, template=replace(leaf.template, unit_flag=flag))
+
+    return change
+
+
+@pytest.mark.parametrize("order", ["program", *ORDERS])
+def test_unit_flags_hold_products_and_fixpipe(order):
+    c, wanted = handed_over(order)
+    assert (c == wanted).all()
+
+
+@pytest.mark.parametrize("kind", [Mad, CopyMatrixCcToGm], ids=lambda kind: kind.name)
+def test_a_unit_flag_that_one_side_alone_minds_changes_the_answer(kind):
+    change = sharing((Mad, CopyMatrixCcToGm), 0)
+    assert differs(lambda: handed_over("late", change))
+    assert differs(lambda: handed_over("late", sharing(kind, 0)))
+
+
+def test_a_unit_flag_that_nobody_raises_is_a_deadlock():
+    with pytest.raises(DeadlockError) as error:
+        handed_over("late", sharing(Mad, 2))
+    assert str(error.value).startswith(
+        "every unit flag must be turned by what shares it, got FIX at "
+    )
+    assert str(error.value).endswith(" waiting")
 
 
 def test_a_wait_that_nothing_meets_is_a_deadlock():

@@ -1,7 +1,8 @@
 """In which order a core's queues run: what the flags leave open, decided one way.
 
 Program order is one of the orders that a core may take. A `Queues` takes another: each pipe has a
-queue, the scalar unit fills them, and a schedule says whose turn it is. `Late` lets consumers run
+queue, the scalar unit fills them, and a schedule says whose turn it is. Flags hold a pipe, and the
+unit flags of L0C hold products and fixpipe. `Late` lets consumers run
 before the producers that flags do not hold them behind, `Early` lets producers overtake consumers,
 so that a missing flag changes the answer of one of them; `Drawn` draws. Two instructions of a pipe
 without a barrier between them may change places, unless the hardware keeps them in order.
@@ -26,6 +27,7 @@ from cubecore.isa.sync import (
     WaitFlag,
     joined_pipes,
 )
+from cubecore.machine.unitgate import UnitGate
 
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 _LATE = ("S", "MTE3", "FIX", "V", "M", "MTE1", "MTE2")
@@ -155,6 +157,7 @@ class Queues:
 
     def __post_init__(self) -> None:
         self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
+        self._units = UnitGate()
 
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
@@ -200,21 +203,24 @@ class Queues:
     def _step(self, waiting: str) -> None:
         ready = [pipe for pipe, queue in self._queues.items() if queue and self._runs(queue[0])]
         if not ready:
-            stuck = [f"{p} at {q[0].recorded[2]}" for p, q in self._queues.items() if q]
-            raise DeadlockError(
-                [
-                    Violation(
-                        "every wait_flag",
-                        "be met by a set_flag",
-                        ", ".join([*([waiting] if waiting else []), *stuck]) + " waiting",
-                    )
-                ]
-            )
+            raise self._stuck(waiting)
         self._run(self._queues[self.schedule.pipe(ready)])
 
+    def _stuck(self, waiting: str) -> DeadlockError:
+        """Return what no pipe gets past; `waiting` is where the scalar unit waits itself."""
+        heads = {pipe: queue[0] for pipe, queue in self._queues.items() if queue}
+        places = [f"{pipe} at {entry.recorded[2]}" for pipe, entry in heads.items()]
+        subject, need = "every wait_flag", "be met by a set_flag"
+        if not waiting and all(entry.template.shares_units for entry in heads.values()):
+            subject, need = "every unit flag", "be turned by what shares it"
+        got = ", ".join([*([waiting] if waiting else []), *places]) + " waiting"
+        return DeadlockError([Violation(subject, need, got)])
+
     def _runs(self, entry: _Entry) -> bool:
-        template = entry.template
-        return not isinstance(template, WaitFlag) or _flag(template) in self.up
+        template, addresses, _ = entry.recorded
+        if isinstance(template, WaitFlag):
+            return _flag(template) in self.up
+        return self._units.lets(template, addresses, entry.registers)
 
     def _run(self, queue: deque[_Entry]) -> None:
         head = queue[0]
@@ -222,7 +228,7 @@ class Queues:
             queue.popleft()
             self._order(head)
             return
-        free = _exchangeable(queue)
+        free = [place for place in _exchangeable(queue) if self._runs(queue[place])]
         place = free[self.schedule.place(len(free))]
         entry = queue[place]
         del queue[place]
@@ -243,6 +249,7 @@ class Queues:
         left = {name: getattr(issued, name) for name in _LEFT_BY_VECTORS}
         self.core.registers = replace(entry.registers, **left)
         self.core.perform(entry.recorded)
+        self._units.turn(*entry.recorded[:2], entry.registers)
         left = {name: getattr(self.core.registers, name) for name in _LEFT_BY_VECTORS}
         self.core.registers = replace(issued, **left)
 
