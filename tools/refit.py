@@ -64,12 +64,15 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "hbm_bytes_per_second": 1.6e12,  # the vendor's matmul README
         "hbm_ub_row_bytes": 32,
         "hbm_latency_cycles": 500,
+        "hbm_ub_latency_cycles": 500,
         "l2_latency_cycles": 100,
         "l2_write_reach": 1.0,
         "gm_to_l1_bytes_per_cycle": 100,  # configuration file
         "gm_to_l1_transfer_cycles": 50,
         "gm_to_l1_row_cycles": 0.1,
         "gm_to_l1_pitch_row_cycles": 1.0,
+        "gm_to_l1_turned_row_cycles": 1.0,
+        "gm_miss_bytes_per_cycle": 31,  # configuration file
         "gm_to_ub_bytes_per_cycle": 100,  # configuration file
         "gm_miss_ub_bytes_per_cycle": 32,
         "gm_to_ub_transfer_cycles": 50,

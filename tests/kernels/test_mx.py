@@ -210,6 +210,48 @@ def test_a_tiling_whose_chunks_are_ragged():
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    ("factors", "depth", "engine"),
+    [
+        *[((2, 2), 1, "late"), ((3, 1), 2, "late"), ((3, 1), 2, "early"), ((1, 4), 1, "early")],
+        *[((4, 5), 2, "reference"), ((4, 5), 2, "late"), ((4, 5), 2, "early")],
+    ],
+    ids=str,
+)
+def test_scales_that_travel_for_several_chunks(factors, depth, engine):
+    """Any factors, ragged groups of chunks, one or two buffers, several tiles; in any order."""
+    asked = {"m": 34, "n": 50, "k": 1200, "a": "float8_e5m2", "trans_b": True, "cores": 1}
+    problem, operands, wanted = product(asked | SCALED, seed=5)
+    plan = cubecore.plan(problem).to_json()["tiling"]
+    tiling = plan | {"usedCoreNum": 1, "singleCoreM": 34, "singleCoreN": 50, "iterateOrder": 0}
+    tiling |= {"baseM": 32, "baseN": 48, "baseK": 64, "stepM": 1, "stepN": 1, "stepKa": 4}
+    tiling |= {"stepKb": 2, "depthA1": 4 * depth, "depthB1": 4, "dbL0A": 2, "dbL0B": 2, "dbL0C": 2}
+    tiling |= {"mxTypePara": 0x01010000 | factors[1] << 8 | factors[0]}
+    made = TCubeTiling.from_json(tiling)
+    assert cubecore.check(made, problem).legal
+    run = cubecore.run(problem, operands=operands, tiling=made, engine=engine)
+    assert [f.message for f in run.findings] == []
+    assert np.array_equal(run.c, wanted.astype(np.float32))
+
+
+def test_scales_that_travel_less_often_take_less_of_mte2():
+    """Four chunks at once: MTE2 has a quarter of the transfers and of the rows of scales."""
+    asked = {"chip": A5.name, "m": 256, "n": 256, "k": 8192, "a": "float4_e2m1fn", "cores": 1}
+    asked |= SCALED | {"trans_b": True}
+    tiling = cubecore.plan(asked).to_json()["tiling"] | {"baseM": 256, "baseN": 256, "baseK": 256}
+    tiling |= {"stepKa": 2, "stepKb": 2, "depthA1": 4, "depthB1": 4, "dbL0C": 1}
+    busy = {}
+    for factor in (1, 4):
+        made = TCubeTiling.from_json(tiling | {"mxTypePara": 0x01010000 | 0x0101 * factor})
+        timed = cubecore.time(asked, tiling=made).to_json()
+        busy[factor] = timed["pipes"]["MTE2"]["busy_cycles"]
+    soc = chip(A5.name)
+    transfers, rows = 2 * (16 - 4), 2 * 256 * (16 - 4)
+    saved = transfers * soc.gm_to_l1_transfer_cycles
+    saved += rows * (soc.gm_to_l1_row_cycles + soc.gm_to_l1_turned_row_cycles)
+    assert busy[1] - busy[4] == pytest.approx(saved, rel=0.2)
+
+
 @pytest.mark.parametrize("name", ["scale_a", "scale_b"])
 def test_a_wrong_scale_does_not_verify(name):
     """What verifies a run reads the scales itself: one of them changed, it is another product."""

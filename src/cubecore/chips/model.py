@@ -106,6 +106,7 @@ class Chip:
     gm_to_l1_transfer_cycles: int | None = cost("each transfer of MTE2")
     gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
     gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 8 KiB")
+    gm_to_l1_turned_row_cycles: float | None = known("each row more that DN2NZ transposes")
     gm_miss_bytes_per_cycle: float | None = known(
         "device memory to one core: what may be on its way over its latency"
     )

@@ -171,11 +171,12 @@ class _ToNz(Instruction):
             if (value := getattr(self, name)) % (size := self.dtype.size_bytes)
         ]
 
-    def _cost(self, chip: Chip, rows: int, row_bytes: int) -> Cost:
+    def _cost(self, chip: Chip, rows: int, row_bytes: int, each: float = 0) -> Cost:
+        """Return the cost of a transfer whose rows take `each` more cycles."""
         rows *= self.nz.matrices
         if not rows or not row_bytes:
             return Cost(0)
-        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride)
+        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride) + rows * each
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False)
         return Cost(math.ceil(cycles), traffic=traffic)
 
@@ -212,7 +213,8 @@ class CopyGmToCbufMultiNd2NzV2(_ToNz):
     uncertain=(
         "smallc0_en makes rows of 4 elements, as the basic API has it; the C API's page says so of "
         "false",
-        "no page gives the cost: that of a transfer of the stored rows is taken",
+        "no page gives the cost: that of a transfer of the stored rows is taken, and what each row "
+        "took more where scales were measured",
     ),
     archs=ARCH,
     copies=True,
@@ -228,8 +230,9 @@ class CopyGmToCbufMultiDn2Nz(_ToNz):
         return self._taken(self.dtype.size_bytes, self.loop1_src_stride)
 
     def cost(self, chip: Chip) -> Cost:
-        """One strided transfer of d_value stored rows a matrix."""
-        return self._cost(chip, self.d_value, self.dtype.bytes_of(self.n_value))
+        """One strided transfer of d_value stored rows a matrix, each to be transposed."""
+        each = chip.gm_to_l1_turned_row_cycles or 0
+        return self._cost(chip, self.d_value, self.dtype.bytes_of(self.n_value), each)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from cubecore.isa.system import ScalarWork
 from cubecore.kernels.builder import Builder
 from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.kernels.norm import norm_stream
+from cubecore.kernels.result import VectorStores
 from cubecore.kernels.rows import BiasRow, ScaleRow, ScaleRowOfFixpipe, TableRow
 from cubecore.kernels.stream import Along, ChunkStream, Place, Slot, Stream, Walk
 from cubecore.tiling.cores import CoreBlock, batch_groups
@@ -99,6 +100,8 @@ class BlockTree:
         b, t = self.builder, self.plan.tiling
         self.l0a, self.l0b = Ring(b, "l0a", t.dbL0A), Ring(b, "l0b", t.dbL0B)
         self.l0c, self.step = Ring(b, "l0c", t.dbL0C), Ring(b, "step", max(t.dbL0A, t.dbL0B))
+        stores = VectorStores(b, self.plan.c) if self.plan.by_vector_cores else None
+        self.vector_stores: VectorStores | None = stores
         with b.loop("batch", self.share.batches) as matrix, b.part(matrix, self.share.batches):
             self._matrix(matrix)
 
@@ -233,9 +236,13 @@ class BlockTree:
         if not self.plan.problem.shares_unit_flag:
             flags.set("M", "FIX", slot)
             flags.wait("M", "FIX", slot)
-        store = self.plan.c.store(m.length, n.length, unit_flag=self.plan.problem.shares_unit_flag)
         to = self.at_c + self.plan.c.tile(m.tile, n.tile)
-        b.issue(store, to, self._l0_slot(self.l0c, self.plan.chip.l0c_bytes).at)
+        source = self._l0_slot(self.l0c, self.plan.chip.l0c_bytes).at
+        if self.vector_stores is not None:
+            self.vector_stores.store((m.length, n.length), source, to)
+        else:
+            shared = self.plan.problem.shares_unit_flag
+            b.issue(self.plan.c.store(m.length, n.length, unit_flag=shared), to, source)
         if not self.plan.problem.shares_unit_flag:
             flags.set("FIX", "M", slot)
         if self.scales is not None and self.plan.tiling.iterateOrder == 1:
@@ -333,6 +340,8 @@ class BlockTree:
         events += self.stream_a.events + self.stream_b.events
         for row in self._table_rows:
             events += row.events
+        if self.vector_stores is not None:
+            events += self.vector_stores.events
         for src, dst, event in events:
             if (src, dst, event) not in self.up:
                 self.builder.issue(SetFlag(src=src, dst=dst, event_id=event))

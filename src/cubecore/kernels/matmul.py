@@ -35,7 +35,7 @@ from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up
 
 @dataclass(frozen=True, slots=True)
 class MatmulPlan:
-    """Everything that a core's tree depends on; `preload` is as `matmul_launch` has it."""
+    """Everything that a core's tree depends on; the last two are as `matmul_launch` has them."""
 
     problem: Problem
     tiling: TCubeTiling
@@ -45,6 +45,7 @@ class MatmulPlan:
     b: OperandPlan
     c: ResultPlan
     preload: bool = True
+    by_vector_cores: bool = False
 
     @property
     def accumulator(self) -> ElementType:
@@ -60,6 +61,7 @@ def matmul_plan(
     *,
     padded: bool = False,
     preload: bool = True,
+    by_vector_cores: bool = False,
 ) -> MatmulPlan:
     """Return the plan of the kernel that `tiling` implies for `problem` on `chip`."""
     return MatmulPlan(
@@ -71,6 +73,7 @@ def matmul_plan(
         b=operand_plan(problem, tiling, is_a=False, padded=padded),
         c=ResultPlan(problem, tiling),
         preload=preload,
+        by_vector_cores=by_vector_cores,
     )
 
 
@@ -83,6 +86,7 @@ def matmul_launch(
     *,
     padded: bool = False,
     preload: bool = True,
+    by_vector_cores: bool = False,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
@@ -91,7 +95,8 @@ def matmul_launch(
     `blocks` are the blocks of C that each AI Core computes in turn; the tiling's grid by default.
     `padded` lays A and B out in rows an odd number of 512 B apart where they are ND. Without
     `preload` template MDL asks for a chunk that holds all of K when a tile needs it, not while the
-    one before is computed (doMTE2Preload, which the Matmul API leaves off).
+    one before is computed (doMTE2Preload, which the Matmul API leaves off). `by_vector_cores`, on
+    3510 and to be timed alone, has vector cores write C, which fixpipe leaves in their buffers.
 
     Raises:
         RequestError: an option of the problem that this kernel does not carry, or a tiling of other
@@ -99,7 +104,8 @@ def matmul_launch(
     """
     require_supported(problem)
     tiling.require_match(problem)
-    plan = matmul_plan(problem, tiling, chip, step, padded=padded, preload=preload)
+    options = {"padded": padded, "preload": preload, "by_vector_cores": by_vector_cores}
+    plan = matmul_plan(problem, tiling, chip, step, **options)
     trees: dict[tuple[Share, ...], CoreTree] = {}
     cores = []
     for core, own in enumerate(blocks or _blocks_of_cores(plan)):

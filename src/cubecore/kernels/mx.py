@@ -4,7 +4,9 @@ Global memory holds them as the operand is stored: rows of scales where K is the
 K/32] for A, [n, K/32] for a transposed B), else rows of pairs ([K/64, m, 2] and [K/64, n, 2]); K/32
 is rounded up to whole pairs. In L1 they lie behind the block or chunk that they belong to, as
 fractals of 16 x 2 row by row, which a transfer of 16-bit words makes of either (asc-devkit, Layout:
-ScaleAND, ScaleADN, ScaleBND and ScaleBDN; MX scales and their fractals).
+ScaleAND, ScaleADN, ScaleBND and ScaleBDN; MX scales and their fractals). Where a chunk has a part
+of K, one transfer of scales may serve several chunks (mxTypePara; asc-devkit, MxFP4 Matmul examples
+on the Matmul API and on the basic API): they lie behind the buffer of every second one then.
 """
 
 from dataclasses import dataclass
@@ -32,7 +34,8 @@ _PAIR_BYTES = 2
 class ScalePlan:
     """Geometry of an operand's scales; `r` is the operand's own axis (M for A, N for B).
 
-    `rows` elements of r and `pairs` along K are stored. A chunk is `chunk_r` x `chunk_k` values.
+    `rows` elements of r and `pairs` along K are stored. A chunk is `chunk_r` x `chunk_k` values; a
+    transfer brings the scales of `chunks` of them, one behind the other along K.
     """
 
     is_a: bool
@@ -41,6 +44,7 @@ class ScalePlan:
     pairs: int
     chunk_r: int
     chunk_k: int
+    chunks: int = 1
 
     @property
     def stored_bytes(self) -> int:
@@ -50,10 +54,10 @@ class ScalePlan:
     @property
     def pitch(self) -> int:
         """Blocks of 32 B of a row of fractals in L1."""
-        return int(ceil_div(self.chunk_k, PAIR))
+        return int(ceil_div(self.chunks * self.chunk_k, PAIR))
 
     def buffer_bytes(self, core_r: int) -> int:
-        """Bytes of a chunk's scales in L1 for a core with `core_r` of r."""
+        """Bytes of a transfer's scales in L1 for a core with `core_r` of r."""
         rows = min(self.chunk_r, align_up(core_r, FRACTAL_ROWS))
         return int(ceil_div(rows, FRACTAL_ROWS)) * self.pitch * DATA_BLOCK_BYTES
 

@@ -12,6 +12,7 @@ from cubecore.dtypes import INT4, INT8, ElementType
 from cubecore.errors import refuse
 from cubecore.isa.expr import Expr
 from cubecore.kernels.mx import PAIR, ScalePlan
+from cubecore.tiling.mx import scale_factor
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
@@ -212,6 +213,15 @@ class OperandPlan:
         return row * (rows * DATA_BLOCK_BYTES) + column * (columns // self.dtype.c0 * piece_bytes)
 
 
+def _chunks_together(problem: Problem, tiling: TCubeTiling, factor: str, step_k: int) -> int:
+    """Return the chunks of K whose scales travel at once: mxTypePara's, of template MDL alone."""
+    if problem.template != "MDL":
+        return 1
+    chunks: int = ceil_div(ceil_div(tiling.singleCoreK, tiling.baseK), step_k)
+    wanted: int = scale_factor(tiling.mxTypePara, factor)
+    return max(1, min(wanted, chunks))
+
+
 PADDED_ROW_BYTES = 512
 """Rows of padded operands start at multiples of this (vendor's advice for transfers of MTE2)."""
 
@@ -241,7 +251,8 @@ def operand_plan(
     base_r, scales = t.baseM if is_a else t.baseN, None
     if p.mx:
         size = step_r * base_r, step_k * t.baseK
-        scales = ScalePlan(is_a, k_inner, extent, ceil_div(p.k, PAIR), *size)
+        together = _chunks_together(p, t, "scaleFactorKa" if is_a else "scaleFactorKb", step_k)
+        scales = ScalePlan(is_a, k_inner, extent, ceil_div(p.k, PAIR), *size, together)
     as_nz = p.chip_record.arch in L0A_NZ_ARCHS
     return OperandPlan(
         is_a=is_a,

@@ -1,13 +1,17 @@
-"""C on its way out: where a tile lies in global memory, and the fixpipe that writes it."""
+"""C on its way out: where a tile lies in global memory, and what writes it there."""
 
 from dataclasses import dataclass
 
 from cubecore.isa.expr import Expr
 from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.fixpipe_3510 import CopyMatrixCcToGmV2
+from cubecore.isa.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
+from cubecore.isa.moves import CopyUbufToGm
+from cubecore.isa.spec import Instruction
+from cubecore.kernels.builder import Builder
+from cubecore.kernels.flags import Event, Flags, Ring
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.struct import TCubeTiling
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,51 @@ class ResultPlan:
             nz2nd_en=not self.nz,
             unit_flag=3 if unit_flag else 0,
         )
+
+
+_UB_BUFFERS = 2
+_VECTOR_CORES = 2
+
+
+class VectorStores:
+    """C by way of the Unified Buffers: fixpipe leaves a tile there, vector cores write it out.
+
+    To be timed alone: the way into the Unified Buffers is that into L1, of the same documented rate
+    (facts/hardware.md 2.2), and the core's MTE3 writes what one vector core of the two does.
+    """
+
+    def __init__(self, builder: Builder, plan: ResultPlan) -> None:
+        self._builder, self._plan, self._flags = builder, plan, Flags(builder)
+        self._place = Ring(builder, "ub", _UB_BUFFERS)
+
+    @property
+    def events(self) -> list[Event]:
+        """Flags that are up while the buffers are free."""
+        return [("MTE3", "FIX", i) for i in range(_UB_BUFFERS)]
+
+    def store(self, shape: tuple[int, int], source: Expr, to: Expr) -> None:
+        """Leave a tile of m x n at `source` in L0C in the Unified Buffers."""
+        self._flags.wait("MTE3", "FIX", self._place.at)
+        self._builder.issue(self._drain(*shape), 0, source)
+        self._flags.set("FIX", "MTE3", self._place.at)
+        self._flags.wait("FIX", "MTE3", self._place.at)
+        self._builder.issue(self._write(*shape), to, 0)
+        self._flags.set("MTE3", "FIX", self._place.at)
+        self._place.next()
+
+    def _drain(self, m: int, n: int) -> Instruction:
+        p = self._plan.problem
+        assert p.fixpipe is not None, "the problem was checked"
+        return CopyMatrixCcToCbufV2(
+            src_type=p.accumulator_type,
+            n_size=n,
+            m_size=m,
+            dst_stride=n,
+            src_stride=align_up(m, FRACTAL_ROWS),
+            quant_pre=p.fixpipe.mode,
+            nz2nd_en=True,
+        )
+
+    def _write(self, m: int, n: int) -> Instruction:
+        row = ceil_div(self._plan.problem.c_type.bytes_of(n), DATA_BLOCK_BYTES)
+        return CopyUbufToGm(n_burst=ceil_div(m, _VECTOR_CORES), len_burst=row)

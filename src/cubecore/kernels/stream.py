@@ -156,20 +156,27 @@ class Stream(ABC):
         for r_len in self._lengths(own, self._walk.own, r_size):
             for k_len in self._lengths(k, self._walk.k, k_size):
                 loader.load(source, target, self._plan.chunk(r_len, k_len))
-                self._transfer_scales((own, r_size, k, k_size), target, (r_len, k_len))
+                if self._chunks_of_scales == 1:
+                    self._load_scales((own, r_size, k, k_size), target, (r_len, k_len))
 
-    def _transfer_scales(
-        self, part: tuple[Expr, int, Expr, int], target: Expr, shape: tuple[int, int]
+    @property
+    def _chunks_of_scales(self) -> int:
+        """The chunks whose scales travel at once; a chunk with all of K brings its own."""
+        scales = self._plan.scales
+        return 1 if scales is None or self._level != "step" else scales.chunks
+
+    def _load_scales(
+        self, part: tuple[Expr, int, Expr, int], buffer: Expr, shape: tuple[int, int]
     ) -> None:
         scales, source = self._plan.scales, self._place.scales
         if scales is not None and source is not None:
-            to = target + self._plan.values_bytes(self._walk.own)
+            to = buffer + self._plan.values_bytes(self._walk.own)
             scales.load(self._builder, source + scales.offset(*part), to, shape)
 
     def _move_scales(
         self, buffer: Expr, block: tuple[Expr, Expr], slot: Slot, shape: tuple[int, int]
     ) -> None:
-        """Move the scales of a base block, (r, k) of the chunk at `buffer`, beside its values."""
+        """Move the scales of a base block, (r, k) of those behind `buffer`, beside its values."""
         plan = self._plan
         if plan.scales is not None:
             start = buffer + plan.values_bytes(self._walk.own)
@@ -218,6 +225,11 @@ class ChunkStream(Stream):
         self._cursor = self._sequence()
         self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
         self._used = Ring(builder, f"{self._name}_used", plan.buffers)
+        # As many places for scales as for values: what a load of scales overwrites was read before
+        # the buffer of values became free that is waited for at the same time.
+        places = plan.buffers if self._chunks_of_scales > 1 else 1
+        self._scales_filled = Ring(builder, f"{self._name}_scales_filled", places)
+        self._scales_used = Ring(builder, f"{self._name}_scales_used", places)
         ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
         self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
 
@@ -271,9 +283,18 @@ class ChunkStream(Stream):
         for final in self._builder.choose(k_block, "==", last):
             if final:
                 self._release()
+                self._scales_used.next()
             else:
                 with self._builder.when(k_block % step, "==", step - 1):
                     self._release()
+                    self._leave_scales(k_block)
+
+    def _leave_scales(self, k_block: Expr) -> None:
+        """Step on to the next transfer of scales where one chunk of several ends."""
+        steps = self._chunks_of_scales * self._plan.step_k
+        if self._scales_used.size > 1:
+            with self._builder.when(k_block % steps, "==", steps - 1):
+                self._scales_used.next()
 
     def _acquire(self) -> None:
         """Wait for the next chunk, after asking for the one behind it."""
@@ -298,11 +319,24 @@ class ChunkStream(Stream):
         target = self._place.l1 + self._filled.at * self._size
         with self._builder.walking(self._cursor.walk()):
             self._transfer(self._cursor.at("own"), k, sizes, target)
+            if self._chunks_of_scales > 1:
+                with self._builder.when(k % self._chunks_of_scales, "==", 0):
+                    self._load_more_scales(self._cursor.at("own"), k, sizes)
         self._flags.set("MTE2", "MTE1", event)
         self._filled.next()
         self._cursor.advance()
         if self._left is not None:
             self._left.set(self._left.value - 1)
+
+    def _load_more_scales(self, own: Expr, k: Expr, sizes: tuple[int, int]) -> None:
+        """Load the scales of chunk k and of those behind it, as many as travel at once."""
+        r_size, k_size = sizes[0], sizes[1] * self._chunks_of_scales
+        part = k // self._chunks_of_scales
+        buffer = self._place.l1 + self._scales_filled.at * self._size
+        for r_len in self._lengths(own, self._walk.own, r_size):
+            for k_len in self._lengths(part, self._walk.k, k_size):
+                self._load_scales((own, r_size, part, k_size), buffer, (r_len, k_len))
+        self._scales_filled.next()
 
     def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""
@@ -311,4 +345,7 @@ class ChunkStream(Stream):
         buffer = self._place.l1 + self._used.at * self._size
         tile = Tile(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
         Mover(self._builder, plan).move(buffer, slot.at, (own.place, local), tile)
+        if self._chunks_of_scales > 1:
+            buffer = self._place.l1 + self._scales_used.at * self._size
+            local = k_block % (self._chunks_of_scales * plan.step_k)
         self._move_scales(buffer, (own.place, local), slot, (own.length, k))

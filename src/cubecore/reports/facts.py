@@ -31,6 +31,7 @@ USED_FACTS = (
     "gm_to_l1_transfer_cycles",
     "gm_to_l1_row_cycles",
     "gm_to_l1_pitch_row_cycles",
+    "gm_to_l1_turned_row_cycles",
     "gm_to_l1_misaligned_block_cycles",
     "gm_miss_bytes_per_cycle",
     "l1_to_l0a_bytes_per_cycle",

@@ -40,8 +40,9 @@ def l1_capacity(case: Case) -> Measure:
     effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
     baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them. An operand
     in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType), and so does
-    its scale in MxMatmul; of another scale, what belongs to the blocks that L1 holds, or one load
-    as mxTypePara makes it where that is more (no page says how scales are buffered).
+    its scale in MxMatmul; of another scale, as many times what belongs to the blocks that L1 holds
+    as mxTypePara's factor along K says (asc-devkit, MxFP4 Matmul examples: both buffers hold what
+    one load brings), or one load with the other factor too where that is more.
     The size is the physical one: the vendor's published kernel fills it, though the tiling library
     leaves some bytes free (the documented readings hold to those).
     documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
@@ -130,8 +131,8 @@ def _scale_load(case: Case, operand: str) -> _Part:
     else:
         base, depth, loaded, axes = t.baseN, t.depthB1, t.stepN * t.stepKb, ("Kb", "N")
     if case.problem.template == "MDL":
-        for axis in axes:
-            loaded = loaded * clamp(scale_factor(t.mxTypePara, f"scaleFactor{axis}"))
+        along, across = (clamp(scale_factor(t.mxTypePara, f"scaleFactor{x}")) for x in axes)
+        depth, loaded = depth * along, loaded * along * across
     blocks = larger(depth, loaded)
     rows, groups = align_up(base, FRACTAL_ROWS), _groups(t.baseK)
     return _Part(blocks * rows * groups, lambda: f"{blocks} x {rows} x {groups} of scale{operand}")

@@ -68,14 +68,14 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cas
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
     stated = _stated(point, chip, problem, notes)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
-    if "UB" in str(point.tiling.get("epilogue", "")):
-        notes.add("vector cores write C: no row is off its boundary")
-        chip = replace(chip, l0c_to_gm_misaligned_row_cycles=None)
     step = _step(point, text, template)
-    preload = _preloads(point, problem, stated, step, notes)
+    options = {"preload": _preloads(point, problem, stated, step, notes)}
+    if "UB" in str(point.tiling.get("epilogue", "")):
+        notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
+        options["by_vector_cores"] = True
     return Case(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, blocks, preload=preload),
+        lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
         "doubted" if point.id in _DOUBTED else "known",
         tiling_known=True,
         assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
