@@ -323,7 +323,7 @@ def test_steps_are_the_smallest_of_every_number_of_chunks(blocks):
 
 def test_what_is_not_proven_says_so():
     """With no work to spend the first tilings stand, and the bound of what was left is below."""
-    p = Problem(m=1024, n=2048, k=1024)
+    p = Problem(m=1000, n=2040, k=1024)
     best = solve(p, p.chip_record, 1)
     assert best.proven
     search = Search(Case(None, p, p.chip_record), 1, NOTHING, strict=False)

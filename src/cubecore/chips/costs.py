@@ -60,12 +60,17 @@ def l1_to_fb_cycles(chip: Chip, size_bytes: Any) -> Any:
     return (chip.l1_to_fb_head_cycles or 0) + _over(size_bytes, chip.l1_to_fb_bytes_per_cycle)
 
 
+LINE_BYTES = 256
+"""Rows that start at a multiple of this cost nothing more for it."""
+
+
 def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> Any:
     """Return MTE2's cycles for one strided transfer into L1, without latency.
 
     `rows` rows of `row_bytes` whose starts are `pitch_bytes` apart: a cost for the transfer, for
     each row, for rows a multiple of 8 KiB apart, for the bytes, and for rows that start off a
-    256-byte boundary (facts/timing_notes.md).
+    256-byte boundary since they are no multiple of it apart (facts/timing_notes.md). What rows take
+    more that all start alike, off one, is `row_start_cycles`.
     """
     extra_row = np.where(
         pitch_bytes % PITCH_CONFLICT_BYTES == 0, chip.gm_to_l1_pitch_row_cycles or 0, 0
@@ -93,6 +98,47 @@ def _misaligned_block_cycles(chip: Chip, pitch_bytes: Any) -> Any:
     for boundary, cycles in sorted(table.items(), key=lambda item: -int(item[0])):
         result = np.where(pitch_bytes % (2 * int(boundary)) != 0, cycles, result)
     return result
+
+
+def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
+    """Return how much longer a row takes that starts `start_bytes` behind a 256-byte boundary.
+
+    Only if it reaches over the next one: then it takes a line more than it has to.
+    """
+    start = start_bytes % LINE_BYTES
+    if start + row_bytes <= LINE_BYTES:
+        return 0.0
+    blocks: int = ceil_div(row_bytes, DATA_BLOCK_BYTES)
+    return blocks * float(_misaligned_block_cycles(chip, start))
+
+
+def mean_row_start_cycles(chip: Chip, row_bytes: Any, blocks: tuple[Any, Any, Any]) -> Any:
+    """Return how much longer a row takes on the slowest core, whose blocks start here and there.
+
+    `blocks` are the bytes from one block's start to the next, those from one core's share to the
+    next (0 for a core alone), and the blocks of a core, along the stored rows.
+    """
+    step, share, count = blocks
+    at = _misaligned_block_cycles(chip, share)
+    own = _misaligned_block_cycles(chip, step)
+    mean: Any = 0.0
+    for boundary in (128, 64, 32, 16):  # half of what meets it meets no higher one
+        half = (mean + _misaligned_block_cycles(chip, boundary)) / 2
+        mean = np.where(step % (2 * boundary) != 0, half, mean)
+    alone, worse = np.equal(count, 1), np.greater(at, own)
+    each = np.where(alone | worse, at, mean)
+    least = np.where(alone | worse, _boundary(share), _boundary(step))
+    reaching = np.clip((row_bytes - least) / np.maximum(LINE_BYTES - least, 1), 0, 1)
+    reaching = np.where(alone, np.greater(row_bytes, least), reaching)
+    return ceil_div(row_bytes, DATA_BLOCK_BYTES) * each * reaching
+
+
+def _boundary(size_bytes: Any) -> Any:
+    """Return the boundary, of 16 to 256 B, that multiples of a size meet."""
+    found: Any = LINE_BYTES
+    for boundary in (128, 64, 32, 16):
+        found = np.where(size_bytes % (2 * boundary) != 0, boundary, found)
+    return found
 
 
 def gm_miss_cycles(chip: Chip, missing_bytes: Any, *, into_ub: bool = False) -> Any:

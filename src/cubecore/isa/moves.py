@@ -167,7 +167,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
             return Cost(0)
         pitch = self.dtype.bytes_of(self.src_d_value)
         cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
-        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False)
+        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
         return Cost(math.ceil(cycles), traffic=traffic)
 
 

@@ -177,7 +177,8 @@ class _ToNz(Instruction):
         if not rows or not row_bytes:
             return Cost(0)
         cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride) + rows * each
-        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False)
+        pitch = self.loop1_src_stride
+        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
         return Cost(math.ceil(cycles), traffic=traffic)
 
 

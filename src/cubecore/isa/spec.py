@@ -162,12 +162,16 @@ def taken(doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
-    """What a transfer asks of the shared memory system; `of_ub`: from or to the Unified Buffer."""
+    """What a transfer asks of the shared memory system; `of_ub`: from or to the Unified Buffer.
+
+    `pitch_bytes` is how far rows are apart whose starts matter for the time, else 0.
+    """
 
     size_bytes: int
     row_bytes: int
     writes: bool
     of_ub: bool = False
+    pitch_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

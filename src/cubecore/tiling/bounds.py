@@ -24,7 +24,14 @@ from cubecore.tiling.rule_model import Case
 from cubecore.tiling.rules_ub import converts_in_ub
 from cubecore.tiling.stays import BLOCK_RULES, LEAST_STAY, derived, kept, used_bytes
 from cubecore.tiling.straight import NO_LINES, Lines, Straight, column
-from cubecore.tiling.traffic import Pass, Stored, hidden_cycles, longest_row_bytes, miss_share
+from cubecore.tiling.traffic import (
+    Pass,
+    Stored,
+    hidden_cycles,
+    likely_row_starts,
+    longest_row_bytes,
+    miss_share,
+)
 from cubecore.tiling.walk import walk
 from cubecore.units import align_up, ceil_div
 
@@ -138,7 +145,8 @@ def _split_bound(case: Case, splits: Any) -> tuple[Any, Any]:
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
     way = Loads(True, a, b, (1, 1))
-    return _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
+    least, score = _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
+    return least, score + likely_row_starts(case, splits)
 
 
 _SPLIT = Straight(_split_bound)
@@ -186,7 +194,8 @@ def _pair_bound(case: Case, t: Any) -> tuple[Any, Any]:
         Loads(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
         Loads(True, a_pass, b_pass, (n_tiles, m_tiles)),
     )
-    return _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
+    least, score = _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
+    return least, score + likely_row_starts(case, t, (m_tiles, n_tiles))
 
 
 _PAIR = Straight(_pair_bound)
@@ -254,11 +263,12 @@ def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
     beside = np.maximum(fill + inner.chain, inner.scalar(fill) + inner.last)
     ways = _loads_of_blocks(judged)
     on_top = pipes["MTE2"] + hidden
-    total = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
+    total, score = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
+    score = score + likely_row_starts(case, t, (m_tiles, n_tiles))
     least = derived(replace(case, tiling=t.with_fields(**LEAST_STAY)))
     fits = kept(least, BLOCK_RULES)
     turns = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
-    return (turns, inner.chain, pipes["MTE2"], used_bytes(least), fits, *total)
+    return (turns, inner.chain, pipes["MTE2"], used_bytes(least), fits, total, score)
 
 
 _BLOCK = Straight(_block_bounds)

@@ -4,7 +4,8 @@ A tiling is chosen in four steps, each a level of the search: the cores' shares 
 base block of C, its baseK with the buffers of L0, and what stays in L1 (`cubecore.tiling.stays`).
 Every legal tiling belongs to it but those that do the same work as another with more:
 
-- a share that is larger than its number of cores along the axis needs;
+- a share that is larger than its number of cores along the axis needs; where rows that begin off
+  256 B take longer, one that is no multiple of that, though its number of cores has room for it;
 - a base block that is larger than its number of tiles (steps of K) needs, to the fractal of 16 and
   to C0 where a stored row is padded to it;
 - one buffer in L0 or L0C where two fit, or one of two buffers in L0A and L0B, since only both
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.chips.costs import LINE_BYTES
 from cubecore.tiling.rule_model import Case
 from cubecore.tiling.wanted import NOTHING, Wanted
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
@@ -130,11 +132,14 @@ def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
     """Return every grid of at most `cores` shares of M and N (and K, if it may be split).
 
     For every number of cores along an axis the smallest share, rounded up to what the rules ask
-    of a share, so that the last core may be ragged; or what is asked for.
+    of a share, so that the last core may be ragged, and to where rows begin well if that takes as
+    many cores; or what is asked for.
     """
     p = case.problem
-    m = wanted.shares("singleCoreM", p.m, _shares(p.m, cores, _share_unit(case, "M")))
-    n = wanted.shares("singleCoreN", p.n, _shares(p.n, cores, _share_unit(case, "N")))
+    m_unit, n_unit = _share_unit(case, "M"), _share_unit(case, "N")
+    m_line, n_line = _line_unit(case, "a"), _line_unit(case, "b")
+    m = wanted.shares("singleCoreM", p.m, _shares(p.m, cores, m_unit, m_line))
+    n = wanted.shares("singleCoreN", p.n, _shares(p.n, cores, n_unit, n_line))
     k_unit = _share_unit(case, "K")
     k = wanted.shares("singleCoreK", p.k, _shares(p.k, cores if p.split_k else 1, k_unit))
     blocks = [ceil_div(extent, share) for extent, share in ((p.m, m), (p.n, n), (p.k, k))]
@@ -174,9 +179,22 @@ def _share_unit(case: Case, axis: str) -> int:
     return max(unit, case.base_k_multiple) if axis == "K" and p.mx else unit
 
 
-def _shares(extent: int, cores: int, unit: int) -> Ints:
+def _line_unit(case: Case, operand: str) -> int:
+    """Return the elements after which stored rows begin well again, where shares cut them; or 1."""
+    kind = case.a if operand == "a" else case.b
+    extent = case.problem.m if operand == "a" else case.problem.n
+    cut = not case.k_is_inner(operand) and getattr(case.problem, f"format_{operand}") != "NZ"
+    alike = extent * kind.bits % (8 * LINE_BYTES) == 0
+    costly = bool(case.chip.gm_to_l1_misaligned_block_cycles)
+    return 8 * LINE_BYTES // kind.bits if cut and alike and costly else 1
+
+
+def _shares(extent: int, cores: int, unit: int, line: int = 1) -> Ints:
     counts = np.arange(1, min(cores, extent) + 1, dtype=np.int64)
-    return np.unique(np.minimum(align_up(ceil_div(extent, counts), unit), extent))
+    least = align_up(ceil_div(extent, counts), unit)
+    longer = align_up(least, line)
+    kept = ceil_div(extent, longer) == ceil_div(extent, least)
+    return np.unique(np.minimum(np.where(kept, longer, least), extent))
 
 
 @dataclass(frozen=True)

@@ -112,13 +112,7 @@ class Chunks:
 
 def chunks(case: Case, w: Walk, operand: str) -> Chunks:
     """Return the chunks of operand "a" or "b" on the fullest core; NORM and IBSHARE move blocks."""
-    t = case.tiling
-    if operand == "a":
-        axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
-    else:
-        axis = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
-    if case.problem.template != "MDL":
-        axis = axis.by_block(w.k_steps)
+    t, axis = case.tiling, _axis(case, w, operand)
     stored, base_k = Stored.of(case.problem, operand), t.baseK
     step = np.where(axis.k_chunks == 1, axis.step, 1)
     own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
@@ -132,6 +126,15 @@ def chunks(case: Case, w: Walk, operand: str) -> Chunks:
     size = axis.extent * w.k * (stored.kind.bits / 8)
     first_size = own * k * (stored.kind.bits / 8)
     return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
+
+
+def _axis(case: Case, w: Walk, operand: str) -> "_Axis":
+    t = case.tiling
+    if operand == "a":
+        axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
+    else:
+        axis = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
+    return axis if case.problem.template == "MDL" else axis.by_block(w.k_steps)
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,7 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
     hidden = (chip.gm_latency_overlap or 0) * latency
     count = passes * cut.count
     slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
+    slower = slower + count * _row_starts(case, w, operand)
     kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
     return Loads(
         count=count,
@@ -215,6 +219,56 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
         hbm_bytes=w.k * w.k_blocks * whole * (kind.bits / 8) * passes * share,
         row_bytes=cut.mean.row_bytes,
     )
+
+
+def _row_starts(case: Case, w: Walk, operand: str) -> Any:
+    """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
+    t, stored = case.tiling, Stored.of(case.problem, operand)
+    size = stored.kind.bits / 8
+    if stored.nz or stored.pitch * size % costs.LINE_BYTES or stored.pitch > ND_INNER_LIMIT:
+        return 0.0
+    axis = _axis(case, w, operand)
+    if stored.k_inner:
+        rows, inner, chunks = axis.extent / axis.chunks, w.k, axis.k_chunks
+        step, share, cores = axis.step_k * t.baseK, t.singleCoreK, w.k_blocks
+    else:
+        rows, inner, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
+        step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
+        share, cores = _own_share(w, operand)
+    share = np.where(np.equal(cores, 1), 0, share * size)
+    return rows * costs.mean_row_start_cycles(
+        case.chip, inner / chunks * size, (step * size, share, chunks)
+    )
+
+
+def likely_row_starts(case: Case, t: Any, blocks: tuple[Any, Any] | None = None) -> Any:
+    """Return about what a pass over A and B takes more for where rows start; no bound.
+
+    `blocks` are those of a core's share along M and N, of t.baseM and t.baseN; one each, if none
+    are known.
+    """
+    total: Any = 0.0
+    m_blocks, n_blocks = blocks or (1, 1)
+    for name, extent, own, count in (
+        ("a", t.M, t.singleCoreM, m_blocks),
+        ("b", t.N, t.singleCoreN, n_blocks),
+    ):
+        stored = Stored.of(case.problem, name)
+        size = stored.kind.bits / 8
+        if stored.nz or stored.k_inner or stored.pitch * size % costs.LINE_BYTES:
+            continue
+        base = own if blocks is None else t.baseM if name == "a" else t.baseN
+        share = np.where(np.less(own, extent), own * size, 0)
+        each = costs.mean_row_start_cycles(
+            case.chip, np.minimum(base, own) * size, (base * size, share, count)
+        )
+        total = total + t.singleCoreK * count * each
+    return total
+
+
+def _own_share(w: Walk, operand: str) -> tuple[Any, Any]:
+    """Return a core's share of the operand's own axis, in elements, and the cores along it."""
+    return (w.m, w.m_blocks) if operand == "a" else (w.n, w.n_blocks)
 
 
 @dataclass(frozen=True)

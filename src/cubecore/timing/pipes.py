@@ -7,7 +7,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cubecore.chips.model import Chip
@@ -333,6 +333,7 @@ class CoreClock(Ordering):
     ) -> Callable[..., None]:
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
+        cost = replace(cost, busy=cost.busy + share.off_cycles)
         action = self._recorded(template.name, self._store if traffic.writes else self._load)
         asking = self._asking(issue, traffic)
 

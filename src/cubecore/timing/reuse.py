@@ -28,6 +28,7 @@ from cubecore.isa.launch import CoreGroup
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
 from cubecore.isa.registers import Registers
 from cubecore.isa.spec import Cost, GlobalTraffic, Instruction, Mem
+from cubecore.timing.row_starts import off_cycles
 
 STEPS = 64
 """Survival is counted in 64ths, so that equal states are equal on every machine."""
@@ -45,12 +46,14 @@ class Share:
     """A leaf's part in the shared memory.
 
     `cores` ask for `blocks` blocks of their own; a block that k cores of the launch ask for counts
-    1/k for each. `gone` gives the 64ths that L2 no longer holds, by `Touch` level.
+    1/k for each. `gone` gives the 64ths that L2 no longer holds, by `Touch` level. `off_cycles` are
+    those that MTE2 takes more for where the rows start.
     """
 
     cores: int
     blocks: Fraction
     gone: tuple[int, ...]
+    off_cycles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,11 @@ class Accesses:
         """For each access the number of the first one that is the same (`Leaf.key`)."""
         first: dict[object, int] = {}
         return tuple(first.setdefault(leaf.key, i) for i, leaf in enumerate(self.leaves))
+
+    @property
+    def loads(self) -> tuple[tuple[GlobalTraffic, Expr], ...]:
+        """Return what each load asks for, and where."""
+        return tuple((x.traffic, x.address) for x in self.leaves if not x.traffic.writes)
 
 
 _ACCESSES = WeakKeyDictionary[Program, dict[Chip, Accesses]]()
@@ -383,7 +391,8 @@ class Traffic:
         for kind, leaf in self._leaves[number].items():
             gone = leaf.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
-            shares[kind] = Share(cores, leaf.blocks, parts)
+            off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
+            shares[kind] = Share(cores, leaf.blocks, parts, off)
         own = self.accesses[number]
         return {leaf.issue: shares[k] for k, leaf in zip(own.kinds, own.leaves, strict=True)}
 

@@ -15,6 +15,7 @@ from cubecore.timing.memory_system import MemoryPort
 from cubecore.timing.pipes import CoreClock
 from cubecore.timing.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
 from cubecore.timing.reuse import Traffic, accesses
+from cubecore.timing.row_starts import apart
 from cubecore.timing.timeline import CoreTime, Link, Stall, Timeline
 from cubecore.timing.walk import walk
 from cubecore.units import align_up
@@ -54,6 +55,9 @@ def time_launch(
     groups = launch.groups(_bases(launch), whole=crossing)
     start: int = chip.require("start_cycles", "timing")
     start = (chip.short_start_cycles or {}).get(launch.kind, start)
+    if not crossing:
+        loads = {program: accesses(program, chip).loads for program in launch.programs}
+        groups = apart(groups, loads, chip)
     own = [accesses(group.program, chip) for group in groups]
     traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
     latency = chip.require("cross_core_cycles", "timing") if crossing else 0
