@@ -333,7 +333,7 @@ class CoreClock(Ordering):
     ) -> Callable[..., None]:
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
-        cost = replace(cost, busy=cost.busy + share.off_cycles)
+        cost = replace(cost, busy=cost.busy + self.shares[issue].off_cycles)
         action = self._recorded(template.name, self._store if traffic.writes else self._load)
         asking = self._asking(issue, traffic)
 
