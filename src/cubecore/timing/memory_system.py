@@ -22,12 +22,13 @@ class Request:
     """What an access asks for, all cores of the group together.
 
     `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
-    byte, `bytes` over all cores, `missing_bytes` from device memory.
+    byte, `later_cycles` until the next access for misses and rows that start off a boundary, `bytes`
+    over all cores, `missing_bytes` from device memory.
     """
 
     server_cycles: int
     latency_cycles: int
-    miss_cycles: int
+    later_cycles: int
     bytes: int
     missing_bytes: int
 
@@ -73,9 +74,9 @@ class MemoryPort:
         if traffic.of_ub and chip.hbm_ub_latency_cycles is not None:
             far = chip.hbm_ub_latency_cycles
         latency = near + (far - near) * gone // STEPS
-        slower = 0
+        slower = share.off_cycles
         if not traffic.writes:
-            slower = int(costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub))
+            slower += int(costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub))
         return Request(cycles, latency, slower, size * share.cores, missing)
 
     def load(self, time: int, request: Request) -> tuple[int, int]:

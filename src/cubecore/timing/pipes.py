@@ -7,7 +7,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cubecore.chips.model import Chip
@@ -333,7 +333,6 @@ class CoreClock(Ordering):
     ) -> Callable[..., None]:
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
-        cost = replace(cost, busy=cost.busy + self.shares[issue].off_cycles)
         action = self._recorded(template.name, self._store if traffic.writes else self._load)
         asking = self._asking(issue, traffic)
 
@@ -368,7 +367,7 @@ class CoreClock(Ordering):
 
     def _until(self, cost: Cost, request: Request) -> tuple[int, int]:
         """Return in what time a load has been asked for, and in what time its data are there."""
-        asked = cost.busy + request.miss_cycles
+        asked = cost.busy + request.later_cycles
         latency = request.latency_cycles
         return asked + int(self._exposed * latency), asked + latency
 
