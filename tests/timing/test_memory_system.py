@@ -114,9 +114,9 @@ def test_before_the_cores_start_device_memory_works_for_nobody():
 def test_what_misses_comes_to_each_core_at_its_own_rate():
     """The core's own 3200 B, half of them gone: 1600 B at 16 instead of 64 B a cycle."""
     port = MemoryPort(replace(ROUND, gm_miss_bytes_per_cycle=16))
-    assert port.request(LOAD, share(32, cores=8)).miss_cycles == 1600 // 16 - 1600 // 64
-    assert port.request(LOAD, share(0)).miss_cycles == 0
-    assert port.request(STORE, share()).miss_cycles == 0
+    assert port.request(LOAD, share(32, cores=8)).more_cycles == 1600 // 16 - 1600 // 64
+    assert port.request(LOAD, share(0)).more_cycles == 0
+    assert port.request(STORE, share()).more_cycles == 0
 
 
 def test_the_unified_buffer_has_a_latency_and_a_rate_of_its_own():
@@ -127,7 +127,7 @@ def test_the_unified_buffer_has_a_latency_and_a_rate_of_its_own():
         gm_miss_ub_bytes_per_cycle=32,
     )
     request = MemoryPort(chip).request(replace(LOAD, of_ub=True), share())
-    assert (request.latency_cycles, request.miss_cycles) == (400, 3200 // 32 - 3200 // 64)
+    assert (request.latency_cycles, request.more_cycles) == (400, 3200 // 32 - 3200 // 64)
 
 
 def test_rows_of_the_unified_buffer_may_cost_less():

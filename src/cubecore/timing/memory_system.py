@@ -22,13 +22,13 @@ class Request:
     """What an access asks for, all cores of the group together.
 
     `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
-    byte, `later_cycles` until the next access for misses and rows that start off a boundary, `bytes`
-    over all cores, `missing_bytes` from device memory.
+    byte, `more_cycles` of MTE2 for misses and for rows that start off a boundary, `bytes` over all
+    cores, `missing_bytes` from device memory.
     """
 
     server_cycles: int
     latency_cycles: int
-    later_cycles: int
+    more_cycles: int
     bytes: int
     missing_bytes: int
 

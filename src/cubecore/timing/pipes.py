@@ -367,7 +367,7 @@ class CoreClock(Ordering):
 
     def _until(self, cost: Cost, request: Request) -> tuple[int, int]:
         """Return in what time a load has been asked for, and in what time its data are there."""
-        asked = cost.busy + request.later_cycles
+        asked = cost.busy + request.more_cycles
         latency = request.latency_cycles
         return asked + int(self._exposed * latency), asked + latency
 
