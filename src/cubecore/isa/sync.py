@@ -169,6 +169,10 @@ class FftsCrossCoreSync(Sync):
     names={"cpp": "CrossCoreWaitFlag"},
     variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
     source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510); spec/isa_semantics.md 5",
+    uncertain=(
+        "on 3510 it holds the pipe that it names and no other (CrossCoreWaitFlag's page); here the "
+        "whole core waits, as on 2201: what another pipe does too early there is not found",
+    ),
     archs=("2201", "3510"),
 )
 class WaitFlagDev(Sync):
