@@ -127,13 +127,51 @@ class Ordering:
         return self._by_event[src, dst, raises]
 
     def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
-        flag = self.flags[src, dst, event]
-        return self._issuing(self.pipes[src], self._raise, src, self.pipes[dst], flag)
+        flag, pipe, target = self.flags[src, dst, event], self.pipes[src], self.pipes[dst]
+        if src == SCALAR:
+            return self._issuing(pipe, self._raise, src, target, flag)
+        queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            """Do what `_raise` does, written out: flags are half of what is walked."""
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                self._enqueue(pipe, self._raise, src, target, flag)
+                return
+            self.issued += 1
+            self.scalar = time
+            at = max(time, pipe.done, pipe.gate)
+            queue.append(at)
+            flag.append(at)
+            if target.blocked:
+                self._resume(target)
+
+        return run
 
     def _waiter(self, src: int, dst: int, event: int) -> Callable[..., None]:
         name = f"flag {NAMES[src]} -> {NAMES[dst]} {event}"
-        flag = self.flags[src, dst, event]
-        return self._issuing(self.pipes[dst], self._await, dst, flag, name)
+        flag, pipe = self.flags[src, dst, event], self.pipes[dst]
+        if dst == SCALAR:
+            return self._issuing(pipe, self._await, dst, flag, name)
+        queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            """Do what `_await` does, written out."""
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                self._enqueue(pipe, self._await, dst, flag, name)
+                return
+            self.issued += 1
+            self.scalar = time
+            if not flag:
+                blocked.append((self._await, (dst, flag, name), time))
+                return
+            at = flag.popleft()
+            if at > pipe.gate:
+                pipe.gate, pipe.reason = at, name
+            queue.append(max(time, pipe.gate, pipe.free))
+
+        return run
 
     def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
         if src == SCALAR:
