@@ -47,9 +47,13 @@ class Issues:
         """
         self.count += 1
         if self.count > self.most:
-            limit = f"issue at most {self.most:,} instructions"
-            remedy = "a loop may not end; `limit` raises the limit"
-            raise KernelError.at(where, refuse("the kernel", limit, "more", remedy))
+            raise self.passed(where)
+
+    def passed(self, where: Location) -> KernelError:
+        """Return what a kernel that passes the limit ends with."""
+        limit = f"issue at most {self.most:,} instructions"
+        remedy = "a loop may not end; `limit` raises the limit"
+        return KernelError.at(where, refuse("the kernel", limit, "more", remedy))
 
 
 class CoreHandle:
@@ -210,7 +214,8 @@ class CoreHandle:
             else:
                 where, bound = site.where, site.bound
                 if site.template is not None and self._stale is None:
-                    addresses = tuple([p.address for p in arguments[: site.pointers]])
+                    count = site.pointers
+                    addresses = tuple([p.address for p in arguments[:count]]) if count else ()
                     return self._record(site.template, addresses, where)
             if bound.masked and self._stale is not None:
                 self._log_stale(bound.steps[0][0], where)
@@ -249,7 +254,10 @@ class CoreHandle:
         return found
 
     def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
-        self._issues.one(where)
+        issues = self._issues
+        issues.count += 1
+        if issues.count > issues.most:
+            raise issues.passed(where)
         if self._trace is not None:
             self._trace.append(template, addresses, where)
         if self._arrays is not None and not isinstance(template, Sync):

@@ -54,7 +54,7 @@ class Sites:
             return None
         if site is None or site.types != tuple(map(type, arguments)):
             return None
-        if [(p.mem, p.dtype) for p in arguments[:count]] != site.kinds:
+        if count and [(p.mem, p.dtype) for p in arguments[:count]] != site.kinds:
             return None
         return site
 

@@ -54,16 +54,27 @@ class _Asked:
 
 
 class _Segment:
-    """What a core recorded from some issue on: kinds, and addresses by where they lie."""
+    """What a core recorded from some issue on: kinds, and addresses by where they lie.
 
-    def __init__(self, trace: Trace, issue: int, at: int, gm: GlobalMemory) -> None:
+    `like` is another core's, which most often has the same kinds.
+    """
+
+    def __init__(
+        self, trace: Trace, begin: tuple[int, int], gm: GlobalMemory, like: "_Segment | None" = None
+    ) -> None:
+        issue, at = begin
         names = self._names = trace.names
-        self.kinds = np.array(trace.kinds[issue:], np.uint32)
-        self.addresses: Addresses = np.array(trace.addresses[at:], np.int64)
-        in_gm = [mem is Mem.GM for kind in self.kinds.tolist() for mem in names.mems[kind]]
-        self._gm = np.flatnonzero(in_gm)
-        self._local = np.flatnonzero(np.logical_not(in_gm))
-        self.owners = gm.owners(self.addresses[self._gm])
+        self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
+        self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
+        self.in_gm: NDArray[np.intp]
+        self.local: NDArray[np.intp]
+        if like is not None and np.array_equal(self.kinds, like.kinds):
+            self.in_gm, self.local = like.in_gm, like.local
+        else:
+            in_gm = [mem is Mem.GM for kind in self.kinds.tolist() for mem in names.mems[kind]]
+            self.in_gm = np.flatnonzero(in_gm)
+            self.local = np.flatnonzero(np.logical_not(in_gm))
+        self.owners = gm.owners(self.addresses[self.in_gm])
         self.tensors: list[int] = ascending(self.owners).tolist()
 
     def distances(self, other: "_Segment") -> dict[int, int] | None:
@@ -71,11 +82,11 @@ class _Segment:
         if not np.array_equal(self.kinds, other.kinds):
             return None
         far = other.addresses - self.addresses
-        if far[self._local].any() or not np.array_equal(self.owners, other.owners):
+        if far[self.local].any() or not np.array_equal(self.owners, other.owners):
             return None
         found = {}
         for tensor in self.tensors:
-            own = far[self._gm[self.owners == tensor]]
+            own = far[self.in_gm[self.owners == tensor]]
             if (own != own[0]).any():
                 return None
             found[tensor] = int(own[0])
@@ -170,9 +181,9 @@ class Recorder(Core):
         """Return a local memory of the core that executes."""
         return None if self.real is None else self.real.memory(mem)
 
-    def segment(self, gm: GlobalMemory) -> "_Segment":
-        """Return what was recorded and not executed yet."""
-        return _Segment(self.trace, self._done, self._at, gm)
+    def segment(self, gm: GlobalMemory, like: "_Segment | None" = None) -> "_Segment":
+        """Return what was recorded and not executed yet; `like` is another core's."""
+        return _Segment(self.trace, (self._done, self._at), gm, like)
 
     def forget(self) -> None:
         """Take what was recorded as executed."""
@@ -296,7 +307,7 @@ class _Launch:
         """Return the cores in groups of those that recorded alike, in order."""
         found: list[tuple[_Segment, list[Recorder]]] = []
         for recorder in recorders:
-            own = recorder.segment(self._gm)
+            own = recorder.segment(self._gm, found[0][0] if found else None)
             for first, cores in found:
                 if first.distances(own) is not None:
                     cores.append(recorder)
@@ -307,8 +318,8 @@ class _Launch:
 
     def _execute(self, group: Group, cores: Sequence[Recorder]) -> None:
         """Execute what the cores of a group have recorded since the last time."""
-        first, *others = (core.segment(self._gm) for core in cores)
-        far = [first.distances(other) for other in others]
+        first = cores[0].segment(self._gm)
+        far = [first.distances(core.segment(self._gm, first)) for core in cores[1:]]
         for tensor in first.tensors:
             values = [0]
             for distances in far:
