@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cubecore import DeadlockError, KernelError, RequestError, kernel
+from cubecore import DeadlockError, KernelError, RequestError, Struct, kernel
 from cubecore.cli import main
 from cubecore.workflows.script import run_script
 
@@ -146,6 +146,76 @@ def test_a_size_that_is_no_whole_number_of_blocks():
     assert kernel(checks="initcheck")(copies)[1](floats()).clean
 
 
+class Plain(Struct):
+    tile = "float"
+
+
+class Pair(Struct):
+    first = ("float", 8)
+    second = ("half", 16)
+
+    def pointers(self):
+        return [self.first, self.second]
+
+
+class Three(Pair):
+    third = ("float", 8)
+
+
+def test_structs_with_methods_and_of_structs():
+    """A struct's arrays are its memory's; the author's object is not touched."""
+    own, places = Three(), []
+
+    @kernel(kind="mix")
+    def declares(core):
+        if core.is_aiv:
+            core.asc_sync_block_wait("PIPE_S", 0)
+            pairs = core.ubuf(own), core.ubuf(own)
+        else:
+            core.asc_sync_block_arrive("PIPE_FIX", 0)
+            pairs = core.cbuf(own), core.cbuf(own)
+        places.append([str(p) for pair in pairs for p in (*pair.pointers(), pair.third)])
+
+    assert declares[1]().clean
+    for found, mem in zip(places, ("L1", "UB", "UB"), strict=True):
+        kinds = ("float32", "float16", "float32") * 2
+        assert found == [f"{kind}* {32 * at} in {mem}" for at, kind in enumerate(kinds)]
+    assert own.third == ("float", 8)
+
+
+def declarations():
+    def text_address(core, _):
+        core.ubuf.at("float", "0")
+
+    yield text_address, "an address in UB must be a whole number, got '0'"
+
+    def other_way_round(core, _):
+        core.ubuf.at(0, "float")
+
+    yield other_way_round, "a pointer into UB must be of an element type, got 0"
+
+    def no_type(_, x):
+        x.cast(4)
+
+    yield no_type, "a pointer must be of an element type, got 4"
+
+    def no_length(core, _):
+        core.ubuf(Plain())
+
+    yield (
+        no_length,
+        "Plain.tile must be an array of numbers, got 'float'; declare it as (\"float\", 1024)",
+    )
+
+    def long_as_another(core, _):
+        core.ubuf("float", core.ubuf("float", 8))
+
+    yield (
+        long_as_another,
+        "an array's length must be a whole number above 0, got float32* 0 in UB",
+    )
+
+
 def calls():
     def text(core, x):
         core.asc_copy_gm2ub(core.ubuf("float", 64), x, "256")
@@ -227,7 +297,7 @@ def calls():
     )
 
 
-@pytest.mark.parametrize(("body", "line"), list(calls()))
+@pytest.mark.parametrize(("body", "line"), [*declarations(), *calls()])
 def test_calls_that_are_refused(body, line):
     assert refused(body, floats()) == line
 

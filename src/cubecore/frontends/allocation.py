@@ -5,13 +5,16 @@ one behind another from address 0 on, each aligned for any instruction; nothing 
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
+from operator import index
+from types import FunctionType
 from typing import Any
 
 from cubecore.chips.model import Chip
-from cubecore.dtypes import ElementType, element_type
+from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
-from cubecore.frontends.pointer import Pointer, Reader, RuntimeInt
+from cubecore.frontends.pointer import Pointer, Reader, RuntimeInt, type_of
 from cubecore.isa.check import memory_bytes
 from cubecore.isa.spec import Mem
 from cubecore.machine.arrays import InArray
@@ -32,16 +35,26 @@ _ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 102
 """What every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
 
 
+_METHODS = (FunctionType, property, classmethod, staticmethod)
+
+
 class Struct:
     """Base of a user's struct of arrays: ``src = ("float", 1024)`` declares ``float src[1024]``.
 
-    An instance given to a memory (`core.ubuf(Buffers())`) gets a pointer for each array.
+    A memory takes an instance (`core.ubuf(Buffers())`) and returns one with a pointer for each
+    array. Structs may inherit; their methods and properties are theirs.
     """
 
     @classmethod
     def arrays(cls) -> dict[str, Any]:
-        """Return what the class declares, in order."""
-        return {n: v for n, v in vars(cls).items() if not n.startswith("_")}
+        """Return what the class declares, in order, what it inherits first."""
+        bases = [base for base in reversed(cls.__mro__) if base not in (Struct, object)]
+        declared = {n: v for base in bases for n, v in vars(base).items()}
+        return {
+            name: value
+            for name, value in declared.items()
+            if not name.startswith("_") and not isinstance(value, _METHODS)
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +91,22 @@ class Space:
             )
         if isinstance(what, Struct):
             return self._struct(what, length)
-        kind = element_type(what) if isinstance(what, str) else what
-        if not isinstance(kind, ElementType):
-            got = "an array" if isinstance(what, Pointer) else getattr(what, "__name__", repr(what))
-            raise refuse(f"an array in {self.mem.label}", "be of an element type", got)
-        return self._array(kind, length)
+        return self._array(type_of(what, f"an array in {self.mem.label}"), length)
 
     def at(self, dtype: str | ElementType, address: int) -> Pointer:
-        """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr)."""
+        """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr).
+
+        Raises:
+            RequestError: no element type, or no whole number.
+        """
+        kind = type_of(dtype, f"a pointer into {self.mem.label}")
+        try:
+            place = index(address)
+        except TypeError:
+            got = repr(address)
+            raise refuse(f"an address in {self.mem.label}", "be a whole number", got) from None
         self._way("address")
-        kind = element_type(dtype) if isinstance(dtype, str) else dtype
-        return Pointer(self.mem, kind, int(address), self.reader)
+        return Pointer(self.mem, kind, place, self.reader)
 
     def _way(self, way: str) -> None:
         ways: set[str] = self._ways  # type: ignore[attr-defined]
@@ -102,13 +120,20 @@ class Space:
         if length:
             spelled = "".join(f"[{n}]" for n in length)
             raise refuse("an array", "not hold structs that hold arrays", f"{name}{spelled}")
+        made = copy(struct)  # the author's may be of another core, too
         for field, declared in type(struct).arrays().items():
-            if isinstance(declared, (Struct, type)):
-                got = getattr(declared, "__name__", type(declared).__name__)
-                raise refuse(f"{name}.{field}", "be an array of numbers", got)
+            if not isinstance(declared, tuple) or not declared:
+                plain = isinstance(declared, (str, int, list, tuple))
+                got = (
+                    repr(declared)
+                    if plain
+                    else getattr(declared, "__name__", type(declared).__name__)
+                )
+                remedy = 'declare it as ("float", 1024)' if plain else ""
+                raise refuse(f"{name}.{field}", "be an array of numbers", got, remedy)
             kind, *extents = declared
-            setattr(struct, field, self._array(element_type(kind), tuple(extents)))
-        return struct
+            setattr(made, field, self._array(type_of(kind, f"{name}.{field}"), tuple(extents)))
+        return made
 
     def _array(self, kind: ElementType, length: tuple[Any, ...]) -> Pointer:
         count = _length(kind, length)

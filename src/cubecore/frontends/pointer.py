@@ -80,7 +80,7 @@ class Pointer:
             bits = sign * index(elements) * self.dtype.bits
         except TypeError:
             subject = f"a distance in {self.dtype}"
-            raise refuse(subject, "be a whole number of elements", _shown(elements)) from None
+            raise refuse(subject, "be a whole number of elements", repr(elements)) from None
         if bits % 8:
             raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
         return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
@@ -109,17 +109,32 @@ class Pointer:
         raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
 
     def cast(self, dtype: str | ElementType) -> "Pointer":
-        """Return a pointer to the same bytes as `dtype`."""
-        kind = element_type(dtype) if isinstance(dtype, str) else dtype
-        return Pointer(self.mem, kind, self.address, self.reader)
+        """Return a pointer to the same bytes as `dtype`.
+
+        Raises:
+            RequestError: no element type.
+        """
+        return Pointer(self.mem, type_of(dtype, "a pointer"), self.address, self.reader)
 
     def __str__(self) -> str:
         """Return ``float16* 64 in UB``."""
         return f"{self.dtype}* {self.address} in {self.mem.label}"
 
+    __repr__ = __str__
 
-def _shown(given: object) -> str:
-    return str(given) if isinstance(given, Pointer) else repr(given)
+
+def type_of(given: Any, subject: str) -> ElementType:
+    """Return the element type that a kernel names, by its name or itself.
+
+    Raises:
+        RequestError: none.
+    """
+    if isinstance(given, ElementType):
+        return given
+    if isinstance(given, str):
+        return element_type(given)
+    got = "an array" if isinstance(given, Pointer) else getattr(given, "__name__", repr(given))
+    raise refuse(subject, "be of an element type", got)
 
 
 def _spelled(place: slice) -> str:
