@@ -350,6 +350,20 @@ def test_a_read_of_unwritten_bytes_has_their_place():
         assert (access.start, access.end) == (96, 200)
 
 
+def test_offsets_that_nobody_has_written():
+    def gathers(core, x):
+        tile, offsets, made = (core.ubuf(kind, 64) for kind in ("float", "uint32", "float"))
+        core.asc_copy_gm2ub(tile, x, 256)
+        core.asc_sync()
+        core.asc_gather(made, tile, offsets, 64)
+
+    assert [f"{f.id}: {f.message}" for f in kernel(gathers)[1](floats()).findings] == [
+        "uninitialised: vgather.offset must be initialised in UB, got 64 of 64 elements never "
+        "written, first repeat 0, lane 0",
+        "parameter: vgather: the offsets must be multiples of 4 B, got 4294967295 at [0, 0]",
+    ]
+
+
 class Refusing:
     """An array of another library that cannot be handed over."""
 

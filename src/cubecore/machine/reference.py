@@ -130,6 +130,9 @@ def _steered(
         for name, (used, buffer, address) in found.items()
     )
     located, violations = _located(template, core.chip, values)
+    if violations:  # of what nobody has written, perhaps
+        for place in found.values():
+            _require_written(core, template, place, place[0].elements, where)
     if not core.report(violations, located, where):
         return None
     return located, {name: (buffer, address) for name, (_, buffer, address) in found.items()}
@@ -316,13 +319,11 @@ def _compute_part(
         inputs[used.name] = buffer.read(address, here.offsets, used.element, here.first)
         if here.span is None or buffer.written(address, here.span):
             continue
-        ready = buffer.initialised(address, here.offsets, used.element)
         if template.propagates and not used.operand.used:
+            ready = buffer.initialised(address, here.offsets, used.element)
             valid = ready if valid is None else valid & ready
         else:
-            needed = ready if here.active is None else ready | ~here.active
-            missing = _extent(here.offsets[~needed], address, used.element)
-            _log_uninitialised(core, template, used.operand, needed, where, missing)
+            _require_written(core, template, (used, buffer, address), here, where)
     before = core.registers
     results, core.registers = template.run(inputs, before)
     if core.planned_for is before:  # what values leave decides nothing of other templates
@@ -331,6 +332,18 @@ def _compute_part(
         if used.writes:
             values = results[used.name], valid
             _store(core, (template, used, buffer, address), there, values, where)
+
+
+def _require_written(
+    core: Core, template: Instruction, place: Placed, here: Elements, where: Location
+) -> None:
+    """Log those elements of an operand that are used and that nobody has written."""
+    used, buffer, address = place
+    ready = buffer.initialised(address, here.offsets, used.element)
+    if here.active is not None:
+        ready |= ~here.active
+    missing = _extent(here.offsets[~ready], address, used.element)
+    _log_uninitialised(core, template, used.operand, ready, where, missing)
 
 
 def _extent(missing: Offsets, address: int, element: ElementType) -> tuple[int, int]:

@@ -133,7 +133,7 @@ def run(
         try:
             _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
         except CubecoreError as error:
-            if isinstance(error, DeadlockError) and waiting:  # else within a core, which it names
+            if isinstance(error, DeadlockError):
                 _log_deadlock(log, error, waiting)
             error.findings = tuple(log)
             raise
