@@ -19,7 +19,7 @@ from cubecore.isa.system import ScalarWork
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.tiling.problem import Problem
 from cubecore.tiling.solver import solve
-from cubecore.timing.body import Body
+from cubecore.timing.body import Body, turns_of
 from cubecore.timing.schedule import time_launch
 from cubecore.timing.timeline import Timeline
 from cubecore.timing.way import Course, Reach, _Test
@@ -366,14 +366,19 @@ SCALARS = [
 ]
 
 
-def taken(body, values, trips) -> list:
-    """Run `trips` trips of scalar nodes on `values`; return what was decided on the way."""
+def taken(body, values, trips, turning=()) -> list:
+    """Run `trips` trips of scalar nodes on `values`; return what was decided on the way.
+
+    The nodes that turn a counter back are counted.
+    """
     told: list = []
 
     def run(nodes):
         for node in nodes:
             if isinstance(node, Assign):
                 values[node.target] = node.value.at(values)
+                if node in turning:
+                    values[turns_of(node.target)] += 1
                 continue
             left, right = (x.at(values) for x in (node.condition.left, node.condition.right))
             told.append(eval(f"{left}{node.condition.comparison}{right}"))
@@ -397,7 +402,7 @@ def scalar_bodies(draw):
 
 
 @settings(max_examples=400)
-@given(scalar_bodies(), st.integers(1, 4), st.data())
+@given(scalar_bodies(), st.integers(1, 9), st.data())
 def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     """Against running it from both places: what is decided, what then holds, what was counted."""
     found = Body.of(Loop(INDEX, Expr(99), (*body, *STEP)))
@@ -406,10 +411,14 @@ def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     later = {v: first[v] + data.draw(st.sampled_from([0, 0, 1, 3, 5])) for v in first}
     counters = (INDEX, *found.counters)
     later |= {v: first[v] for v in first if v not in counters}
+    for values in (first, later):
+        values.update(dict.fromkeys(set(counters) - set(values), 0))
     begin, now = dict(first), dict(later)
-    known, then = taken(body, first, trips), taken(body, later, trips)
+    known, then = (taken(body, values, trips, found.turning) for values in (first, later))
+    places = [[values[v] for v in found.counters] for values in (begin, first, now)]
     courses = [Course.once(begin[v], first[v], now[v]) for v in counters]
-    if found.guards.periods(courses, [now[v] for v in found.given], 1):
+    told = [now[v] for v in found.given]
+    if not found.turned_back(*places) and found.guards.periods(courses, told, 1):
         assert then == known
         for v, value in begin.items():
             assert later[v] == first[v] + (now[v] - value if v in counters else 0)
@@ -434,6 +443,23 @@ def test_a_wheel_that_turns_elsewhere_is_no_other_way():
     assert follows({COUNTED: (2, 0, 2), RING: (1, 2, 2)})  # it turns in both
     assert not follows({COUNTED: (2, 0, 2), RING: (1, 2, 4)})  # and wraps in one of them
     assert not follows({COUNTED: (0, 2, 2), RING: (1, 1, 1)})  # the fast one would wrap
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_wheel_may_turn_between_two_looks(down):
+    """The state is looked at every few trips; a wheel then stands further on, one turn or none."""
+    one, index = (-1 if down else 1), Var("i0", 0)
+    work = Issue(ScalarWork(step="BASIC"), (), HERE)
+    for wheel in range(2, 12):
+        over = Condition.of(at(COUNTED) * one, ">=", wheel)
+        for stride in range(3, 9):
+            body = (
+                work,
+                Assign(COUNTED, at(COUNTED) + one),
+                Branch(over, (Assign(COUNTED, Expr(0)), issue(mad(160)))),
+                Branch(Condition.of(at(index) % stride, "==", 0), (issue(mad(160)),)),
+            )
+            alike(launch_of(Assign(COUNTED, Expr(0)), Loop(index, Expr(60), body)), A2)
 
 
 @pytest.mark.parametrize("comparison", ["<", "<=", "==", "!=", ">=", ">"])

@@ -32,8 +32,10 @@ class Body:
 
     `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
     that it only counts or sets to constants, `given` the others that decide something in it, the
-    first `others` of which change, `moving` those that change in it. The state is looked at every
-    `stride` trips; all remainders of the index are the same every `whole` trips.
+    first `others` of which change, `moving` those that change in it. `turning` are the nodes that
+    turn a counter back; a further counter, whose place `turns` has beside its own, counts them. The
+    state is looked at every `stride` trips; all remainders of the index are the same every `whole`
+    trips.
     """
 
     loop: Loop
@@ -46,6 +48,8 @@ class Body:
     stride: int
     whole: int
     counters: tuple[Var, ...]
+    turning: frozenset[Node]
+    turns: tuple[tuple[int, int], ...]
     others: int
     given: tuple[Var, ...]
     moving: frozenset[Var]
@@ -67,6 +71,9 @@ class Body:
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
         beside = {INDEX["MTE2"]} if INDEX["MTE1"] in pipes else set()
         counters, others = _assigned(inside)
+        turning = _turning(inside, counters)
+        turned = [v for v in counters if any(node.target == v for node in turning)]
+        counts = (*counters, *map(turns_of, turned))
         used = {var for expr in _expressions(inside) for var in expr.variables()}
         inner = {node.index for node in inside if isinstance(node, Loop)}
         strides = {s for expr in _expressions(inside) for s in _strides(expr, loop.index)}
@@ -80,11 +87,20 @@ class Body:
             leaves=len(issues),
             stride=_often(strides),
             whole=lcm(*strides),
-            counters=counters,
+            counters=counts,
+            turning=frozenset(turning),
+            turns=tuple((counters.index(v), len(counters) + i) for i, v in enumerate(turned)),
             others=len(others),
             given=(*others, *sorted(used - {*counters, *others, *inner, loop.index}, key=_number)),
-            moving=frozenset({loop.index, *counters, *others, *inner}),
+            moving=frozenset({loop.index, *counts, *others, *inner}),
         )
+
+    def turned_back(self, began: Sequence[int], ended: Sequence[int], now: Sequence[int]) -> bool:
+        """Whether a counter that is elsewhere `now` was turned back where it began and ended there.
+
+        Then it may have been anywhere between, and where it will be is not known.
+        """
+        return any(now[i] != began[i] and ended[turns] != began[turns] for i, turns in self.turns)
 
     @cached_property
     def guards(self) -> Guards:
@@ -92,6 +108,11 @@ class Body:
         counters = (self.loop.index, *self.counters)
         reached = tuple(_pruned(self.loop.body, set(counters)))
         return Guards(reached, counters, self.moving, self.given)
+
+
+def turns_of(var: Var) -> Var:
+    """Return the variable that counts how often a counter is turned back."""
+    return Var(f"turns of {var.name}", -1 - var.number)
 
 
 def _number(var: Var) -> int:
@@ -125,6 +146,24 @@ def _assigned(nodes: Sequence[Node]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
         tuple(var for var, plain in counts.items() if plain),
         tuple(var for var, plain in counts.items() if not plain),
     )
+
+
+def _turning(nodes: Sequence[Node], counters: Sequence[Var]) -> list[Assign]:
+    """Return what sets a counter to a constant, or counts it the other way than others do.
+
+    Without them a counter moves one way only, so it stays between where it was and where it is.
+    """
+    found = []
+    for var in counters:
+        own = [node for node in nodes if isinstance(node, Assign) and node.target == var]
+        steps = [increment(node) for node in own]
+        forward = 1 if any(step is not None and step > 0 for step in steps) else -1
+        found += [
+            node
+            for node, step in zip(own, steps, strict=True)
+            if step is None or step * forward < 0
+        ]
+    return found
 
 
 def _expressions(nodes: Sequence[Node]) -> Iterator[Expr]:

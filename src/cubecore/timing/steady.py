@@ -233,6 +233,8 @@ class Recurrence:
                 return False
         places = zip(_places(before), _places(after), _places(now), strict=True)
         courses = [None if a == c else Course.once(a, b, c) for a, b, c in places]
+        if self._body.turned_back(before.counters, after.counters, now.counters):
+            return False
         return self._body.guards.periods(courses, given, 1) > 0
 
     def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
@@ -377,7 +379,7 @@ class Recurrence:
     def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
         most = (total - now.trip) // (now.trip - before.trip)
-        if not most:
+        if not most or self._body.turned_back(before.counters, now.counters, now.counters):
             return 0
         places = zip(_places(before), _places(now), strict=True)
         courses = [None if a == b else Course.recurring(a, b) for a, b in places]

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from cubecore.isa.arithmetic import FUNCTIONS
 from cubecore.isa.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
-from cubecore.timing.body import Body
+from cubecore.timing.body import Body, turns_of
 from cubecore.timing.ordering import has_late_event
 from cubecore.timing.pipes import CoreClock, is_plain
 from cubecore.timing.queues import deciding
@@ -97,6 +97,7 @@ class _Text:
         self._recording = recording
         self._variables: dict[Var, str] = {}
         self._places: dict[int, str] = {}
+        self._turning: set[Node] = set()
         self.functions = 0
         self.makers: list[Maker] = []
         self.numbers: list[int] = []
@@ -117,6 +118,8 @@ class _Text:
             elif isinstance(node, Assign):
                 target, value = self.variable(node.target), self._expr(node.value)
                 self.lines.append(f"{indent}{target}={value}")
+                if node in self._turning:
+                    self.lines.append(f"{indent}{self.variable(turns_of(node.target))}+=1")
             elif isinstance(node, Branch):
                 self._branch(node, indent)
             elif isinstance(node, Loop):
@@ -190,6 +193,7 @@ class _Text:
             self.lines.append(f"{indent}for {index} in range({trips}):")
             self.body(node.body, indent + " ")
             return
+        self._turning |= body.turning
         total, stride = f"n{len(indent)}", body.stride
         changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]
         given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))
