@@ -21,7 +21,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("n", int, "columns of B and C"),
     ("k", int, "columns of A, rows of B"),
     ("kb", int, "rows of B, if they are not K: the product runs over the shorter"),
-    ("a", str, "type of A (half, int8_t, float16, ...)"),
+    ("a", str, "type of A (half, int8_t, float16, mxfp4, ...)"),
     ("b", str, "type of B; A's unless given"),
     ("c", str, "type of C"),
     ("bias", str, "type of the bias row; no bias unless given"),

@@ -240,6 +240,8 @@ def test_quantised_outputs_are_known_with_a_quantisation():
         ({"a": "float8_e5m2"}, (None, None)),
         ({"a": "float8_e5m2", "scale_a": "fp8_e8m0_t"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
         ({"a": "float8_e5m2", "scale_b": "DT_FLOAT8_E8M0"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
+        ({"a": "mxfp4"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
+        ({"a": "float8_e5m2", "b": "mxfp8"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
         ({"a": "float4_e2m1fn"}, ("float8_e8m0fnu", "float8_e8m0fnu")),
     ],
 )
@@ -251,8 +253,26 @@ def test_scales_come_in_pairs_and_with_float4(given, want):
 
 
 @pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("mxfp8", "float8_e4m3fn"),
+        ("mxfp8_e4m3", "float8_e4m3fn"),
+        ("mxfp8_e5m2", "float8_e5m2"),
+        ("mxfp4", "float4_e2m1fn"),
+    ],
+)
+def test_a_format_with_scales_has_one_name(name, values):
+    assert problem(a=name) == problem(a=values, scale_a="float8_e8m0fnu")
+    assert problem(a="float8_e5m2", b=name).b == values
+
+
+@pytest.mark.parametrize(
     ("given", "want"),
     [
+        (
+            {"a": "mxfp4", "scale_a": "float16", "scale_b": "float8_e8m0fnu"},
+            ["scale_a must be float8_e8m0fnu (seed 000, table 2), got float16"],
+        ),
         (
             {"a": "float8_e5m2", "scale_b": "float16"},
             [

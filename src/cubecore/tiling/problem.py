@@ -47,6 +47,13 @@ SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")
 """Inputs that only MxMatmul multiplies: their scales need not be asked for."""
 SCALED_TYPES = ("float8_e4m3fn", "float8_e5m2", *SCALED_ONLY)
 """Inputs of MxMatmul (vendor's Matmul pages, MatmulType)."""
+MX_FORMATS = {
+    "mxfp8": "float8_e4m3fn",
+    "mxfp8_e4m3": "float8_e4m3fn",
+    "mxfp8_e5m2": "float8_e5m2",
+    "mxfp4": "float4_e2m1fn",
+}
+"""Formats with scales by their names in OCP's Microscaling Formats specification (v1.0, table 1)."""
 FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
 """Keys that are true or false."""
 _DTYPES = ("a", "b", "c")
@@ -111,7 +118,8 @@ class Problem:
 
     `scale_a` and `scale_b` ask for MxMatmul: each 32 elements of A and of B along K share a factor
     of type float8_e8m0fnu, stored beside them ([m, k / 32] for A, [k / 32, n] for B). One given
-    stands for both; float4 inputs have scales always, since no other product takes them.
+    stands for both; float4 inputs have scales always, since no other product takes them. `a` and
+    `b` may name the values and their scales together: `MX_FORMATS` has the names.
 
     `fix` is what is asked of the tiling's fields, `budget` what it may use of the buffers. `layout`
     is how the matrices of a batch lie in memory (`cubecore.tiling.batches`), with `heads` the N and
@@ -360,6 +368,9 @@ class Problem:
             if not isinstance(value, str):
                 violations.append(_wrong(name, "be the name of an element type", value))
                 return
+            if name in ("a", "b") and value in MX_FORMATS:
+                value, scale = MX_FORMATS[value], f"scale_{name}"
+                object.__setattr__(self, scale, getattr(self, scale) or SCALE_TYPE)
             try:
                 found = element_type(value or default(), name)
             except RequestError as error:
