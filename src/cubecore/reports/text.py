@@ -20,7 +20,7 @@ from cubecore.workflows.time import Timed
 _SHOWN_STALLS = 5
 _LEAST_GAIN = 0.0005
 """Share of the time below which a change saves nothing that a tenth of a percent would show."""
-_FIGURE = re.compile(r"[\d,.]+( us| MB| GB/s|%|\.\.)?")
+_FIGURE = re.compile(r"[\d,.]+( us| MB| kB| GB/s|%|\.\.)?")
 """A cell that stands to the right of its column."""
 _MAP_LIMIT = 16
 
@@ -219,10 +219,15 @@ def time_path_text(timed: Timed) -> str:
     return "\n".join([time_text(timed), *_path_lines(path)]) + "\n"
 
 
+def _size(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
+
+
 def timeline_lines(timeline: Timeline) -> list[str]:
     """Return a timeline's figures."""
     rate = "" if timeline.tflops is None else f", {number(timeline.tflops)} TFLOPS"
-    share = "" if timeline.utilisation is None else f" ({timeline.utilisation:.1%} of the chip)"
+    used = timeline.utilisation
+    share = "" if used is None else f" ({used:.{1 if used >= 0.01 else 2}%} of the chip)"
     lines = [
         f"{number(timeline.us)} us ({timeline.cycles:,} cycles), limited by "
         f"{timeline.limited_by}{rate}{share}",
@@ -246,8 +251,8 @@ def timeline_lines(timeline: Timeline) -> list[str]:
     served = timeline.hbm_read_bytes / timeline.read_bytes if timeline.read_bytes else 0
     lines += [
         "",
-        f"Read {timeline.read_bytes / 1e6:,.1f} MB, {served:.0%} of it from device memory; "
-        f"wrote {timeline.written_bytes / 1e6:,.1f} MB; {timeline.issued:,} instructions",
+        f"Read {_size(timeline.read_bytes)}, {served:.0%} of it from device memory; "
+        f"wrote {_size(timeline.written_bytes)}; {timeline.issued:,} instructions",
     ]
     return lines
 
@@ -255,7 +260,7 @@ def timeline_lines(timeline: Timeline) -> list[str]:
 def _link_row(link: Link) -> tuple[str, ...]:
     rate = f"{number(link.bytes_per_second / 1e9)} GB/s"
     share = "" if link.share is None else f"{link.share:.0%}"
-    return (link.name, f"{link.bytes / 1e6:,.1f} MB", rate, share)
+    return (link.name, _size(link.bytes), rate, share)
 
 
 def _path_lines(path: CriticalPath) -> list[str]:

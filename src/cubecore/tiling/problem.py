@@ -53,7 +53,7 @@ MX_FORMATS = {
     "mxfp8_e5m2": "float8_e5m2",
     "mxfp4": "float4_e2m1fn",
 }
-"""Formats with scales by their names in OCP's Microscaling Formats specification (v1.0, table 1)."""
+"""Formats with scales as OCP calls them (Microscaling Formats specification v1.0, table 1)."""
 FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
 """Keys that are true or false."""
 _DTYPES = ("a", "b", "c")
