@@ -168,6 +168,8 @@ class Group(click.Group):
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - only our own are handled, others are raised again
+            if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
+                sys.exit(INTERRUPTED)
             _fail_known(error, as_json)
         sys.exit(code if isinstance(code, int) else DONE)
 
