@@ -257,13 +257,10 @@ def time(
 @common_options
 def compare(first: str, second: str, **options: Any) -> int:
     """Set the tilings in two files side by side; --report and --trace draw both on one timeline."""
-    from cubecore.errors import refuse
     from cubecore.reports.text import compare_text, problem_line
     from cubecore.workflows.compare import compare as make_compare
 
     files = time_files(options)
-    if files.metrics is not None:
-        raise refuse("--metrics", "be left out of a comparison", files.metrics, "--json has both")
     keys, settings, as_json = split_options(options)
     keys |= {"first": _named(first), "second": _named(second), "settings": settings}
     files.require_openable(lambda: make_compare(**keys).timed)

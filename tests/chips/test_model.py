@@ -16,6 +16,10 @@ def test_what_if_replaces_a_field_and_says_so():
     assert (B3.l1_bytes, changed.name, changed.l0c_bytes) == (524288, B3.name, B3.l0c_bytes)
 
 
+def test_whole_numbers_may_be_written_with_an_exponent():
+    assert B3.what_if({"hbm_bytes_per_second": "3e12"}).hbm_bytes_per_second == 3 * 10**12
+
+
 def test_what_if_nothing_is_the_same_chip():
     assert B3.what_if({}) == B3
 

@@ -331,8 +331,13 @@ def test_two_runs_lie_on_one_axis(tmp_path):
     told = {name: values for name, *values in data["pair"]["rows"]}
     assert told["baseM"] == [str(run.tiling.baseM) for run in runs]
     assert "Two runs" in report.read_text("utf-8")
-    line = f"--metrics must be left out of a comparison, got {tmp_path}/m; --json has both"
-    assert_refused(cli("compare", a, b, *words, "--metrics", tmp_path / "m"), line)
+    figures = tmp_path / "m"
+    assert cli("compare", a, b, *words, "--metrics", figures).code == 0
+    both = json.loads(figures.read_text("utf-8"))
+    for side, run in zip(("first", "second"), runs, strict=True):
+        assert both[side]["cycles"] == run.timeline.cycles
+        assert both[side]["tiling"] == run.tiling.to_json()
+        assert both[side]["roofline"]["tflops"] == run.timeline.tflops
 
 
 def test_the_page_of_two_runs_opens(tmp_path):

@@ -153,7 +153,7 @@ def test_bytes_over_links_are_those_of_the_run():
         assert link.bytes_per_second == pytest.approx(link.bytes / seconds)
         assert 0 < link.share < 1
     cores = sum(len(group.cores) for group in timeline.groups)
-    peak = target.gm_to_l1_bytes_per_cycle * cores * target.frequency_hz
+    peak = target.l2_read_bytes_per_cycle * cores * target.frequency_hz
     assert links["L2 to L1"].peak_bytes_per_second == peak
     assert [link["link"] for link in timeline.to_json()["links"]] == list(links)
 

@@ -167,6 +167,8 @@ def test_a_point_that_cannot_be_timed_says_why(tmp_path, changes, reason):
         (GOOD | {"M": 2**31}, "M must be a positive integer, got 2147483648"),
         (GOOD | {"tiling": 3}, "tiling must be an object, got 3"),
         (GOOD | {"measured": 3}, "measured must be an object, got 3"),
+        (GOOD | {"tiling": {"baseM": "x"}}, "tiling.baseM must be a positive integer, got 'x'"),
+        (GOOD | {"tiling": {"stepKa": 0}}, "tiling.stepKa must be a positive integer, got 0"),
         (
             GOOD | {"measured": {"total_ms": 3}},
             "measured.total_ms must have a known unit (_us, _ratio, TFLOPS, ...), got total_ms",

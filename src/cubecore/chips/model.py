@@ -245,6 +245,17 @@ def number_type(name: str) -> type:
     return Mapping if getattr(first, "__origin__", None) is not None else first
 
 
+def _whole(text: str) -> int:
+    """Return a whole number, written as one or as 3e12."""
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+        if not value.is_integer():
+            raise
+        return int(value)
+
+
 def _parse(name: str, text: str) -> int | float:
     if name not in FACT_FIELDS:
         raise refuse("--set", "name a field of the chip", name, did_you_mean(name, FACT_FIELDS))
@@ -252,7 +263,7 @@ def _parse(name: str, text: str) -> int | float:
     if kind is Mapping:
         raise refuse(f"--set {name}", "name a field with one number", "a table by name")
     try:
-        value = kind(text)
+        value = _whole(text) if kind is int else float(text)
     except ValueError:
         kind_name = "a whole number" if kind is int else "a number"
         raise refuse(f"--set {name}", f"be {kind_name}", repr(text)) from None
@@ -260,4 +271,4 @@ def _parse(name: str, text: str) -> int | float:
         raise refuse(f"--set {name}", "be greater than 0 and finite", text)
     if not _LEAST <= value <= _LARGEST:
         raise refuse(f"--set {name}", f"be between {_LEAST} and {_LARGEST}", text)
-    return value  # type: ignore[no-any-return]
+    return value

@@ -136,6 +136,10 @@ class TimeFiles:
             from cubecore.reports.trace import pair_trace_bytes
 
             write_whole(self.trace, pair_trace_bytes(first, second, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.metrics import pair_metrics_bytes
+
+            write_whole(self.metrics, pair_metrics_bytes(first, second), "--metrics")
 
     def write_launches(self, timed: ScriptTime) -> None:
         """Write each file about the longest launch of a user's script, in one step.

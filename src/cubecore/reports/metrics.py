@@ -14,9 +14,18 @@ def metrics_bytes(timed: Timed) -> bytes:
 
     Equal requests leave equal files.
     """
-    request = timed.request
-    found = roofline(request.problem, request.chip, timed.timeline)
-    return _bytes(request.chip.name, {**timed.to_json(), "roofline": found})
+    return _bytes(timed.request.chip.name, _figures(timed))
+
+
+def pair_metrics_bytes(first: Timed, second: Timed) -> bytes:
+    """Return the figures of two runs, as `metrics_bytes` has each."""
+    both = {"first": _figures(first), "second": _figures(second)}
+    return _bytes(first.request.chip.name, both)
+
+
+def _figures(timed: Timed) -> dict[str, Any]:
+    found = roofline(timed.request.problem, timed.request.chip, timed.timeline)
+    return {**timed.to_json(), "roofline": found}
 
 
 def launch_metrics_bytes(timed: ScriptTime) -> bytes:

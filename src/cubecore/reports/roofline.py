@@ -15,7 +15,7 @@ def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> dict[str, Any]
     which L2 delivered.
     """
     peak, hertz = peak_ops_per_cycle(chip, problem.a_type), chip.frequency_hz
-    memory, link = chip.hbm_bytes_per_second, chip.gm_to_l1_bytes_per_cycle
+    memory, link = chip.hbm_bytes_per_second, chip.l2_read_bytes_per_cycle
     if peak is None or hertz is None or timeline.tflops is None or not timeline.read_bytes:
         return None
     bands = []
@@ -28,7 +28,7 @@ def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> dict[str, Any]
             {
                 "name": f"L2, {chip.aic_count} cores",
                 "tbps": link * chip.aic_count * hertz / 1e12,
-                "fact": "gm_to_l1_bytes_per_cycle x aic_count x frequency_hz",
+                "fact": "l2_read_bytes_per_cycle x aic_count x frequency_hz",
             }
         )
     operations = timeline.tflops * timeline.us * 1e6

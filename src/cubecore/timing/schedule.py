@@ -134,7 +134,7 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
     ]
     on_vector = [group.cores[0].sub > 0 for group in groups]
     for vector, into, out, rates in (
-        (False, "L2 to L1", "L0C to L2", ("gm_to_l1", "l0c_to_gm")),
+        (False, "L2 to L1", "L0C to L2", ("l2_read", "l0c_to_gm")),
         (True, "L2 to UB", "UB to L2", ("gm_to_ub", "ub_to_gm")),
     ):
         own = [c for c, on in zip(clocks, on_vector, strict=True) if on == vector]

@@ -18,6 +18,10 @@ PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
 """The points that come with cubecore; each names its source."""
 _TEXTS = ("id", "kind", "source", "chip", "note")
 _COUNTS = ("cores", "M", "N", "K")
+_OF_TILING = (
+    *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
+    *("scaleFactor", "usedCoreNum", "batch"),
+)
 _WORDS = ("dtype_a", "dtype_b", "dtype_c", "formats", "trans")
 _TABLES = ("tiling", "measured")
 FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES)
@@ -178,6 +182,10 @@ def _wrong_value(record: Mapping[str, Any]) -> str:
     for name in _TABLES:
         if not isinstance(record.get(name), dict | None):
             return f"{name} must be an object, got {record[name]!r}"
+    for name in _OF_TILING:
+        value = (record.get("tiling") or {}).get(name)
+        if value is not None and (type(value) is not int or not 0 < value < 2**31):
+            return f"tiling.{name} must be a positive integer, got {value!r}"
     for name, value in record["measured"].items():
         if not _UNITS.fullmatch(name):
             return f"measured.{name} must have a known unit (_us, _ratio, TFLOPS, ...), got {name}"
