@@ -227,6 +227,11 @@ def calls():
 
     yield fraction, "asc_copy_gm2ub.size must be an integer, got 256.0"
 
+    def event(core, _):
+        core.asc_sync_notify("PIPE_MTE2", "PIPE_V", "EVENT_ID0")
+
+    yield event, "asc_sync_notify.event_id must be an integer, got 'EVENT_ID0'"
+
     def negative(core, _):
         tile = core.ubuf("float", 64)
         core.asc_add(tile, tile, tile, -4)

@@ -126,6 +126,12 @@ class Form:
             n for n, m in ranges.items() if (m.get("low"), m.get("high")) == (0, 2**64 - 1)
         )
 
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The parameters that are numbers, not words."""
+        ranged = (f.name for f in fields(self.kind) if "low" in f.metadata)  # type: ignore[arg-type]
+        return frozenset((*ranged, "size", "count"))
+
     @property
     def scalars(self) -> tuple[str, ...]:
         """The parameters that every form has."""
@@ -403,7 +409,7 @@ def _integer(form: Form, name: str, value: Any) -> Any:
 
     For a word of 64 bits a negative number stands for what C makes of it: -1 has all bits set.
     """
-    if isinstance(value, str) and name not in ("size", "count"):
+    if isinstance(value, str) and name not in form.numbers:
         return value.removeprefix("PIPE_")
     if isinstance(value, bool):
         return value
