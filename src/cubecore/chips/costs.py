@@ -6,15 +6,18 @@ nothing (`Chip.unknown_costs` names it; the event timing refuses such a chip, th
 """
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
+Array = NDArray[Any]
 _FIXPIPE_ALIGN_BYTES = 16
 PITCH_CONFLICT_BYTES = 8 * 1024
 """A row pitch that is a multiple of this costs `gm_to_l1_pitch_row_cycles` more a row."""
@@ -62,6 +65,7 @@ def l1_to_fb_cycles(chip: Chip, size_bytes: Any) -> Any:
 
 LINE_BYTES = 256
 """Rows that start at a multiple of this cost nothing more for it."""
+_PLACES = np.arange(LINE_BYTES)
 
 
 def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> Any:
@@ -118,27 +122,43 @@ def mean_row_start_cycles(chip: Chip, row_bytes: Any, blocks: tuple[Any, Any, An
     `blocks` are the bytes from one block's start to the next, those from one core's share to the
     next (0 for a core alone), and the blocks of a core, along the stored rows.
     """
+    if not chip.gm_to_l1_misaligned_block_cycles:
+        return 0.0
     step, share, count = blocks
-    at = _misaligned_block_cycles(chip, share)
-    own = _misaligned_block_cycles(chip, step)
-    mean: Any = 0.0
-    for boundary in (128, 64, 32, 16):  # half of what meets it meets no higher one
-        half = (mean + _misaligned_block_cycles(chip, boundary)) / 2
-        mean = np.where(step % (2 * boundary) != 0, half, mean)
-    alone, worse = np.equal(count, 1), np.greater(at, own)
-    each = np.where(alone | worse, at, mean)
-    least = np.where(alone | worse, _boundary(share), _boundary(step))
+    starts = _starts(chip)
+    own, other = (size % LINE_BYTES for size in (step, share))
+    at, apart = (np.interp(place, _PLACES, starts.cycles) for place in (other, own))
+    alone, worse = np.equal(count, 1), np.greater(at, apart)
+    first = alone | worse
+    each = np.where(first, at, np.interp(own, _PLACES, starts.mean_cycles))
+    least = np.interp(np.where(first, other, own), _PLACES, starts.boundary)
     reaching = np.clip((row_bytes - least) / np.maximum(LINE_BYTES - least, 1), 0, 1)
     reaching = np.where(alone, np.greater(row_bytes, least), reaching)
     return ceil_div(row_bytes, DATA_BLOCK_BYTES) * each * reaching
 
 
-def _boundary(size_bytes: Any) -> Any:
-    """Return the boundary, of 16 to 256 B, that multiples of a size meet."""
-    found: Any = LINE_BYTES
-    for boundary in (128, 64, 32, 16):
-        found = np.where(size_bytes % (2 * boundary) != 0, boundary, found)
-    return found
+class _Starts(NamedTuple):
+    """Of rows that start so many bytes behind a 256-byte boundary, 0 to 255.
+
+    The cost of one block of such a row, the mean of those that start at the multiples of it, and
+    the boundary, of 16 to 256 B, that all of these meet.
+    """
+
+    cycles: Array
+    mean_cycles: Array
+    boundary: Array
+
+
+@lru_cache(maxsize=64)
+def _starts(chip: Chip) -> _Starts:
+    made = _Starts(*(np.zeros(LINE_BYTES) for _ in range(3)))
+    made.boundary[:] = LINE_BYTES
+    mean = 0.0
+    for boundary in (128, 64, 32, 16):  # half of what meets one meets no higher one
+        cycles = _misaligned_block_cycles(chip, boundary)
+        mean, off = (mean + cycles) / 2, _PLACES % (2 * boundary) != 0
+        made.cycles[off], made.mean_cycles[off], made.boundary[off] = cycles, mean, boundary
+    return made
 
 
 def gm_miss_cycles(chip: Chip, missing_bytes: Any, *, into_ub: bool = False) -> Any:

@@ -74,6 +74,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "logical_or": lambda a, b: bool(a or b),
     "logical_not": operator.not_,
     "where": lambda c, a, b: a if c else b,
+    "take": lambda table, place: float(table[int(place)]),
 }
 _OF_COLUMNS = {name: getattr(np, name) for name in (*_CALLED, "where")}
 NAMES = {f"n_{name}": function for name, function in _OF_NUMBERS.items()}
@@ -108,7 +109,12 @@ class Symbol:
         return self.line.operation(name, *values)
 
     def __array_function__(self, function: Any, _: Any, values: Any, options: Any) -> Any:
-        """Note a choice, or the two operations of clip."""
+        """Note a choice, a look into a table of whole places, or the two operations of clip."""
+        if function is np.interp and len(values) == 3 and not options:
+            place, places, table = values
+            if not np.array_equal(places, np.arange(len(table))):
+                return NotImplemented
+            return self.line.operation("take", self.line.table(table), place)
         if function is np.where and len(values) == 3 and not options:
             return self.line.operation("where", *values)
         if function is np.clip and len(values) == 3 and not options:
@@ -194,6 +200,14 @@ class Noted:
         key = (name, *(_key(value) for value in values))
         if key not in self.known:
             self.known[key] = self._operation(name, values)
+        return self.known[key]
+
+    def table(self, values: Any) -> Symbol:
+        """Return the symbol of a constant table of real numbers."""
+        key = ("table", values.tobytes())
+        if key not in self.known:
+            self.known[key] = made = self._made(None, (), "", -1, values)
+            self.constants[spell(made)] = values
         return self.known[key]
 
     def decided(self, symbol: Symbol) -> bool:
@@ -320,6 +334,9 @@ def _text(name: str, values: tuple[Any, ...], *, of_numbers: bool) -> str:
         return f"{spelled[1]} if {spelled[0]} else {spelled[2]}"
     if name == "invert" and not of_numbers:
         return f"~{spelled[0]}"
+    if name == "take" and not of_numbers:
+        whole = "" if _letter(values[1]) == "i" else ".astype(int)"
+        return f"{spelled[0]}.take({spelled[1]}{whole})"
     return f"{'n_' * of_numbers}{name}({', '.join(spelled)})"
 
 
@@ -327,7 +344,7 @@ def _kind(name: str, values: tuple[Any, ...]) -> str:
     """Return the kind of a column that an operation makes."""
     if name in _OF_TRUTH:
         return "b"
-    if name in {"divide", "exp"}:
+    if name in {"divide", "exp", "take"}:
         return "f"
     rest = values[1:] if name == "where" else values
     kinds = {_letter(value) for value in rest}

@@ -47,6 +47,10 @@ class Stored:
         """Whether L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
         return not self.k_inner and self.kind.c0 < FRACTAL_ROWS
 
+    def whole_bytes(self, elements: Any) -> Any:
+        """Return the whole bytes of so many elements."""
+        return elements * self.kind.bits // 8
+
     def apart(self, base: Any, base_k: Any, blocks: Any) -> Any:
         """Return in how many parts a chunk of `blocks` base blocks along the inner axis travels.
 
@@ -235,9 +239,9 @@ def _row_starts(case: Case, w: Walk, operand: str) -> Any:
         rows, inner, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
         step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
         share, cores = _own_share(w, operand)
-    share = np.where(np.equal(cores, 1), 0, share * size)
+    share = np.where(np.equal(cores, 1), 0, stored.whole_bytes(share))
     return rows * costs.mean_row_start_cycles(
-        case.chip, inner / chunks * size, (step * size, share, chunks)
+        case.chip, inner / chunks * size, (stored.whole_bytes(step), share, chunks)
     )
 
 
@@ -258,9 +262,9 @@ def likely_row_starts(case: Case, t: Any, blocks: tuple[Any, Any] | None = None)
         if stored.nz or stored.k_inner or stored.pitch * size % costs.LINE_BYTES:
             continue
         base = own if blocks is None else t.baseM if name == "a" else t.baseN
-        share = np.where(np.less(own, extent), own * size, 0)
+        share = np.where(np.less(own, extent), stored.whole_bytes(own), 0)
         each = costs.mean_row_start_cycles(
-            case.chip, np.minimum(base, own) * size, (base * size, share, count)
+            case.chip, np.minimum(base, own) * size, (stored.whole_bytes(base), share, count)
         )
         total = total + t.singleCoreK * count * each
     return total
