@@ -195,5 +195,6 @@ def test_a_float_product_overflows_to_infinity():
 
 
 def test_every_format_here_is_every_float_that_a_library_has():
-    known = {t.name for t in ELEMENT_TYPES.values() if t.kind == "float" and t.library != ""}
+    libraries = {"numpy", "ml_dtypes"}
+    known = {t.name for t in ELEMENT_TYPES.values() if t.kind == "float" and t.library in libraries}
     assert known == set(FORMATS)

@@ -172,6 +172,7 @@ SITUATIONS = (
     ("Ascend910B3", {"template": "NORM"}),
     ("Ascend910B3", {"template": "IBSHARE"}),
     ("Ascend950PR_9589", MX),
+    ("Ascend950PR_9589", MX | {"k": 8192}),
     ("Ascend950PR_9589", MX | {"pos_a": "TSCM", "pos_b": "TSCM", "m": 64, "n": 64}),
     ("Ascend950PR_9589", {"a": "hifloat8"}),
     ("Ascend310P3", {}),

@@ -54,8 +54,8 @@ def requests(draw):
     """Return a problem that its chip multiplies, on any architecture."""
     soc = draw(st.sampled_from(CHIPS))
     row = draw(st.sampled_from(combinations(chip(soc).arch)))
-    shared = ["IBSHARE"] if chip(soc).arch in IBSHARE_ARCHS else []
-    scalable = row.a in SCALED_TYPES and row.a not in SCALED_ONLY
+    scaled = row.a in SCALED_TYPES and (row.a in SCALED_ONLY or draw(st.booleans()))
+    shared = ["IBSHARE"] if chip(soc).arch in IBSHARE_ARCHS and not scaled else []
     return Problem(
         chip=soc,
         m=draw(EXTENT),
@@ -65,7 +65,7 @@ def requests(draw):
         a=row.a,
         b=row.b,
         bias=draw(st.sampled_from([None, *row.bias_inputs])),
-        scale_a=SCALE_TYPE if scalable and draw(st.booleans()) else None,
+        scale_a=SCALE_TYPE if scaled else None,
         cores=draw(st.one_of(st.none(), st.integers(1, 50))),
         trans_a=draw(st.booleans()),
         trans_b=draw(st.booleans()),

@@ -100,13 +100,6 @@ TIMED = {
     "IBSHARE or NORM": ("ascdoc_ibshareB_before", "ascdoc_ibshareB_after"),
 }
 """Series for the event timing, which has dealt-out tiles and rounds over L2 besides."""
-MISSED = {
-    "tiles of 128 x 256 or 32 x 320": (
-        "tiles of 32 rows were measured to be 6 % slower than tiles of 128 on fewer cores; the "
-        "timing has them 24 % faster"
-    ),
-}
-"""Series where the event timing would choose one that is slower by more, and what differs."""
 MISSED_BY_THE_CLOSED_FORM = {
     "NORM or MDL": (
         "NORM with eight base blocks of each operand in L1 is predicted 1.6 % faster than MDL, "
@@ -148,15 +141,7 @@ def test_the_closed_form_chooses_the_fastest(name):
     assert chosen_over_fastest(predicted) <= WITHIN
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason=MISSED[name], strict=True))
-        if name in MISSED
-        else name
-        for name in TIMED
-    ],
-)
+@pytest.mark.parametrize("name", TIMED)
 def test_the_event_timing_chooses_the_fastest(name):
     cases = published_validation().cases
     timed = {case.point.id: case.wall.predicted_us for case in cases if case.wall is not None}

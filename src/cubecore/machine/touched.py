@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from cubecore.isa.program import Location
@@ -259,13 +260,22 @@ class _Entry(NamedTuple):
     pipe: int
     number: int
     touch: Touch
+    place: int
+
+
+_Reader = tuple[int, int] | None
+"""A core and its pipe that read, or None for whoever writes."""
 
 
 class GlobalShadow:
-    """The shadow of global memory, which all cores share: lists of accesses, page by page."""
+    """The shadow of global memory, which all cores share: lists of accesses, page by page.
+
+    Reads meet no reads, so that those of each pipe are a list of their own.
+    """
 
     def __init__(self) -> None:
-        self._pages: dict[int, list[_Entry]] = {}
+        self._pages: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._entered = 0
 
     def touch(
         self,
@@ -277,17 +287,28 @@ class GlobalShadow:
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
         own, order, (report, again) = core
-        clock, pages = order.done[pipe], self._pages
+        clock, pages, writes = order.done[pipe], self._pages, touch.writes
+        reader = None if writes else (own, pipe)
         reported: set[int] = set()
         for low, high in _runs(*touched):
-            entry = _Entry(low, high, own, pipe, number, touch)
+            self._entered += 1
+            entry = _Entry(low, high, own, pipe, number, touch, self._entered)
             for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-                entries = pages.get(page)
-                if entries is None:
-                    pages[page] = [entry]
+                held = pages.get(page)
+                if held is None:
+                    pages[page] = {reader: [entry]}
                     continue
-                near = [e for e in entries if e[0] < high and low < e[1]]  # low, high
+                looked_at = held if writes else (None, reader)
+                near = [
+                    other
+                    for who in looked_at
+                    if who in held
+                    for other in held[who]
+                    if other[0] < high and low < other[1]  # low, high
+                ]
                 if near:
+                    if writes:
+                        near.sort(key=_place)
                     for other in near:
                         if _races(other, entry, order, clock) and id(other.touch) not in reported:
                             reported.add(id(other.touch))
@@ -295,12 +316,23 @@ class GlobalShadow:
                                 report(_meeting(other, entry))
                     first = page << _PAGE_BITS
                     over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
-                    if len(over) == len(entries):
-                        entries.clear()
-                    elif over:
-                        gone = set(map(id, over))
-                        entries[:] = [e for e in entries if id(e) not in gone]
-                entries.append(entry)
+                    if over:
+                        _drop(held, over)
+                held.setdefault(reader, []).append(entry)
+
+
+_place = attrgetter("place")
+
+
+def _drop(held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
+    """Forget accesses of a page that a later one says all of."""
+    gone = set(map(id, over))
+    for who in {None if e.touch.writes else (e.core, e.pipe) for e in over}:
+        left = [e for e in held[who] if id(e) not in gone]
+        if left:
+            held[who] = left
+        else:
+            del held[who]
 
 
 def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
