@@ -329,6 +329,29 @@ def test_a_core_reads_what_another_stored(first, second, found):
     assert [f.id for f in check(*programs, gm=gm).findings] == found
 
 
+def test_a_read_that_is_repeated_after_another_core_wrote():
+    """Core 1 reads, core 0 writes behind it, core 1 reads again without waiting for that."""
+    gm, (c,) = placed("c")
+    writer = [signal("MTE2"), await_(), signal("MTE2", flag=1), store(c, 0), await_(1)]
+    reader = [fetch(c, 0, 2), signal("MTE2"), await_(), signal("MTE2", flag=1), await_(1)]
+    reader.append(fetch(c, 64, 2))
+    assert [(f.id, f.location.line) for f in check(writer, reader, gm=gm).findings] == [
+        ("race-raw", 6)
+    ]
+
+
+def test_a_read_that_is_repeated_after_a_larger_one():
+    """Core 0 reads two rows, then what covers one of them, signals, and reads the rows again."""
+    gm, (c,) = placed("c")
+    rows = CopyGmToUbuf(n_burst=2, len_burst=1, src_gap=3), 0, c
+    reader = [rows, fetch(c, 512, 2), signal("MTE2"), barrier("MTE2"), rows, await_()]
+    writer = [signal("MTE2"), await_(), store(c, 0)]
+    found = check(reader, writer, gm=gm).findings
+    ends = [[access.location.line for access in f.accesses] for f in found]
+    assert [f.id for f in found] == ["race-war"]
+    assert ends == [[5, 3]]
+
+
 def test_a_signal_carries_what_others_have_told():
     """Core 0 stores, tells core 1, which tells core 2, which reads."""
     gm, (c,) = placed("c")
@@ -549,9 +572,13 @@ class Drawn:
         block, other, third = (int(x) for x in self.rng.integers(0, 4, 3))
         blocks = int(self.rng.integers(1, 3))
         if kind < 2:
-            local, remote = ("UB", block, block + blocks), ("GM", 100 + other, 100 + other + blocks)
-            item = Item("work", "MTE2", reads=(remote,), writes=(local,))
-            self.add(item, *fetch(self.c + 32 * other, 32 * block, blocks))
+            bursts, apart = int(self.rng.integers(1, 3)), blocks + 1
+            starts = [100 + other + apart * burst for burst in range(bursts)]
+            local = "UB", block, block + bursts * blocks
+            remote = tuple(("GM", start, start + blocks) for start in starts)
+            item = Item("work", "MTE2", reads=remote, writes=(local,))
+            load = CopyGmToUbuf(n_burst=bursts, len_burst=blocks, src_gap=1)
+            self.add(item, load, 32 * block, self.c + 32 * other)
         elif kind < 4:
             local, remote = ("UB", block, block + blocks), ("GM", 100 + other, 100 + other + blocks)
             item = Item("work", "MTE3", reads=(local,), writes=(remote,))

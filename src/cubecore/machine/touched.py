@@ -1,16 +1,15 @@
 """Who touched which bytes last: the memories' shadows that races are looked up in."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import NamedTuple
 
 from cubecore.isa.program import Location
 from cubecore.isa.registers import LEFT
 from cubecore.isa.spec import Instruction, Mem, Pipe
 from cubecore.machine.footprint import Footprint
-from cubecore.machine.order import Clock, CoreOrder
+from cubecore.machine.order import CoreOrder
 
 _MOST_REGIONS = 512
 """Regions that are kept before those of no consequence are dropped."""
@@ -253,16 +252,29 @@ class LocalShadow:
         self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
 
 
+class _Access:
+    """An access of global memory: whose, the pages that it lies in, and its last time."""
+
+    __slots__ = ("core", "key", "number", "pages", "pipe", "place", "touch")
+
+    def __init__(self, key: "_Key", number: int, touch: Touch, place: int) -> None:
+        self.key, (self.core, self.pipe, touched, address) = key, key
+        self.pages = _pages(touched, address)
+        self.again(number, touch, place)
+
+    def again(self, number: int, touch: Touch, place: int) -> None:
+        """Be instruction `number` of the pipe, `place`-th of all accesses."""
+        self.number, self.touch, self.place = number, touch, place
+
+
 class _Entry(NamedTuple):
     low: int
     high: int
-    core: int
-    pipe: int
-    number: int
-    touch: Touch
-    place: int
+    access: _Access
 
 
+_Key = tuple[int, int, Footprint, int]
+"""A core, its pipe, a footprint and its address."""
 _Reader = tuple[int, int] | None
 """A core and its pipe that read, or None for whoever writes."""
 
@@ -270,11 +282,14 @@ _Reader = tuple[int, int] | None
 class GlobalShadow:
     """The shadow of global memory, which all cores share: lists of accesses, page by page.
 
-    Reads meet no reads, so that those of each pipe are a list of their own.
+    Reads meet no reads, so that those of each pipe are a list of their own. Where nobody has
+    written, a pipe's read of the same bytes takes the place of the one before as it stands.
     """
 
     def __init__(self) -> None:
         self._pages: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._written: set[int] = set()
+        self._reads: dict[_Key, _Access] = {}
         self._entered = 0
 
     def touch(
@@ -286,53 +301,84 @@ class GlobalShadow:
         touch: Touch,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
-        own, order, (report, again) = core
-        clock, pages, writes = order.done[pipe], self._pages, touch.writes
-        reader = None if writes else (own, pipe)
+        own, order, report = core
+        self._entered += 1
+        key = (own, pipe, *touched)
+        known = None if touch.writes else self._reads.get(key)
+        if known is not None and self._written.isdisjoint(known.pages):
+            known.again(number, touch, self._entered)
+            return
+        access = _Access(key, number, touch, self._entered)
+        if touch.writes:
+            self._written.update(access.pages)
+        else:
+            self._reads[key] = access
         reported: set[int] = set()
         for low, high in _runs(*touched):
-            self._entered += 1
-            entry = _Entry(low, high, own, pipe, number, touch, self._entered)
-            for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-                held = pages.get(page)
-                if held is None:
-                    pages[page] = {reader: [entry]}
-                    continue
-                looked_at = held if writes else (None, reader)
-                near = [
-                    other
-                    for who in looked_at
-                    if who in held
-                    for other in held[who]
-                    if other[0] < high and low < other[1]  # low, high
-                ]
-                if near:
-                    if writes:
-                        near.sort(key=_place)
-                    for other in near:
-                        if _races(other, entry, order, clock) and id(other.touch) not in reported:
-                            reported.add(id(other.touch))
-                            if not again(_kind(other, entry), other.touch, touch):
-                                report(_meeting(other, entry))
-                    first = page << _PAGE_BITS
-                    over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
-                    if over:
-                        _drop(held, over)
-                held.setdefault(reader, []).append(entry)
+            self._enter(_Entry(low, high, access), order, report, reported)
+
+    def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
+        """Enter one run of bytes into each of its pages; `reported` are the touches told of."""
+        (low, high, access), (tell, again) = entry, report
+        reader = None if access.touch.writes else (access.core, access.pipe)
+        for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
+            held = self._pages.get(page)
+            if held is None:
+                self._pages[page] = {reader: [entry]}
+                continue
+            near = [
+                other
+                for who in (held if reader is None else (None, reader))
+                if who in held
+                for other in held[who]
+                if other[0] < high and low < other[1]  # low, high
+            ]
+            if near:
+                if reader is None:
+                    near.sort(key=_place)
+                for other in near:
+                    met = other.access.touch
+                    if id(met) not in reported and _races(other.access, access, order):
+                        reported.add(id(met))
+                        if not again(_kind(met, access.touch), met, access.touch):
+                            tell(_meeting(other, entry))
+                first = page << _PAGE_BITS
+                over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
+                if over:
+                    self._drop(held, over)
+            held.setdefault(reader, []).append(entry)
+
+    def _drop(self, held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
+        """Forget accesses of a page that a later one says all of."""
+        gone = set(map(id, over))
+        for access in {e.access for e in over}:
+            who = None
+            if not access.touch.writes:
+                who = access.core, access.pipe
+                self._reads.pop(access.key, None)
+            if who in held:
+                left = [e for e in held[who] if id(e) not in gone]
+                if left:
+                    held[who] = left
+                else:
+                    del held[who]
 
 
-_place = attrgetter("place")
+def _place(entry: _Entry) -> int:
+    return entry.access.place
 
 
-def _drop(held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
-    """Forget accesses of a page that a later one says all of."""
-    gone = set(map(id, over))
-    for who in {None if e.touch.writes else (e.core, e.pipe) for e in over}:
-        left = [e for e in held[who] if id(e) not in gone]
-        if left:
-            held[who] = left
-        else:
-            del held[who]
+def _pages(touched: Footprint, address: int) -> Collection[int]:
+    """Return the pages of a footprint at an address."""
+    if touched.is_run:
+        low, high = touched.low + address, touched.high + address
+        return range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1)
+    first = (touched.starts + address) >> _PAGE_BITS
+    last = (touched.ends + (address - 1)) >> _PAGE_BITS
+    found = {*first.tolist(), *last.tolist()}
+    for low, high in zip(first[last - first > 1], last[last - first > 1], strict=True):
+        found.update(range(low, high))
+    return found
 
 
 def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
@@ -342,35 +388,36 @@ def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
     return zip((touched.starts + address).tolist(), (touched.ends + address).tolist(), strict=True)
 
 
-def _races(other: _Entry, entry: _Entry, order: CoreOrder, clock: Clock) -> bool:
+def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
     """Whether nothing orders two accesses, which share a byte."""
-    touch, number = entry.touch, other.number
+    touch, number = access.touch, other.number
     if not (touch.writes or other.touch.writes):
         return False
     if touch.atomic and touch.atomic == other.touch.atomic:
         return False
-    if other.core != entry.core:
+    if other.core != access.core:
         return bool(order.foreign[other.core, other.pipe] < number)
-    return clock[other.pipe] < number and (other.pipe, number) != (entry.pipe, entry.number)
+    clock = order.done[access.pipe]
+    return clock[other.pipe] < number and (other.pipe, number) != (access.pipe, access.number)
 
 
 def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     """Whether `entry` says all that `other` said of the page [first, last)."""
     if entry.low > max(other.low, first) or entry.high < min(other.high, last):
         return False
-    if entry.touch.writes:
-        return not entry.touch.atomic
-    same = (entry.core, entry.pipe) == (other.core, other.pipe)
-    return same and not other.touch.writes
+    touch, before = entry.access.touch, other.access
+    if touch.writes:
+        return not touch.atomic
+    same = (entry.access.core, entry.access.pipe) == (before.core, before.pipe)
+    return same and not before.touch.writes
 
 
-def _kind(earlier: _Entry, later: _Entry) -> str:
-    return "war" if not earlier.touch.writes else "raw" if later.touch.reads else "waw"
+def _kind(earlier: Touch, later: Touch) -> str:
+    return "war" if not earlier.writes else "raw" if later.reads else "waw"
 
 
 def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
-    kind = _kind(earlier, later)
+    one, other = earlier.access, later.access
     low, high = max(earlier.low, later.low), min(earlier.high, later.high)
-    return Meeting(
-        kind, earlier.touch, earlier.pipe, earlier.core, later.touch, later.pipe, low, high
-    )
+    kind = _kind(one.touch, other.touch)
+    return Meeting(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)
