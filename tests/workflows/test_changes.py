@@ -90,6 +90,16 @@ def test_a_changed_tiling_is_legal_and_of_its_kind(timed):
         assert found["split K"].tiling.singleCoreK < timed.request.problem.k
 
 
+def test_a_tiling_that_two_kinds_come_to_is_told_once():
+    request = {"m": 1024, "n": 1024, "k": 1024}
+    changes = advised(request).changes
+    tilings = [change.tiling for change in changes.tried if change.of == "tiling"]
+    assert len(tilings) == len(set(tilings)) > 1
+    assert ("core grid", "the fastest one is that of base block") in {
+        (kind.kind, kind.reason) for kind in changes.untried
+    }
+
+
 def test_parts_of_the_chip_are_twice_what_they_are(timed):
     target = timed.request.chip
     for kind, change in by_kind(timed).items():

@@ -156,9 +156,14 @@ def product_changes(product: Product, line: Timeline) -> Changes:
         "AI Cores": _wider_chip,
     }
     tried, untried = [], []
+    told: dict[TCubeTiling, str] = {}
     for kind, make in kinds.items():
         try:
             variant = make(product)
+            if variant.of == "tiling":
+                first = told.setdefault(variant.product.tiling, kind)
+                if first != kind:
+                    raise _No(f"the fastest one is that of {first}")  # noqa: TRY301
             tried.append(_change(kind, variant, product, line))
         except (_No, CubecoreError, DeadlockError) as why:
             untried.append(Untried(kind, str(why).replace("\n", "; ")))
