@@ -1,6 +1,5 @@
 """Products with MX scales: the fast engine proves them, and both engines leave the same."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,19 +12,16 @@ from cubecore.isa.fill import CreateCbufMatrix
 from cubecore.isa.launch import Launch
 from cubecore.isa.moves_3510 import CopyGmToCbufMultiDn2Nz, SetMte2NzPara
 from cubecore.isa.mx import LoadCbufToCaMx, LoadCbufToCbMx
-from cubecore.isa.program import Issue
-from cubecore.isa.sync import Sync
-from cubecore.isa.system import ScalarWork
 from cubecore.kernels.matmul import matmul_launch
 from cubecore.machine.blockscales import Scales
 from cubecore.machine.memory import GlobalMemory
 from cubecore.machine.products import Block
 from cubecore.workflows.operands import stored_shapes
 from harness import make_tiling
-from kernels.broken import changed, leaves
+from kernels.broken import changed
 from kernels.cases import brief, draw_extent, draw_tiling
 from machine.agreement import answer, assert_agree
-from machine.test_fast_broken import CHANGES, longer
+from machine.broken_leaves import CHANGES, Changes, assert_broken_agrees, longer, ways
 
 A5 = chip("Ascend950PR_9599")
 FP4, FP8 = "float4_e2m1fn", ("float8_e4m3fn", "float8_e5m2")
@@ -111,7 +107,7 @@ PROBLEMS = {
 }
 LESS = ("x_step", "y_step", "src_stride", "dst_stride", "loop1_src_stride", "blk_num")
 MORE = ("x_start_pos", "y_start_pos", "dst_gap", "bits", "config", "loop4_src_stride")
-OWN: dict[str, Callable[[Issue], Issue | None]] = (
+OWN: Changes = (
     CHANGES
     | {f"{name} less": longer(name, -1, 1) for name in LESS}
     | {f"{name} more": longer(name, 1) for name in MORE}
@@ -127,29 +123,6 @@ def intact(name: str) -> tuple[Launch, dict]:
     return launch, draw(np.random.default_rng(1), problem)
 
 
-def ways(launch: Launch) -> list[tuple[str, int]]:
-    """Return every (change, number of the leaf) that changes something."""
-    return [
-        (change, number)
-        for number, leaf in enumerate(leaves(launch))
-        if not isinstance(leaf.template, Sync | ScalarWork)
-        for change, alter in OWN.items()
-        if alter(leaf) is not leaf
-    ]
-
-
-def assert_broken_agrees(name: str, change: str, number: int) -> None:
-    launch, operands = intact(name)
-    count = iter(range(100_000))
-
-    def alter(leaf: Issue) -> Issue | None:
-        return OWN[change](leaf) if next(count) == number else leaf
-
-    leaf = leaves(launch)[number]
-    told = f"{name}: {change}, {leaf.template} at {leaf.location} (leaf {number})"
-    assert_agree(changed(launch, alter), operands, told, A5)
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_intact_kernel_is_proven(name):
     assert assert_agree(*intact(name), on=A5) == "fast"
@@ -157,16 +130,16 @@ def test_the_intact_kernel_is_proven(name):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_kernel_with_one_leaf_broken_is_the_same_on_both_engines(name, drawn_seed):
-    rng, found = np.random.default_rng(drawn_seed), ways(intact(name)[0])
+    rng, found = np.random.default_rng(drawn_seed), ways(intact(name)[0], OWN)
     for place in rng.choice(len(found), 12, replace=False):
-        assert_broken_agrees(name, *found[place])
+        assert_broken_agrees(intact(name), OWN, found[place], A5)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_kernel_with_any_leaf_broken_is_the_same_on_both_engines(name):
-    for change, number in ways(intact(name)[0]):
-        assert_broken_agrees(name, change, number)
+    for way in ways(intact(name)[0], OWN):
+        assert_broken_agrees(intact(name), OWN, way, A5)
 
 
 NEEDED = (LoadCbufToCaMx, LoadCbufToCbMx, CreateCbufMatrix, CopyGmToCbufMultiDn2Nz, SetMte2NzPara)
