@@ -148,7 +148,8 @@ class LoadCbufToCbMx(_LoadScales):
         "the order in which float products are summed is not documented",
         "rows of fractals of scales follow each other without a gap: as the page's example of a "
         "load has it",
-        "float4_e1m2 is multiples of a quarter up to 1.75: a host library's page has it, no other",
+        "float4_e1m2 is multiples of a quarter up to 1.75: a comment in a host library's header "
+        "says so, no page does",
     ),
     archs=("3510",),
 )

@@ -6,8 +6,8 @@ The dot is a prefix: 11, 10, 01, 001 and 0001 say that the exponent takes 4, 3, 
 magnitude, whose leading 1 is not stored; the mantissa is what is left, 3 bits at most. 0 is the
 code 0, NaN 0x80, infinity the largest exponent with the largest mantissa.
 
-float4_e1m2 (opbase, float4_e1m2) has a sign, an exponent bit with bias 1 and two mantissa bits:
-multiples of a quarter up to 1.75, without NaN and infinity.
+float4_e1m2 (a comment in a header of opbase, no page) has a sign, an exponent bit with bias 1 and
+two mantissa bits: multiples of a quarter up to 1.75, without NaN and infinity.
 """
 
 from functools import lru_cache
