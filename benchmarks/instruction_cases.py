@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from cubecore.dtypes import element_type
-from cubecore.isa.load3d import SetFmatrix
-from cubecore.isa.load3d_3510 import SetL3dRptV2
-from cubecore.isa.moves_3510 import NzPara, SetMte2NzPara
-from cubecore.isa.spec import Instruction, instruction_named
-from cubecore.isa.vector.dequantise import SetDeqscale
-from cubecore.isa.vector.transpose import SetVaRegSb
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.mte.copies_3510 import NzPara, SetMte2NzPara
+from cubecore.isa.mte.load3d import SetFmatrix
+from cubecore.isa.mte.load3d_3510 import SetL3dRptV2
+from cubecore.isa.vector.elementwise.dequantise import SetDeqscale
+from cubecore.isa.vector.permute.transpose import SetVaRegSb
 
 APART = 40960
 """Bytes from one operand to the next."""

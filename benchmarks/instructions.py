@@ -20,18 +20,18 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.program import Location
-from cubecore.isa.registers import Place
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import PipeBarrier
-from cubecore.isa.topology import CoreId
-from cubecore.machine import reference
-from cubecore.machine.core import Core
-from cubecore.machine.findings import USUAL, FindingLog
-from cubecore.machine.groupwatch import StrictLog
-from cubecore.machine.lockstep import Group
-from cubecore.machine.memory import GlobalMemory, GlobalTensor
-from cubecore.machine.reach import Snapshots
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Place
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.machine.lockstep.aliasing import Snapshots
+from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.sanitizer import StrictLog
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import USUAL, FindingLog
 
 TARGET_US = 20.0
 MANY = 64
@@ -64,7 +64,7 @@ def bench(case: Case) -> tuple[Core, tuple[int, ...], FindingLog]:
     log, gm = FindingLog(), GlobalMemory()
     unmet: Callable[..., None] = lambda *_: None  # noqa: E731 - nobody signals or waits
     tensor = gm.allocate("tensor", GM_BYTES)
-    core = Core(CoreId(0, case.sub), chip(case.chip), gm, log, reference.execute, unmet, unmet)
+    core = Core(CoreId(0, case.sub), chip(case.chip), gm, log, execute.execute, unmet, unmet)
     for template in case.before:
         core.execute(core, (template, (), HERE))
     return core, filled(case, core, tensor), log

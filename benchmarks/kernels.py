@@ -15,17 +15,17 @@ from figures import against, arguments
 import cubecore
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.expr import Expr
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.spec import instruction_named
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.isa.trace import Trace
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.kernels.builder import Builder
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.kernels.build.builder import Builder
 from cubecore.machine.engines import run_launch
-from cubecore.machine.findings import USUAL
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.tracewatch import trace_findings
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import USUAL
+from cubecore.machine.sanitizer.trace import trace_findings
 
 FULL = 2**64 - 1
 CORES = 40

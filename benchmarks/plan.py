@@ -22,15 +22,15 @@ import numpy as np
 from figures import against, arguments
 
 import cubecore
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.cost import cost
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import rules
-from cubecore.tiling.solver import planned_chip
-from cubecore.tiling.stays import kept
-from cubecore.tiling.straight import WARM, Lines, Straight
-from cubecore.tiling.struct import FIELDS
-from cubecore.workflows.pool import available_cores
+from cubecore.tiling.cost.closed_form import cost
+from cubecore.tiling.cost.tracing import WARM, Lines, Straight
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.rules.checker import rules
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.l1_residency import kept
+from cubecore.tiling.solver.solver import planned_chip
+from cubecore.workflows.sweep.pool import available_cores
 
 SWEEP_TARGET = 10_000
 """Queries that a sweep is to answer in a minute on two cores."""

@@ -6,7 +6,7 @@ against an independent product, and timed.
 """
 
 import cubecore
-from cubecore.reports.text import plan_text, run_text, time_text
+from cubecore.reports.text.answers import plan_text, run_text, time_text
 
 LAYER = {"m": 128, "n": 4096, "k": 4096, "trans_b": True, "chip": "Ascend910B3"}
 

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
-from cubecore.isa.expr import Expr
-from cubecore.isa.launch import CoreProgram, Launch
-from cubecore.isa.spec import Instruction, Mem
-from cubecore.kernels.builder import Builder
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.machine.core import Core, CoreId
-from cubecore.machine.findings import Finding
-from cubecore.machine.memory import Buffer, GlobalMemory
-from cubecore.machine.scheduler import Task, run
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreProgram, Launch
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.reference.core import Core, CoreId
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 
 Array = NDArray[Any]
 A2 = chip("Ascend910B3")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.tiling.export import to_header, to_json_text
-from cubecore.tiling.struct import FIELDS
-from cubecore.workflows.operands import Operands, make_operands
+from cubecore.tiling.model.export import to_header, to_json_text
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.workflows.data.operands import Operands, make_operands
 from harness import make_tiling
 
 SMALL = {"m": 33, "n": 17, "k": 40}
@@ -59,7 +59,8 @@ HEAVY = (
 
 
 @pytest.mark.parametrize(
-    ("module", "light"), [("cubecore", ()), ("cubecore.cli", ("click",)), ("cubecore.errors", ())]
+    ("module", "light"),
+    [("cubecore", ()), ("cubecore.cli.commands", ("click",)), ("cubecore.errors", ())],
 )
 def test_importing_loads_nothing_heavy(module, light):
     loaded = python(f"import {module}, sys; print([m for m in {HEAVY} if m in sys.modules])")
@@ -68,7 +69,7 @@ def test_importing_loads_nothing_heavy(module, light):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom cubecore.cli import main\n"
+        "import sys\nfrom cubecore.cli.commands import main\n"
         "try:\n    main(['plan', '--help'])\nexcept SystemExit:\n    pass\n"
         "print('numpy' in sys.modules)"
     )

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cubecore.isa import instructions
-from cubecore.isa.spec import Pipe
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Pipe
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 FIGURES = {"run_and_time_64_cubed_cold", "help", "plan_warm", "time_8192_cubed_on_24_cores"}

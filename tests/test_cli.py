@@ -13,10 +13,10 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip_names
-from cubecore.console import Group
-from cubecore.isa import instructions
-from cubecore.machine.findings import FINDING_IDS
-from cubecore.tiling.rules import rules
+from cubecore.cli.console import Group
+from cubecore.isa.catalogue import instructions
+from cubecore.machine.sanitizer.findings import FINDING_IDS
+from cubecore.tiling.rules.checker import rules
 from workflows.command import (
     BAD_REQUEST,
     DONE,

@@ -7,8 +7,8 @@ room: more for kernels in our planner's tiling, which a better planner changes.
 from math import ceil
 from pathlib import Path
 
-from cubecore.workflows.validate import published_validation
-from cubecore.workflows.validation import Validated
+from cubecore.workflows.calibration.validate import published_validation
+from cubecore.workflows.calibration.validation import Validated
 
 BOUNDS = Path(__file__).resolve().parents[1] / "tests/timing/bounds.toml"
 ROOM, ROOM_OF_PLANS = 1, 20

@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 @document("rules.md")
 def rules_page() -> str:
     """Return the manual of rules: every rule's declaration."""
-    from cubecore.tiling.rules import explain, rules
+    from cubecore.tiling.rules.checker import explain, rules
 
     lines = [
         "# Rules of a TCubeTiling",
@@ -103,7 +103,7 @@ from `cubecore.tiling.agreement`; `tests/tiling/test_reference.py` holds it to t
 @document("agreement.md")
 def agreement_page() -> str:
     """Return the table of names of broken constraints, and every difference with its reason."""
-    from cubecore.tiling.agreement import AGREEMENTS, GAINS, UNNAMED
+    from tools.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
 
     lines = [
         _AGREEMENT_INTRODUCTION,
@@ -154,9 +154,9 @@ def agreement_page() -> str:
 @document("instructions.md")
 def instructions_page() -> str:
     """Return the manual of instructions: every declaration, by pipe."""
-    from cubecore.isa import instructions
-    from cubecore.isa.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
-    from cubecore.isa.spec import Pipe
+    from cubecore.isa.catalogue import instructions
+    from cubecore.isa.declare.instruction import Pipe
+    from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
     from cubecore.workflows.explain import describe
 
     lines = [
@@ -191,7 +191,7 @@ def public_tik_page() -> str:
 @document("findings.md")
 def findings_page() -> str:
     """Every kind of finding that `run` reports."""
-    from cubecore.machine.findings import CHECKS, KINDS
+    from cubecore.machine.sanitizer.findings import CHECKS, KINDS
 
     lines = [
         "# Findings",
@@ -245,9 +245,9 @@ def examples_page() -> str:
 @document("validation.md")
 def validation() -> str:
     """Return the timing model's error on every published point."""
-    from cubecore.reports.validation import validation_page
-    from cubecore.workflows.held_out import held_out
-    from cubecore.workflows.validate import published_validation
+    from cubecore.reports.text.validation import validation_page
+    from cubecore.workflows.calibration.held_out import held_out
+    from cubecore.workflows.calibration.validate import published_validation
 
     return validation_page(replace(published_validation(), held_out=held_out()))
 
@@ -309,7 +309,7 @@ def _mutants(title: str, texts: list[str]) -> list[str]:
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""
-    from cubecore.reports.text import chip_text, chips_text
+    from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import ChipSheet, chip_list
 
     chips = chip_list()

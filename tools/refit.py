@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.workflows.held_out import REFITTED, FitCase, fit_cases
+from cubecore.workflows.calibration.held_out import REFITTED, FitCase, fit_cases
 
 STARTS: Mapping[str, Mapping[str, float]] = {
     "2201": {

@@ -8,73 +8,73 @@ that importing cubecore costs nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cubecore.version import __version__
+
 if TYPE_CHECKING:
     from cubecore.chips import chip
     from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError, RequestError
-    from cubecore.frontends import capi
-    from cubecore.frontends.allocation import Struct
-    from cubecore.frontends.debugging import Debugging, debug
-    from cubecore.frontends.handle import CoreHandle
-    from cubecore.frontends.kernel import Kernel, KernelRun, kernel
-    from cubecore.frontends.places import KernelError
-    from cubecore.frontends.pointer import Pointer
-    from cubecore.tiling.export import load_tiling
-    from cubecore.tiling.mx import MxTypePara
-    from cubecore.tiling.problem import Problem
-    from cubecore.tiling.setters import (
+    from cubecore.frontends.capi import constants as capi
+    from cubecore.frontends.capi.allocation import Struct
+    from cubecore.frontends.capi.core_handle import CoreHandle
+    from cubecore.frontends.capi.pointer import Pointer
+    from cubecore.frontends.kernels.debugging import Debugging, debug
+    from cubecore.frontends.kernels.kernel import Kernel, KernelRun, kernel
+    from cubecore.frontends.matmul_tiling.setters import (
         BatchMatmulTiling,
         MatmulApiTiling,
         MatmulConfigParams,
         MultiCoreMatmulTiling,
     )
-    from cubecore.tiling.struct import TCubeTiling
+    from cubecore.frontends.source_locations import KernelError
+    from cubecore.tiling.model.export import load_tiling
+    from cubecore.tiling.model.mx_type_para import MxTypePara
+    from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+    from cubecore.workflows.calibration.validate import validate
     from cubecore.workflows.check import check
     from cubecore.workflows.compare import compare
     from cubecore.workflows.explain import explain
     from cubecore.workflows.plan import plan
     from cubecore.workflows.run import run
-    from cubecore.workflows.store import Store
-    from cubecore.workflows.sweep import plan_many
+    from cubecore.workflows.sweep.plan_many import plan_many
+    from cubecore.workflows.sweep.store import Store
+    from cubecore.workflows.sweep.vary import sweep
     from cubecore.workflows.time import time
-    from cubecore.workflows.validate import validate
-    from cubecore.workflows.vary import sweep
-
-__version__ = "0.1.0"
 
 _HOMES = {
-    "capi": "cubecore.frontends.capi",
+    "capi": "cubecore.frontends.capi.constants",
     "chip": "cubecore.chips",
-    "CoreHandle": "cubecore.frontends.handle",
+    "CoreHandle": "cubecore.frontends.capi.core_handle",
     "CubecoreError": "cubecore.errors",
     "DeadlockError": "cubecore.errors",
-    "debug": "cubecore.frontends.debugging",
-    "Debugging": "cubecore.frontends.debugging",
+    "debug": "cubecore.frontends.kernels.debugging",
+    "Debugging": "cubecore.frontends.kernels.debugging",
     "NoLegalTilingError": "cubecore.errors",
     "RequestError": "cubecore.errors",
-    "Kernel": "cubecore.frontends.kernel",
-    "KernelError": "cubecore.frontends.places",
-    "KernelRun": "cubecore.frontends.kernel",
-    "Pointer": "cubecore.frontends.pointer",
-    "Struct": "cubecore.frontends.allocation",
-    "kernel": "cubecore.frontends.kernel",
-    "load_tiling": "cubecore.tiling.export",
-    "BatchMatmulTiling": "cubecore.tiling.setters",
-    "MatmulApiTiling": "cubecore.tiling.setters",
-    "MatmulConfigParams": "cubecore.tiling.setters",
-    "MultiCoreMatmulTiling": "cubecore.tiling.setters",
-    "MxTypePara": "cubecore.tiling.mx",
-    "Problem": "cubecore.tiling.problem",
-    "TCubeTiling": "cubecore.tiling.struct",
+    "Kernel": "cubecore.frontends.kernels.kernel",
+    "KernelError": "cubecore.frontends.source_locations",
+    "KernelRun": "cubecore.frontends.kernels.kernel",
+    "Pointer": "cubecore.frontends.capi.pointer",
+    "Struct": "cubecore.frontends.capi.allocation",
+    "kernel": "cubecore.frontends.kernels.kernel",
+    "load_tiling": "cubecore.tiling.model.export",
+    "BatchMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
+    "MatmulApiTiling": "cubecore.frontends.matmul_tiling.setters",
+    "MatmulConfigParams": "cubecore.frontends.matmul_tiling.setters",
+    "MultiCoreMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
+    "MxTypePara": "cubecore.tiling.model.mx_type_para",
+    "Problem": "cubecore.tiling.model.problem",
+    "TCubeTiling": "cubecore.tiling.model.tcubetiling",
     "check": "cubecore.workflows.check",
     "compare": "cubecore.workflows.compare",
     "explain": "cubecore.workflows.explain",
     "plan": "cubecore.workflows.plan",
-    "plan_many": "cubecore.workflows.sweep",
+    "plan_many": "cubecore.workflows.sweep.plan_many",
     "run": "cubecore.workflows.run",
-    "Store": "cubecore.workflows.store",
-    "sweep": "cubecore.workflows.vary",
+    "Store": "cubecore.workflows.sweep.store",
+    "sweep": "cubecore.workflows.sweep.vary",
     "time": "cubecore.workflows.time",
-    "validate": "cubecore.workflows.validate",
+    "validate": "cubecore.workflows.calibration.validate",
 }
 
 _MODULES = {"capi"}
@@ -99,6 +99,7 @@ __all__ = [
     "Store",
     "Struct",
     "TCubeTiling",
+    "__version__",
     "capi",
     "check",
     "chip",

@@ -1,6 +1,6 @@
 """python -m cubecore."""
 
-from cubecore.cli import main
+from cubecore.cli.commands import main
 
 if __name__ == "__main__":
     main()

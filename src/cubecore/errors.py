@@ -40,7 +40,7 @@ class Violation:
 class CubecoreError(Exception):
     """Anything cubecore refuses; `violations` holds every reason, in the order found.
 
-    `findings` are those of a run that could not go on (`cubecore.machine.findings`).
+    `findings` are those of a run that could not go on (`cubecore.machine.sanitizer.findings`).
     """
 
     findings: "tuple[Any, ...]" = ()

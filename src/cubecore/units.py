@@ -13,6 +13,8 @@ FRACTAL_BYTES = 512
 FRACTAL_ROWS = 16
 """Rows of every fractal, and columns of an L0C fractal (seed 002)."""
 KIB = 1024
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+"""Limits of the fields of TCubeTiling."""
 
 
 class _NoArray:

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cubecore.frontends.kernel import Session
-from cubecore.reports.html import launch_report
-from cubecore.workflows.script import time_script
+from cubecore.frontends.kernels.kernel import Session
+from cubecore.reports.html.page import launch_report
+from cubecore.workflows.scripts.script import time_script
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))

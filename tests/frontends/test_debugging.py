@@ -7,8 +7,8 @@ import pytest
 
 import cubecore
 from cubecore import KernelError, RequestError, kernel
-from cubecore.frontends.showing import formatted
-from cubecore.machine.stops import Break, Range
+from cubecore.frontends.capi.printf import formatted
+from cubecore.machine.debugger.breakpoints import Break, Range
 from frontends.test_kernel import line_of
 
 HERE = os.path.relpath(__file__)

@@ -10,8 +10,8 @@ import pytest
 
 import cubecore
 from cubecore import KernelError, RequestError, Struct, kernel
-from cubecore.frontends.pointer import RuntimeInt
-from cubecore.frontends.tensors import unbroken
+from cubecore.frontends.capi.pointer import RuntimeInt
+from cubecore.frontends.kernels.host_tensors import unbroken
 
 HERE = os.path.relpath(__file__)
 ODD_LANES = 0x5555555555555555

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from cubecore import DeadlockError, KernelError, RequestError, Struct, kernel
-from cubecore.cli import main
-from cubecore.workflows.script import run_script
+from cubecore.cli.commands import main
+from cubecore.workflows.scripts.script import run_script
 
 HERE = os.path.relpath(__file__)
 

@@ -10,9 +10,10 @@ import pytest
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.frontends.pointer import Pointer
-from cubecore.frontends.signature import bind, forms
-from cubecore.isa.spec import Mem, instruction_named, spellings
+from cubecore.frontends.capi.binding import bind, forms
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.isa.catalogue import instruction_named, spellings
+from cubecore.isa.declare.instruction import Mem
 
 FORMS = tomllib.loads((Path(__file__).parent / "signatures.toml").read_text(encoding="utf-8"))[
     "form"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.program import program_session
-from cubecore.frontends.tik.shape_util import axis_check, compare_tensor_dict_key
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.host.program import program_session
+from cubecore.frontends.tik.host.shape_util import axis_check, compare_tensor_dict_key
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB, L1 = "global", "local.UB", "local.L1"
 V310, V310P = Dprofile("v100", "mini"), Dprofile("v200", "aic")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.frontends.tik.program import main
-from cubecore.workflows.script import time_script
+from cubecore.frontends.tik.host.program import main
+from cubecore.workflows.scripts.script import time_script
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tik"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))

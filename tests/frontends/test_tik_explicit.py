@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.shims import provided
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.host.vendor_modules import provided
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB, L1, L0A, L0B, L0C = "global", "local.UB", "local.L1", "local.L0A", "local.L0B", "local.L0C"
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.target import Platform
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.trace.language import Dprofile
+from cubecore.frontends.tik.trace.target import Platform
 
 GM, UB = "global", "local.UB"
 V310P = Dprofile("v200", "aic")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.program import run_program
-from cubecore.frontends.tik.values import all_of, any_of, negate
-from cubecore.timing.schedule import time_launch
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.host.program import run_program
+from cubecore.frontends.tik.trace.language import Dprofile
+from cubecore.frontends.tik.trace.values import all_of, any_of, negate
+from cubecore.timing.launch import time_launch
 
 GM, UB = "global", "local.UB"
 V310 = Dprofile("v100", "mini")
@@ -288,7 +288,7 @@ def test_what_is_inserted_leaves_no_race_and_without_it_there_is_one():
 
 
 def test_a_kernel_on_a2_is_timed():
-    from cubecore.frontends.tik.target import Platform
+    from cubecore.frontends.tik.trace.target import Platform
 
     Platform.soc = "Ascend910B3"
     t = Tik()
@@ -298,7 +298,7 @@ def test_a_kernel_on_a2_is_timed():
 
 
 def test_the_cube_and_the_vector_unit_are_apart_on_a2():
-    from cubecore.frontends.tik.target import Platform
+    from cubecore.frontends.tik.trace.target import Platform
 
     Platform.soc = "Ascend910B3"
     t = Tik()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB = "global", "local.UB"
 V310, CLOUD, V310P = Dprofile("v100", "mini"), Dprofile("v100", "cloud"), Dprofile("v200", "aic")

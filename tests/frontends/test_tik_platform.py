@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.program import program_session
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.host.program import program_session
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB = "global", "local.UB"
 V310P = Dprofile("v200", "aic")

@@ -3,9 +3,9 @@
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
-from cubecore.frontends.tik.program import program_session
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.host.program import program_session
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB, L1, L1OUT = "global", "local.UB", "local.L1", "local.L1OUT"
 V310P = Dprofile("v200", "aic")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.instance import Tik
-from cubecore.frontends.tik.language import Dprofile
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.trace.language import Dprofile
 
 GM, UB = "global", "local.UB"
 RNG = np.random.default_rng(31)

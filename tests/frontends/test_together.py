@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.frontends.places import KernelError
+from cubecore.frontends.source_locations import KernelError
 
 FULL = 2**64 - 1
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cubecore.chips import Chip, chip
-from cubecore.isa.program import Location
-from cubecore.isa.spec import Instruction, Mem
-from cubecore.machine import reference
-from cubecore.machine.core import Core, CoreId
-from cubecore.machine.findings import FindingLog
-from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.tree import Location
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core, CoreId
+from cubecore.machine.sanitizer.findings import FindingLog
 
 A2 = chip("Ascend910B3")
 HERE = Location("bench.py", 1, "test")
@@ -66,7 +66,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.core = Core(
-            CoreId(0, self.sub), self.on, self.gm, self.log, reference.execute, _never, _never
+            CoreId(0, self.sub), self.on, self.gm, self.log, execute.execute, _never, _never
         )
         self.base = 0
         if self.gm_bytes:

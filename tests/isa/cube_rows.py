@@ -3,7 +3,7 @@
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
 from isa import rows_3510
 
 HALF = element_type("float16")

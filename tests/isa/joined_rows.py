@@ -3,7 +3,7 @@
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
 
 WORD = element_type("float32")
 BIT = (0, 1)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Instruction, Mem
-from cubecore.isa.system import SetCtrl
-from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.scalar.control_registers import SetCtrl
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from isa.bench import ALL_ONES, Bench, Image
 
 CODES = {

@@ -34,8 +34,8 @@ class Recorder:
 
     def watch(self) -> None:
         """Stand before what runs an instruction."""
-        from cubecore.isa.program import Issue
-        from cubecore.machine.core import Core
+        from cubecore.isa.program.tree import Issue
+        from cubecore.machine.reference.core import Core
         from isa.bench import Bench
 
         for owner, method, place in (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
 
 HALF = element_type("float16")
 GM, L1, L0A, L0B, UB, FB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.UB, Mem.FB

@@ -5,7 +5,8 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 
 A5 = chip("Ascend950PR_9599")

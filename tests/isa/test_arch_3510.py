@@ -8,14 +8,14 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.caches import Dcci
-from cubecore.isa.check import template_violations
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
-from cubecore.isa.moves import LoadCbufToCb, LoadCbufToCbTranspose
-from cubecore.isa.spec import Mem
-from cubecore.isa.system import SetFp8Mode
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import LoadCbufToCb, LoadCbufToCbTranspose
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.control_registers import SetFp8Mode
 from isa.bench import A2, Bench
 from test_codes import INFINITE, NAN, hifloat8
 

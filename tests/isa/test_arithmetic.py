@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cubecore.isa.arithmetic import FUNCTIONS
-from cubecore.isa.expr import Expr, Var
+from cubecore.isa.program.arithmetic import FUNCTIONS
+from cubecore.isa.program.expr import Expr, Var
 
 FLOATS = np.array([0.0, 1.5, -2.25, 3e38, 1e-30, 65520.0, -7.5, 2.5, np.inf, np.nan], np.float32)
 WHOLE = (-9, -1, 0, 1, 2, 7, 40)

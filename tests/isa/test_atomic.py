@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyUbufToGm
-from cubecore.isa.scales import SetAtomic, SetQuantPre
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetAtomic, SetQuantPre
+from cubecore.isa.mte.copies import CopyUbufToGm
 from isa.bench import Bench
 
 HALF, BRAIN, WORD, INT = map(element_type, ("float16", "bfloat16", "float32", "int32"))
@@ -166,7 +166,7 @@ def test_a_store_of_another_type_is_found():
 
 
 def test_local_memories_are_never_combined():
-    from cubecore.isa.moves import CopyGmToUbuf
+    from cubecore.isa.mte.copies import CopyGmToUbuf
 
     bench = Bench(sub=1, gm_bytes=32)
     bench.poke(Mem.GM, 0, np.ones(8, np.float32).tobytes())

@@ -3,7 +3,8 @@
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 from isa.lanes import (
     CTRL,

@@ -8,12 +8,12 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa import instruction_named, instructions
-from cubecore.isa.check import template_violations
-from cubecore.isa.program import Issue, Program
-from cubecore.isa.spec import Instruction, Mem, spelled
-from cubecore.isa.sync import Sync
-from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.isa.catalogue import instruction_named, instructions, spelled
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.program.tree import Issue, Program
+from cubecore.isa.scalar.sync import Sync
+from cubecore.isa.vector.common.mask import SetVectorMask
 from isa import cube_rows, fixpipe_rows, joined_rows, scalar_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
@@ -486,7 +486,7 @@ def test_templates_are_values(name):
 
 
 def test_a_program_states_each_broken_template_once():
-    from cubecore.isa.check import program_violations
+    from cubecore.isa.program.check import program_violations
 
     bad = example("mad", m=5000)
     issues = tuple(Issue(t, (), HERE) for t in (bad, example("pipe_barrier"), bad))

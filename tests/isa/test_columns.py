@@ -5,10 +5,10 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa import instruction_named
-from cubecore.isa.check import template_violations
-from cubecore.isa.columns import Col2img, Img2colCbufToCa, Img2colCbufToCb, Img2colCbufToUb
-from cubecore.isa.spec import Mem
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.load3d_v1 import Col2img, Img2colCbufToCa, Img2colCbufToCb, Img2colCbufToUb
+from cubecore.isa.program.check import template_violations
 from isa.bench import Bench
 
 OLD = chip("Ascend910A")

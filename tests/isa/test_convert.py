@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named, spelled
+from cubecore.isa.catalogue import instruction_named, spelled
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 from isa.lanes import CODES, IEEE, INF, NAN, Mask, Operand, Run, fill, size_of
 

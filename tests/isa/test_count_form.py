@@ -9,11 +9,12 @@ from dataclasses import fields
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.frontends.pointer import Pointer
-from cubecore.frontends.signature import bind, forms
-from cubecore.isa.spec import Mem, instructions
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.isa.vector.repeated import Repeated
+from cubecore.frontends.capi.binding import bind, forms
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.isa.vector.common.repeated import Repeated
 from isa import vector_rows
 from isa.bench import ALL_ONES, Bench
 

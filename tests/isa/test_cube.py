@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench, Image
 
 INT = ("int8", "int8", "int32")

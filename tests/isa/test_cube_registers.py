@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm, SetLreluAlpha
-from cubecore.isa.scales import SetFpc
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.system import SetMmadDirection
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm, SetLreluAlpha
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetFpc
+from cubecore.isa.scalar.control_registers import SetMmadDirection
 from isa.bench import Bench
 
 FLOAT = element_type("float32")

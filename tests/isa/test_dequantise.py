@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named, spelled
-from cubecore.isa.vector.dequantise import deq_word
+from cubecore.isa.catalogue import instruction_named, spelled
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.vector.elementwise.dequantise import deq_word
 from isa.bench import Bench, Image
 from isa.lanes import IEEE, Mask, Operand, Run, fill, pack_float
 

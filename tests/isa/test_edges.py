@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
 from cubecore.numerics.conversion import bits_of
 from isa.bench import Bench
 from isa.lanes import CODES, IEEE, INF, LARGEST, NAN, SATURATE, Mask, size_of

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.isa import instructions
+from cubecore.isa.catalogue import instructions
 from isa.test_catalogue import ORACLES
 
 TESTS = Path(__file__).parent.parent

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cubecore.isa.expr import Condition, Expr, Var
+from cubecore.isa.program.expr import Condition, Expr, Var
 
 A, B, C = VARS = (Var("a", 0), Var("b", 1), Var("c", 2))
 small = st.integers(-7, 7)

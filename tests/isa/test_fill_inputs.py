@@ -3,8 +3,8 @@
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.fill import CreateCaMatrix, CreateCbMatrix, CreateCbufMatrix
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.fill import CreateCaMatrix, CreateCbMatrix, CreateCbufMatrix
 from isa.bench import Bench
 
 FILLS = [(CreateCaMatrix, Mem.L0A, 512), (CreateCbMatrix, Mem.L0B, 512)]

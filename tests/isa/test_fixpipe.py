@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
-from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Registers
 from isa.bench import Bench, Image
 
 FORMS = {

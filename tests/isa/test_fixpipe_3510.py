@@ -10,17 +10,17 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.fixpipe import SetLreluAlpha
-from cubecore.isa.fixpipe_3510 import (
+from cubecore.isa.cube.fixpipe import SetLreluAlpha
+from cubecore.isa.cube.fixpipe_3510 import (
     CopyMatrixCcToCbufV2,
     CopyMatrixCcToGmV2,
     SetChannelPara,
     SetNdParaV2,
     SetReluAlpha,
 )
-from cubecore.isa.scales import SetFpc, SetQuantPre
-from cubecore.isa.spec import Mem
-from cubecore.isa.system import SetCtrl
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetFpc, SetQuantPre
+from cubecore.isa.scalar.control_registers import SetCtrl
 from isa.bench import Bench
 from test_codes import INFINITE, NAN, hifloat8
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import FLOAT32
-from cubecore.isa.cube import Mad
-from cubecore.isa.moves import (
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     LoadCbufToCa,
     LoadCbufToCaTranspose,
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.spec import Mem
 from harness import lay_out, read_out, run_core, whole_numbers
 
 WIDE, SQUARE = (16, 8), 2 * 512

@@ -3,9 +3,10 @@
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instructions
-from cubecore.isa.vector.forms import counted
-from cubecore.isa.vector.repeated import Repeated
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.vector.common.forms import counted
+from cubecore.isa.vector.common.repeated import Repeated
 from isa import vector_rows
 from isa.bench import Bench
 

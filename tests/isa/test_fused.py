@@ -6,7 +6,8 @@ import struct
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named, spelled
+from cubecore.isa.catalogue import instruction_named, spelled
+from cubecore.isa.declare.instruction import Mem
 from cubecore.numerics.conversion import bits_of
 from isa.bench import Bench
 from isa.lanes import (

@@ -7,9 +7,9 @@ import pytest
 
 from cubecore.chips import chip, costs
 from cubecore.dtypes import FLOAT16, FLOAT32, element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.spec import Mem
-from cubecore.isa.system import SetHf32Mode, SetHf32TransMode
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.control_registers import SetHf32Mode, SetHf32TransMode
 from cubecore.numerics import HF32_ROUNDINGS, round_hf32
 from isa.bench import A2, Bench
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.moves import (
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     LoadCbufToCa,
     LoadCbufToCaTranspose,
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.spec import Mem
 from isa.bench import Bench, Image
 
 INT4, INT32 = element_type("int4"), element_type("int32")

@@ -4,10 +4,10 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.frontends.handle import CoreHandle
-from cubecore.frontends.signature import bind, known
-from cubecore.isa.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
-from cubecore.isa.spec import spelled, spellings
+from cubecore.frontends.capi.binding import bind, known
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.isa.catalogue import spelled, spellings
+from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
 from isa import inventory
 
 LIMIT = 15

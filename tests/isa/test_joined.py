@@ -7,9 +7,14 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa import instruction_named
-from cubecore.isa.joined import CopyCbufToUbuf, CopyMatrixCcToUbuf, CopyUbufToCbuf, StoreScalar
-from cubecore.isa.spec import Mem
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies_joined_core import (
+    CopyCbufToUbuf,
+    CopyMatrixCcToUbuf,
+    CopyUbufToCbuf,
+    StoreScalar,
+)
 from isa.bench import Bench
 
 OLD = chip("Ascend910A")

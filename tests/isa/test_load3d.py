@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.load3d import (
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.load3d import (
     Img2colv2CbufToCa,
     Img2colv2CbufToCb,
     SetFmatrix,
@@ -17,7 +18,6 @@ from cubecore.isa.load3d import (
     SetL3dRpt,
     SetL3dSize,
 )
-from cubecore.isa.spec import Mem
 from isa.bench import Bench, Image
 
 BITS = {"int4": 4, "uint8": 8, "int8": 8, "float16": 16, "bfloat16": 16}

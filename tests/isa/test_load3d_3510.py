@@ -4,9 +4,9 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.load3d import SetFmatrixB, SetL3dPadding
-from cubecore.isa.load3d_3510 import Img2colv2CbufToCaV2, Img2colv2CbufToCbV2, SetL3dRptV2
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.load3d import SetFmatrixB, SetL3dPadding
+from cubecore.isa.mte.load3d_3510 import Img2colv2CbufToCaV2, Img2colv2CbufToCbV2, SetL3dRptV2
 from isa.bench import Bench
 from isa.test_load3d import PAD, Map, Sink, expanded, get, maps, whole, window
 

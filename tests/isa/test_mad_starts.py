@@ -8,9 +8,9 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.check import template_violations
-from cubecore.isa.cube import Mad
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import template_violations
 from isa.bench import A2, Bench
 
 X90, K9030 = chip("KirinX90"), chip("Kirin9030")

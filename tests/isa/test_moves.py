@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.moves import (
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     CopyGmToCbuf,
     CopyGmToCbufMultiNd2Nz,
     CopyGmToUbuf,
@@ -14,7 +15,6 @@ from cubecore.isa.moves import (
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.spec import Mem
 from isa.bench import Bench, Image
 
 BYTES = {

@@ -6,14 +6,9 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.load2d_3510 import (
-    LoadCbufToCaV2,
-    LoadCbufToCaV2Transpose,
-    LoadCbufToCbV2,
-    LoadCbufToCbV2Transpose,
-)
-from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.moves_3510 import (
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.mte.copies_3510 import (
     CopyCbufToFbufV2,
     CopyGmToCbufMultiDn2Nz,
     CopyGmToCbufMultiNd2NzV2,
@@ -22,7 +17,12 @@ from cubecore.isa.moves_3510 import (
     NzPara,
     SetMte2NzPara,
 )
-from cubecore.isa.spec import Mem
+from cubecore.isa.mte.load2d_3510 import (
+    LoadCbufToCaV2,
+    LoadCbufToCaV2Transpose,
+    LoadCbufToCbV2,
+    LoadCbufToCbV2Transpose,
+)
 from isa.bench import A2, Bench
 
 A5 = chip("Ascend950PR_9599")
@@ -264,8 +264,8 @@ def test_scales_in_units_of_64_bytes(runs):
 
 def test_one_call_has_gaps_on_2201_and_strides_on_3510():
     """asc_copy_gm2ub(dst, src, 2, 64, 64, 96), and back: one call, two meanings (the trap)."""
-    from cubecore.frontends.pointer import Pointer
-    from cubecore.frontends.signature import bind
+    from cubecore.frontends.capi.binding import bind
+    from cubecore.frontends.capi.pointer import Pointer
 
     half = element_type("float16")
     at = {mem: Pointer(mem, half, 0, None) for mem in (Mem.GM, Mem.UB)}

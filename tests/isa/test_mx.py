@@ -8,8 +8,8 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.mx import LoadCbufToCaMx, LoadCbufToCbMx, MadMx
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.mad_mx import LoadCbufToCaMx, LoadCbufToCbMx, MadMx
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 
 A5 = chip("Ascend950PR_9599")

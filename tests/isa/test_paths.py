@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.paths import (
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetAtomic
+from cubecore.isa.mte.copies_side_paths import (
     CopyCbufToGm,
     CopyCbufToMatrixCc,
     CopyGmToCbufPad,
@@ -14,8 +16,6 @@ from cubecore.isa.paths import (
     LoadGmToCb,
     LoadGmToCbuf,
 )
-from cubecore.isa.scales import SetAtomic
-from cubecore.isa.spec import Mem
 from isa.bench import Bench
 
 # --- fractals from global memory

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.dtypes import element_type
-from cubecore.isa.expr import Condition, Expr, Var
-from cubecore.isa.moves import CopyGmToCbuf
-from cubecore.isa.program import (
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToCbuf
+from cubecore.isa.program.expr import Condition, Expr, Var
+from cubecore.isa.program.tree import (
     Assign,
     Branch,
     Issue,
@@ -18,8 +19,7 @@ from cubecore.isa.program import (
     Loop,
     Program,
 )
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import PipeBarrier, SetFlag
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
 
 HERE = Location("kernel.py", 1, "kernel")
 INT = element_type("int32")

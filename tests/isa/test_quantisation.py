@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm
-from cubecore.isa.scales import CopyCbufToFbuf, SetFpc, SetQuantPre
-from cubecore.isa.spec import Mem
-from cubecore.isa.system import SetCtrl
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import CopyCbufToFbuf, SetFpc, SetQuantPre
+from cubecore.isa.scalar.control_registers import SetCtrl
 from cubecore.numerics.quantisation import quantised, scale_words, scaled
 from isa.bench import A2, Bench, Image
 

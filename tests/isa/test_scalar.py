@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cubecore.isa.spec import instruction_named
+from cubecore.isa.catalogue import instruction_named
 from isa.bench import A2, Bench
 
 RUNS = [

@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
-from cubecore.isa.sparse import LoadCbufToCbSp, MadSp
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.mad_sparse import LoadCbufToCbSp, MadSp
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 
 LOADS = [(1, 0), (3, 0), (4, 2), (0, 5), (255, 1)]

@@ -5,8 +5,8 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa import instruction_named
-from cubecore.isa.spec import Mem
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 
 OLD = chip("Ascend310P3")

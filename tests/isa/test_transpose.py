@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench, Image
 
 

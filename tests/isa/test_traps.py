@@ -59,8 +59,8 @@ def test_mmad_params_name_their_extents():
     """MmadParams{m, n, k} of seed 002: the second is n there, and k in asc_mmad."""
     from dataclasses import fields
 
-    from cubecore.isa.cube import Mad
-    from cubecore.isa.mmad_params import MmadParams
+    from cubecore.isa.cube.mad import Mad
+    from cubecore.isa.cube.mmad_params import MmadParams
 
     assert [f.name for f in fields(MmadParams)][:3] == ["m", "n", "k"]
     assert [n for n in Mad.signature if len(n) == 1] == ["c", "a", "b", "m", "k", "n"]

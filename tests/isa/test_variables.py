@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.registers import Place, Registers
-from cubecore.isa.spec import Mem, instruction_named, instructions
-from cubecore.isa.topology import CoreId
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
+from cubecore.isa.catalogue import instruction_named, instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Place, Registers
+from cubecore.isa.program.topology import CoreId
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.scheduler import Task, run
 from isa.bench import A2, HERE, Bench
 
 QUESTIONS = ("get_block_idx", "get_block_num", "get_sub_block_id", "get_sub_block_num")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.system import SetCtrl
-from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.control_registers import SetCtrl
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from isa.bench import ALL_ONES, Bench, Image
 from isa.lanes import (
     CTRL,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import Mem
+from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 
 HALF = element_type("float16")

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cubecore.isa.launch import Launch
-from cubecore.isa.program import Branch, Issue, Loop, Node, Program
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
 
 Change = Callable[[Issue], Issue | None]
 """What becomes of a leaf: another one, or nothing."""

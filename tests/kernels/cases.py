@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.tiling.problem import Epilogue, Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
 from cubecore.units import FRACTAL_ROWS, align_up
 from harness import (
     Array,

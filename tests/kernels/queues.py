@@ -12,10 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.spec import Instruction, Mem, Pipe
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from harness import Issued
 
 PIPES = ("V", "M", "MTE1", "MTE2", "MTE3", "FIX")

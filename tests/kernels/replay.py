@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from cubecore.isa.launch import Launch
-from cubecore.isa.program import Location
-from cubecore.machine.core import Core, CoreId
-from cubecore.machine.findings import Finding
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
-from cubecore.tiling.problem import Problem
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Location
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core, CoreId
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.tiling.model.problem import Problem
 from harness import A2, Array, Issued, as_stored, result_of, tensor_of
 
 HERE = Location("replay", 0, "replay")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cubecore.isa.expr import Expr
-from cubecore.isa.moves import CopyGmToCbuf
-from cubecore.isa.program import Assign, Branch, Issue, Loop
-from cubecore.isa.sync import PipeBarrier, SetFlag
-from cubecore.kernels.builder import Builder
+from cubecore.isa.mte.copies import CopyGmToCbuf
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.tree import Assign, Branch, Issue, Loop
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
+from cubecore.kernels.build.builder import Builder
 
 COPY = CopyGmToCbuf(n_burst=1, len_burst=1)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cubecore.isa.expr import Expr
-from cubecore.isa.moves import CopyGmToCbuf
-from cubecore.kernels.builder import Builder
-from cubecore.kernels.cursor import Cursor
+from cubecore.isa.mte.copies import CopyGmToCbuf
+from cubecore.isa.program.expr import Expr
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.loop_cursor import Cursor
 
 COPY = CopyGmToCbuf(n_burst=1, len_burst=1)
 

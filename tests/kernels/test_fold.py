@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.launch import TensorSpec
-from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.program import Location, Loop
-from cubecore.isa.spec import instruction_named
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.isa.trace import Trace
-from cubecore.kernels.fold import Folder
-from cubecore.kernels.recorded import Placed, Recording, recorded_launch
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.program.launch import TensorSpec
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Location, Loop
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.build.fold_trace import Folder
+from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
 
 VADD = instruction_named("vadd")(dtype=element_type("float32"))
 SUB = instruction_named("vsub")(dtype=element_type("float32"))

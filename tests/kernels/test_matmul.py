@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Epilogue, Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.rules_l1 import l1_capacity
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.rules.l1 import l1_capacity
+from cubecore.tiling.rules.model import Case
 from harness import (
     A2,
     expected,

@@ -9,14 +9,14 @@ import cubecore
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.operands import Operands, make_operands
-from cubecore.workflows.verify import verify
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.workflows.data.operands import Operands, make_operands
+from cubecore.workflows.data.verify import verify
 from harness import as_stored, result_of
 from kernels.broken import changed
 from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.kernels.matmul.launch import matmul_launch
 from harness import A2, listing
 from kernels.cases import assert_right, brief, draw_operands, draw_problem, draw_tiling
 from kernels.queues import HappensBefore, OrderError, interleave

@@ -11,9 +11,9 @@ import cubecore
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.operands import OperandFiles, Operands
-from cubecore.workflows.verify import verify
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.data.operands import OperandFiles, Operands
+from cubecore.workflows.data.verify import verify
 
 A5 = chip("Ascend950PR_9599")
 E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.moves import CopyGmToUbuf
-from cubecore.kernels.streaming import Elementwise, elementwise_launch, loads_launch
+from cubecore.isa.mte.copies import CopyGmToUbuf
+from cubecore.kernels.elementwise import Elementwise, elementwise_launch, loads_launch
 from machine.agreement import answer
 
 HALF = element_type("float16")

@@ -5,14 +5,14 @@ import os
 import numpy as np
 import pytest
 
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
-from cubecore.isa.scales import SetAtomic
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.scale_registers import SetAtomic
+from cubecore.isa.mte.copies import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
 from harness import A2, issued, listing, make_tiling, tensor_of
 from kernels.cases import (
     FORMATS,

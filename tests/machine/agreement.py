@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cubecore.chips import Chip
-from cubecore.isa.launch import Launch
+from cubecore.isa.program.launch import Launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from harness import A2, Array
 
 

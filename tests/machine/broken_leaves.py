@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cubecore.chips import Chip
-from cubecore.isa.launch import Launch
-from cubecore.isa.program import Issue
-from cubecore.isa.sync import Sync
-from cubecore.isa.system import ScalarWork
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Issue
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.isa.scalar.sync import Sync
 from harness import Array
 from kernels.broken import changed, leaves
 from machine.agreement import assert_agree

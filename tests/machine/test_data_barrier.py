@@ -5,14 +5,14 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.program import Location
-from cubecore.isa.spec import instruction_named
-from cubecore.isa.sync import Dsb
-from cubecore.isa.topology import CoreId
-from cubecore.machine.findings import CHECKS
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
-from cubecore.timing.queues import NAMES
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import Dsb
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import CHECKS
+from cubecore.timing.pipes.queues import NAMES
 
 A2 = chip("Ascend910B3")
 INT16 = element_type("int16")

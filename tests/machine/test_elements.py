@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.spec import instruction_named
-from cubecore.isa.vector.mask import Lanes
-from cubecore.machine.elements import Elements, elements, part
-from cubecore.machine.memory import Buffer
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.vector.common.mask import Lanes
+from cubecore.machine.memory.buffers import Buffer
+from cubecore.machine.memory.elements import Elements, elements, part
 
 HALF, INT4 = element_type("float16"), element_type("int4")
 ALL = 2**64 - 1
@@ -96,7 +96,7 @@ def test_a_template_is_the_same_key_in_another_process():
     """Its hash is kept, but does not travel: strings hash differently there."""
     text = (
         "import pickle, sys\n"
-        "from cubecore.isa.sync import SetFlag\n"
+        "from cubecore.isa.scalar.sync import SetFlag\n"
         "flag = SetFlag(src='MTE2', dst='V', event_id=3)\n"
         "hash(flag)\n"
         "sys.stdout.buffer.write(pickle.dumps(flag))\n"

@@ -9,14 +9,14 @@ import pytest
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.launch import Launch
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz, LoadCbufToCa, LoadCbufToCb
-from cubecore.isa.program import Issue
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz, LoadCbufToCa, LoadCbufToCb
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Issue
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from harness import as_stored, make_operands, make_tiling
 from kernels.broken import changed
 from kernels.cases import (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from cubecore.isa.launch import Launch
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Problem
+from cubecore.isa.program.launch import Launch
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
 from harness import A2, as_stored, make_tiling
 from kernels.cases import QUANTISED, draw_operands, make
 from machine.agreement import assert_agree

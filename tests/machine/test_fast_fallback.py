@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from cubecore.isa import instructions
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Issue, Program
-from cubecore.isa.spec import Mem
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Program
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from isa.bench import A2, HERE
 from isa.test_catalogue import example, home
 
@@ -19,7 +19,7 @@ PROVEN = {
     *("copy_cbuf_to_fbuf", "mad", "copy_matrix_cc_to_gm"),
     "create_cbuf_matrix",
 }
-"""What a proof follows (machine/fast.py)."""
+"""What a proof follows (machine/blas/prover.py)."""
 CUBE = sorted(
     name
     for name, kind in instructions().items()

@@ -11,16 +11,16 @@ import pytest
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.dtypes import FLOAT16, FLOAT32
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
-from cubecore.isa.launch import Launch
-from cubecore.isa.program import Issue, Location, Program
-from cubecore.isa.scales import SetAtomic, SetFpc, SetQuantPre
-from cubecore.isa.spec import Instruction
-from cubecore.isa.system import SetCtrl, SetHf32Mode
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.scale_registers import SetAtomic, SetFpc, SetQuantPre
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Issue, Location, Program
+from cubecore.isa.scalar.control_registers import SetCtrl, SetHf32Mode
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from harness import make_operands, make_tiling
 from kernels.broken import changed
 

@@ -8,15 +8,15 @@ import pytest
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.dtypes import INT8, element_type
-from cubecore.isa.fill import CreateCbufMatrix
-from cubecore.isa.launch import Launch
-from cubecore.isa.moves_3510 import CopyGmToCbufMultiDn2Nz, SetMte2NzPara
-from cubecore.isa.mx import LoadCbufToCaMx, LoadCbufToCbMx
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.machine.blockscales import Scales
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.products import Block
-from cubecore.workflows.operands import stored_shapes
+from cubecore.isa.cube.mad_mx import LoadCbufToCaMx, LoadCbufToCbMx
+from cubecore.isa.mte.copies_3510 import CopyGmToCbufMultiDn2Nz, SetMte2NzPara
+from cubecore.isa.mte.fill import CreateCbufMatrix
+from cubecore.isa.program.launch import Launch
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.machine.blas.block_products import Block
+from cubecore.machine.blas.mx_scales import Scales
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.workflows.data.operands import stored_shapes
 from harness import make_tiling
 from kernels.broken import changed
 from kernels.cases import brief, draw_extent, draw_tiling

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import (
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     CopyGmToCbuf,
     CopyGmToCbufMultiNd2Nz,
     CopyGmToUbuf,
@@ -15,13 +16,13 @@ from cubecore.isa.moves import (
     LoadCbufToCa,
     LoadCbufToCb,
 )
-from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.machine.core import Core, CoreId
-from cubecore.machine.findings import FINDING_IDS
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core, CoreId
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import FINDING_IDS
 from isa.bench import A2
 
 HERE, THERE = Location("kernel.py", 7, "kernel"), Location("kernel.py", 8, "kernel")

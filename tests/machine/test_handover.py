@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.scales import SetFpc
-from cubecore.machine.memory import GlobalMemory
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.scale_registers import SetFpc
+from cubecore.machine.memory.buffers import GlobalMemory
 from machine.test_races import AIC, barrier, check
 
 HALF, WORD = element_type("float16"), element_type("float32")

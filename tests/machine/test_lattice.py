@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore import layouts
-from cubecore.machine.lattice import gathered, lattices, scatter, whole
+from cubecore.machine.memory.strided import gathered, lattices, scatter, whole
 
 STEPS = (-3, 0, 1, 2, 5, 16)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore import kernel
-from cubecore.isa import instructions
-from cubecore.isa.registers import LEFT, Registers
-from cubecore.isa.spec import Instruction
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.registers import LEFT, Registers
 from frontends.test_kernel import line_of
 
 A = np.arange(128, dtype=np.float32)

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.registers import FULL_MASK, LEFT, Place, Registers
-from cubecore.isa.spec import Mem, instructions
-from cubecore.isa.sync import Sync
-from cubecore.isa.topology import CoreId
-from cubecore.machine import reference
-from cubecore.machine.core import Core
-from cubecore.machine.findings import CHECKS, FindingLog
-from cubecore.machine.groupwatch import StrictLog
-from cubecore.machine.lockstep import Group
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.prepared import prepares
-from cubecore.machine.products import IrregularError
-from cubecore.machine.reach import Snapshots
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import FULL_MASK, LEFT, Place, Registers
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.scalar.sync import Sync
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Snapshots
+from cubecore.machine.lockstep.compute import prepares
+from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.sanitizer import StrictLog
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE
@@ -137,7 +138,7 @@ class Pair:
         def unmet(*_):
             raise AssertionError
 
-        core = Core(CORES[n], A2, self.gm, self.log, reference.execute, unmet, unmet)
+        core = Core(CORES[n], A2, self.gm, self.log, execute.execute, unmet, unmet)
         core.registers = self.own[n]
         buffer = core.memory(Mem.UB)
         buffer.data[:], buffer.valid[:] = self.raw[n], self.known

@@ -5,19 +5,20 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.load3d import SetFmatrix, SetL3dPadding
-from cubecore.isa.moves_3510 import NzPara, SetMte2NzPara
-from cubecore.isa.registers import Place
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.topology import CoreId
-from cubecore.machine import reference
-from cubecore.machine.core import Core
-from cubecore.machine.findings import FindingLog
-from cubecore.machine.groupwatch import StrictLog
-from cubecore.machine.lockstep import Group
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.products import IrregularError
-from cubecore.machine.reach import Snapshots
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Place
+from cubecore.isa.mte.copies_3510 import NzPara, SetMte2NzPara
+from cubecore.isa.mte.load3d import SetFmatrix, SetL3dPadding
+from cubecore.isa.program.topology import CoreId
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Snapshots
+from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.sanitizer import StrictLog
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import FindingLog
 from isa.bench import HERE
 
 A2, A5 = "Ascend910B3", "Ascend950PR_9599"
@@ -149,7 +150,7 @@ class Pair:
         def unmet(*_):
             raise AssertionError
 
-        return Core(core, self.chip, self.gm, self.log, reference.execute, unmet, unmet)
+        return Core(core, self.chip, self.gm, self.log, execute.execute, unmet, unmet)
 
     def issue(self, template, addresses):
         mems = [operand.mem for operand in template.operands()]

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.registers import Registers
-from cubecore.isa.spec import Mem, instructions
-from cubecore.isa.sync import PipeBarrier
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.scalar.sync import PipeBarrier
 from machine.test_lockstep import UB_BYTES, Pair
 
 F16, F32 = element_type("float16"), element_type("float32")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
 
 BYTE, HALF, WORD, LONG = map(element_type, ("uint8", "float16", "int32", "int64"))
 

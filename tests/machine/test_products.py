@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.products import Block, IrregularError, Tile
-from cubecore.machine.shadows import Shadows, require_matrix
-from cubecore.machine.stores import Target
+from cubecore.machine.blas.block_products import Block, IrregularError, Tile
+from cubecore.machine.blas.operand_cache import Shadows, require_matrix
+from cubecore.machine.blas.stores import Target
+from cubecore.machine.memory.buffers import GlobalMemory
 
 HALF, INT8, INT4, BRAIN = (element_type(n) for n in ("float16", "int8", "int4", "bfloat16"))
 

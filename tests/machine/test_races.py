@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.scales import SetAtomic
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
-from cubecore.isa.topology import CoreId
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.machine.findings import CHECKS
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetAtomic
+from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import CHECKS
 from isa.bench import A2
 from machine.order_graph import Item, doubled, graph_of, races
 

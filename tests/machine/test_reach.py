@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cubecore.machine.footprint import Footprint
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.products import IrregularError
-from cubecore.machine.reach import Reach, Snapshots, require_apart
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Reach, Snapshots, require_apart
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.footprint import Footprint
 
 SIZE = 400
 

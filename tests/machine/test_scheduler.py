@@ -5,15 +5,16 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.errors import DeadlockError
-from cubecore.isa.expr import Condition, Expr, Var
-from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.program import Branch, Issue, LoadScalar, Location, Loop, Program
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.machine.core import FLUSH_AFTER, Core, CoreId
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.program.expr import Condition, Expr, Var
+from cubecore.isa.program.tree import Branch, Issue, LoadScalar, Location, Loop, Program
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import FLUSH_AFTER, Core, CoreId
+from cubecore.machine.reference.scheduler import Task, run
 from isa.bench import A2
 
 HERE = Location("kernel.py", 3, "kernel")

@@ -8,16 +8,16 @@ import pytest
 
 from cubecore import kernel
 from cubecore.errors import DeadlockError, RequestError
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.isa.topology import CoreId
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
-from cubecore.machine.schedules import schedule_of
-from cubecore.tiling.problem import Problem
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.queue_order import schedule_of
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.tiling.model.problem import Problem
 from harness import A2, expected, make_operands, make_tiling
 from kernels.broken import changed, leaves
 from machine.test_treewatch import PROBLEM, launched

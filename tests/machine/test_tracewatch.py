@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.machine.findings import CHECKS
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.tracewatch import trace_findings
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import CHECKS
+from cubecore.machine.sanitizer.trace import trace_findings
 
 FULL = 2**64 - 1
 ORDERED = frozenset({"racecheck", "synccheck"})

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.isa.vector.mask import SetVectorMask
-from cubecore.kernels.builder import Builder
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.kernels.build.builder import Builder
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from harness import A2
 
 FLOAT, INT = element_type("float32"), element_type("int32")

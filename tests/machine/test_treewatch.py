@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cubecore.isa.program import Issue
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.isa.topology import CoreId
-from cubecore.kernels.matmul import matmul_launch
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Issue
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
-from cubecore.machine.findings import FindingLog
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.races import Sanitizer
-from cubecore.machine.treewatch import TreeWatch
-from cubecore.tiling.problem import Problem
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitizer.tree import TreeWatch
+from cubecore.tiling.model.problem import Problem
 from harness import A2, listing, make_tiling
 from kernels.broken import changed, leaves
 from kernels.queues import HappensBefore, OrderError

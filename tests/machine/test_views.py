@@ -7,12 +7,12 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.isa.spec import Mem
-from cubecore.isa.topology import CoreId
-from cubecore.machine.core import Core
-from cubecore.machine.findings import FindingLog
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.views import view
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.topology import CoreId
+from cubecore.machine.debugger.matrix_view import view
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import FindingLog
 from harness import A2
 
 

@@ -10,9 +10,9 @@ or their tensor.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.machine.footprint import footprints
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.machine.memory.footprint import footprints
 from mutations.mutants import mutants
 from mutations.recording import ALL, Read, replayed
 

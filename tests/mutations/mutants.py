@@ -8,10 +8,10 @@ the last time that it runs.
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
-from cubecore.isa.vector.mask import SetMaskCount, SetMaskNorm, SetVectorMask
-from cubecore.machine.arrays import moved
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.machine.reference.array_bounds import moved
 from mutations.recording import Read
 
 SHIFTS = (1, 32, 512)

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cubecore.errors import DeadlockError
-from cubecore.frontends.kernel import Session
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.program import LoadScalar, Location
-from cubecore.isa.spec import Mem
-from cubecore.machine.arrays import ArrayWatch
-from cubecore.machine.debug import Debugger
-from cubecore.machine.findings import CHECKS, Finding
-from cubecore.machine.footprint import footprints
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.scheduler import Task, run
+from cubecore.frontends.kernels.kernel import Session
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.footprint import footprints
+from cubecore.machine.reference.array_bounds import ArrayWatch
+from cubecore.machine.reference.scheduler import Task, run
+from cubecore.machine.sanitizer.findings import CHECKS, Finding
 
 
 @dataclass(frozen=True)

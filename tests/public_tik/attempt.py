@@ -15,9 +15,9 @@ from typing import Any
 from zlib import crc32
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.tik.program import program_session
-from cubecore.frontends.tik.session import Options
-from cubecore.isa.program import Issue, nodes
+from cubecore.frontends.tik.host.program import program_session
+from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.isa.program.tree import Issue, nodes
 
 from .apart import apart
 from .case import BUILT_IN, VENDOR, Case

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.frontends.tik.program import program_session
-from cubecore.frontends.tik.session import Options
+from cubecore.frontends.tik.host.program import program_session
+from cubecore.frontends.tik.trace.run_options import Options
 
 from .apart import apart
 from .case import Array, Case

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from cubecore.frontends.tik.program import program_session
+from cubecore.frontends.tik.host.program import program_session
 
 from .attempt import Attempt
 from .case import VENDOR

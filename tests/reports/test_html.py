@@ -9,20 +9,26 @@ from click.testing import CliRunner
 
 from cubecore.chips import chip, chip_names
 from cubecore.chips.model import Chip
-from cubecore.cli import main
-from cubecore.frontends.kernel import KernelRun
-from cubecore.isa.program import Location
-from cubecore.machine.findings import Finding
-from cubecore.reports.core_map import MAX_CELLS, core_map
-from cubecore.reports.facts import RELIABILITY, USED_FACTS
-from cubecore.reports.html import SHOWN_INSTRUCTIONS, embed, html_report, launch_report, page_data
-from cubecore.reports.occupancy import occupancy
-from cubecore.reports.roofline import roofline
-from cubecore.reports.slack import slack
-from cubecore.tiling.cores import CoreBlock
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import rules
-from cubecore.workflows.script import TimedLaunch
+from cubecore.cli.commands import main
+from cubecore.frontends.kernels.kernel import KernelRun
+from cubecore.isa.program.tree import Location
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.reports.html.core_map import MAX_CELLS, core_map
+from cubecore.reports.html.facts import RELIABILITY, USED_FACTS
+from cubecore.reports.html.occupancy import occupancy
+from cubecore.reports.html.page import (
+    SHOWN_INSTRUCTIONS,
+    embed,
+    html_report,
+    launch_report,
+    page_data,
+)
+from cubecore.reports.html.roofline import roofline
+from cubecore.reports.html.slack import slack
+from cubecore.tiling.model.core_grid import CoreBlock
+from cubecore.tiling.rules.checker import rules
+from cubecore.tiling.rules.model import Case
+from cubecore.workflows.scripts.script import TimedLaunch
 from cubecore.workflows.time import time
 from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed

@@ -2,9 +2,9 @@
 
 import json
 
-from cubecore.isa.program import Location
-from cubecore.machine.findings import FINDING_IDS, Access, Finding
-from cubecore.reports.sarif import sarif_bytes
+from cubecore.isa.program.tree import Location
+from cubecore.machine.sanitizer.findings import FINDING_IDS, Access, Finding
+from cubecore.reports.files.sarif import sarif_bytes
 
 
 def access(how, pipe, line):

@@ -3,9 +3,9 @@
 import pytest
 
 import cubecore
-from cubecore.reports import text
-from cubecore.reports.repair import findings_text
-from cubecore.tiling.cores import core_blocks
+from cubecore.reports.text import answers
+from cubecore.reports.text.repair import findings_text
+from cubecore.tiling.model.core_grid import core_blocks
 from harness import make_tiling
 
 SMALL = {"m": 33, "n": 17, "k": 40}
@@ -13,7 +13,7 @@ SMALL = {"m": 33, "n": 17, "k": 40}
 
 def test_a_table_aligns_its_columns_numbers_to_the_right():
     rows = [("name", "count"), ("a", 1), ("long name", 1000), ("none", None)]
-    assert text.table(rows) == [
+    assert answers.table(rows) == [
         "  name       count",
         "  a              1",
         "  long name   1000",
@@ -22,7 +22,7 @@ def test_a_table_aligns_its_columns_numbers_to_the_right():
 
 
 def test_a_table_of_nothing_is_nothing():
-    assert text.table([]) == []
+    assert answers.table([]) == []
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_table_of_nothing_is_nothing():
     ],
 )
 def test_numbers_have_four_digits_or_all_before_the_point(value, shown):
-    assert text.number(value) == shown
+    assert answers.number(value) == shown
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_numbers_have_four_digits_or_all_before_the_point(value, shown):
     ],
 )
 def test_a_problem_is_one_line_with_its_operands_as_stored(keys, line):
-    assert text.problem_line(cubecore.plan(SMALL, **keys).request) == line
+    assert answers.problem_line(cubecore.plan(SMALL, **keys).request) == line
 
 
 def test_every_answer_ends_with_one_newline_and_no_blanks_before_it():
     plan = cubecore.plan(SMALL)
     other = make_tiling(plan.problem)
     shown = [
-        text.plan_text(plan),
+        answers.plan_text(plan),
         findings_text(cubecore.check(plan.tiling, SMALL)),
         findings_text(cubecore.check(make_tiling(plan.problem, baseM=8), SMALL)),
-        text.run_text(cubecore.run(SMALL)),
-        text.time_text(cubecore.time(SMALL)),
-        text.compare_text(cubecore.compare(plan.tiling, other, SMALL)),
+        answers.run_text(cubecore.run(SMALL)),
+        answers.time_text(cubecore.time(SMALL)),
+        answers.compare_text(cubecore.compare(plan.tiling, other, SMALL)),
     ]
     for answer in shown:
         assert answer.endswith("\n")
@@ -86,7 +86,7 @@ def test_every_answer_ends_with_one_newline_and_no_blanks_before_it():
 def test_the_map_of_cores_names_every_core_once():
     problem = cubecore.Problem(m=100, n=90, k=16)
     blocks = core_blocks(make_tiling(problem, singleCoreM=48, singleCoreN=32))
-    lines = text.core_map(blocks)
+    lines = answers.core_map(blocks)
     assert lines == [
         "  rows \\ columns  0..  32..  64..",
         "             0..    0     3     6",
@@ -98,7 +98,7 @@ def test_the_map_of_cores_names_every_core_once():
 def test_the_map_names_every_core_of_a_block_where_k_is_split():
     problem = cubecore.Problem(m=32, n=16, k=96, split_k=True)
     blocks = core_blocks(make_tiling(problem, singleCoreM=16, singleCoreK=32))
-    assert text.core_map(blocks)[1:] == [
+    assert answers.core_map(blocks)[1:] == [
         "             0..  0,2,4",
         "            16..  1,3,5",
     ]
@@ -109,7 +109,7 @@ def test_the_first_line_names_every_option():
         m=32, n=32, k=64, a="int8", format_b="NZ", batch=3, template="NORM", launch="mix",
         epilogue={"quant": "REQ8", "scale": 0.5, "relu": True},
     )  # fmt: skip
-    assert text.problem_line(plan.request) == (
+    assert answers.problem_line(plan.request) == (
         "C[32x32] int8 = A[32x64] int8 x B[64x32] int8 NZ, relu, REQ8, 3 matrices, NORM, mix on "
         "Ascend910B3"
     )
@@ -118,13 +118,13 @@ def test_the_first_line_names_every_option():
 def test_a_map_too_large_for_lines_is_a_sentence():
     problem = cubecore.Problem(m=1, n=20 * 16, k=16)
     blocks = core_blocks(make_tiling(problem, singleCoreN=16))
-    assert text.core_map(blocks) == ["  20 cores: 1 x 20 blocks of 1 x 16, the last 1 x 16"]
+    assert answers.core_map(blocks) == ["  20 cores: 1 x 20 blocks of 1 x 16, the last 1 x 16"]
 
 
 def test_a_comparison_shows_only_the_fields_that_differ():
     plan = cubecore.plan(SMALL)
     other = make_tiling(plan.problem, baseM=8)
-    shown = text.compare_text(cubecore.compare(make_tiling(plan.problem), other, SMALL))
+    shown = answers.compare_text(cubecore.compare(make_tiling(plan.problem), other, SMALL))
     assert [line.split() for line in shown.splitlines()[2:5]] == [
         ["first", "second"],
         ["baseM", "16", "8"],
@@ -137,8 +137,8 @@ def test_a_comparison_shows_only_the_fields_that_differ():
 def test_a_run_that_is_wrong_says_so_in_capitals_and_lists_its_findings(monkeypatch):
     from importlib import import_module
 
-    from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
-    from cubecore.kernels.matmul import matmul_launch
+    from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+    from cubecore.kernels.matmul.launch import matmul_launch
     from kernels.broken import changed
 
     def launch(*args):
@@ -148,7 +148,7 @@ def test_a_run_that_is_wrong_says_so_in_capitals_and_lists_its_findings(monkeypa
         )
 
     monkeypatch.setattr(import_module("cubecore.workflows.run"), "matmul_launch", launch)
-    shown = text.run_text(cubecore.run(SMALL))
+    shown = answers.run_text(cubecore.run(SMALL))
     assert shown.splitlines()[1].startswith("NOT verified: ")
     assert any(line.startswith("Findings: ") for line in shown.splitlines())
     assert any(line.startswith("  uninitialised: mad.a must ") for line in shown.splitlines())
@@ -157,4 +157,4 @@ def test_a_run_that_is_wrong_says_so_in_capitals_and_lists_its_findings(monkeypa
 def test_a_plan_without_a_clock_does_not_print_unknown_microseconds():
     plan = cubecore.plan(m=16, n=16, k=16, chip="KirinX90")
     assert plan.predicted.us is None
-    assert "unknown us" not in text.plan_text(plan)
+    assert "unknown us" not in answers.plan_text(plan)

@@ -8,9 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.reports.lanes import PIPE_ORDER, groups, ranges
-from cubecore.reports.pair import pair_data, pair_report
-from cubecore.reports.trace import (
+from cubecore.reports.files.chrome_trace import (
     MAX_EVENTS,
     TRACED_INSTRUCTIONS,
     View,
@@ -18,7 +16,9 @@ from cubecore.reports.trace import (
     trace_bytes,
     trace_json,
 )
-from cubecore.tiling.export import load_tiling
+from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges
+from cubecore.reports.html.pair import pair_data, pair_report
+from cubecore.tiling.model.export import load_tiling
 from cubecore.workflows.time import time
 from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
@@ -172,7 +172,7 @@ def test_waits_have_lanes_of_their_own_where_they_are_asked_for():
 def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
     of = timed(**problem)
     size = len(trace_bytes(of))
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size // 2)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", size // 2)
     with pytest.raises(RequestError) as caught:
         trace_bytes(of)
     told = re.fullmatch(
@@ -181,7 +181,7 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
         str(caught.value),
     )
     assert told is not None, str(caught.value)
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 2 * size)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 2 * size)
     assert len(trace_bytes(of)) == size
     assert int(told[1].replace(",", "")) == len(shown(trace_json(of)))
 
@@ -189,7 +189,7 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
 def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
     """However many are asked for: the trace is refused, and the memory stays free."""
     assert View(instructions=10**9).record < 2_000_000
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 130 * 400)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 130 * 400)
     view = View(instructions=10**9)
     run = time(m=2048, n=2048, k=2048, chip="Ascend910B3", record=view.record)
     assert max(len(group.segments) for group in run.timeline.groups) == 401
@@ -204,9 +204,9 @@ def test_a_trace_is_refused_before_anything_is_recorded(problem, monkeypatch):
     of, chip = time(**problem, record=10**6), plain.request.chip
     events = shown(trace_json(of, view))
     size = 130 * len(events)
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", size)
     require_openable([plain.timeline], chip, view)
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", size - 1)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", size - 1)
     with pytest.raises(RequestError) as caught:
         require_openable([plain.timeline], chip, view)
     assert f"got {size / 1e6:,.0f} MB ({len(events):,} events); " in str(caught.value)
@@ -254,7 +254,7 @@ def test_a_window_far_too_large_is_refused_before_anything_is_recorded():
 
 
 def test_a_trace_that_is_too_large_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("cubecore.reports.trace.MOST_BYTES", 1000)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 1000)
     path = tmp_path / "t.json"
     answer = cli("time", "--m", 64, "--n", 64, "--k", 64, "--trace", path)
     assert answer.code == BAD_REQUEST

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT32
-from cubecore.isa.cube import Mad
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
 from harness import A2, lay_out, read_out, run_core, whole_numbers
 
 C_FRACTAL = (16, 16)

@@ -10,15 +10,15 @@ import pytest
 from cubecore import layouts
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz, LoadCbufToCa, LoadCbufToCb
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.advice import ROWS
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling, rule_named
-from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz, LoadCbufToCa, LoadCbufToCb
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.rules.advice import ROWS
+from cubecore.tiling.rules.checker import check_tiling, rule_named
+from cubecore.tiling.rules.model import Case
 from harness import (
     A2,
     expected,

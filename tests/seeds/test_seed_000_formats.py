@@ -6,9 +6,9 @@ The numbers here are the documents' own, type by type; nothing is computed by th
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import rule_named
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import rule_named
+from cubecore.tiling.rules.model import Case
 from harness import A2, make_tiling
 
 C0_SIZE = {

@@ -7,10 +7,10 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.tiling.mx import PLAIN, MxTypePara
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling, rule_named, rules
+from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
+from cubecore.tiling.rules.model import Case
 from harness import make_tiling
 
 NEW = chip("Ascend950PR_9589")

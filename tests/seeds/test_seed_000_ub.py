@@ -9,10 +9,10 @@ import dataclasses
 import pytest
 
 from cubecore.chips import chip
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling, rule_named
-from cubecore.tiling.rules_ub import trans_length, ub_lengths
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling, rule_named
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.ub import trans_length, ub_lengths
 from harness import make_tiling
 
 OLD = chip("Ascend310P3")

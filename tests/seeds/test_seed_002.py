@@ -14,12 +14,12 @@ from cubecore.dtypes import (
     INT32,
     element_type,
 )
-from cubecore.isa.check import template_violations
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToCbuf, LoadCbufToCa, LoadCbufToCb
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import SetFlag, WaitFlag
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToCbuf, LoadCbufToCa, LoadCbufToCb
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from harness import A2, lay_out, run_core
 from seeds.mmad import (
     C_FRACTAL,

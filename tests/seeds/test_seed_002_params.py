@@ -8,11 +8,11 @@ import pytest
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.dtypes import FLOAT16, FLOAT32, INT8, INT32
 from cubecore.errors import RequestError
-from cubecore.isa.check import template_violations
-from cubecore.isa.cube import Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.mmad_params import MmadParams
-from cubecore.isa.spec import Mem
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.cube.mmad_params import MmadParams
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import template_violations
 from harness import A2, lay_out, run_core
 from seeds.mmad import C_FRACTAL, bias_row, laid_out, mad, matrices, product, result, run_mad
 

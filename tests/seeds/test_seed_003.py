@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import FLOAT16, FLOAT32, INT8, INT16, INT32
-from cubecore.isa.check import template_violations
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import (
+from cubecore.isa.catalogue import instruction_named, instructions
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     CopyGmToCbuf,
     CopyGmToUbuf,
     CopyUbufToGm,
     LoadCbufToCa,
     LoadCbufToCb,
 )
-from cubecore.isa.spec import Mem, instruction_named, instructions
-from cubecore.isa.vector.mask import SetVectorMask
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.vector.common.mask import SetVectorMask
 from harness import A2, AIC, AIV, run_core
 
 VADD = instruction_named("vadd")

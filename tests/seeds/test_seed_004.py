@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.expr import Expr
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import CopyGmToCbuf, LoadCbufToCa, LoadCbufToCb
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import SetFlag, WaitFlag
-from cubecore.kernels.builder import Builder
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyGmToCbuf, LoadCbufToCa, LoadCbufToCb
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.build.builder import Builder
 from harness import run_core, whole_numbers
 
 N0 = M0 = 16

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.tik.program import main, run_program
-from cubecore.frontends.tik.shims import provided
-from cubecore.frontends.tik.target import Platform
+from cubecore.frontends.tik.host.program import main, run_program
+from cubecore.frontends.tik.host.vendor_modules import provided
+from cubecore.frontends.tik.trace.target import Platform
 
 EXAMPLE = """\
 from tbe import tik
@@ -292,7 +292,7 @@ def test_aligned_slices_are_starts(program):
 
 
 def test_one_index_is_one_element():
-    from cubecore.frontends.tik.instance import Tik
+    from cubecore.frontends.tik.host.instance import Tik
 
     Platform.soc = "Ascend310"
     tensor = Tik().Tensor("float16", (2, 4), "local.UB", "A")

@@ -7,8 +7,8 @@ package. Sizes of types and chips are the documents' own numbers.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cubecore.tiling.problem import Epilogue, Problem
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 BITS = {
     **dict.fromkeys(("int4", "float4_e2m1fn", "float4_e1m2"), 4),

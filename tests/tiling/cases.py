@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from cubecore.chips import chip
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.solver.candidates import Columns
 
 B3 = chip("Ascend910B3")
 

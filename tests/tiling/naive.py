@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.cost import cost
-from cubecore.tiling.rules import legal_mask
+from cubecore.tiling.cost.closed_form import cost
+from cubecore.tiling.rules.checker import legal_mask
+from cubecore.tiling.solver.candidates import Columns
 
 FIELDS = (
     *("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),

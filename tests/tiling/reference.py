@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
-from cubecore.tiling.cost import predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import Solution, solve
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.solver.solver import Solution, solve
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts"
 
@@ -96,7 +96,7 @@ def plans_beside_answers():
         theirs = None
         if record.get("return_code") == 0:
             answer = TCubeTiling.from_json(record["tiling"])
-            if answer.matches(p) and check_tiling(answer, p, soc).legal:
+            if not answer.mismatches(*p.extents) and check_tiling(answer, p, soc).legal:
                 theirs = answer
         found.append(Beside(record.get("id", "a crash"), p, soc, ours, theirs))
     return found

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from cubecore.chips import chip
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling, rules
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling, rules
 from tiling.boundaries import BOUNDARIES as PLAIN
 from tiling.boundaries import Case
 from tiling.boundaries_mx import BOUNDARIES as SCALED

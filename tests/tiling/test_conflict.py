@@ -11,14 +11,20 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.conflict import Conflict, Constraint, Narrowing, find_conflict, why_no_plan
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling, rule_named
-from cubecore.tiling.solver import planned_chip
-from cubecore.tiling.struct import FIELDS
-from cubecore.tiling.wanted import NOTHING, PLANNED_FIELDS, Limits, Wanted
-from cubecore.workflows.conflict import narrowing
+from cubecore.tiling.model.field_limits import NOTHING, PLANNED_FIELDS, Limits, Wanted
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.repair.infeasibility import (
+    Conflict,
+    Constraint,
+    Narrowing,
+    find_conflict,
+    why_no_plan,
+)
+from cubecore.tiling.rules.checker import check_tiling, rule_named
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.solver import planned_chip
+from cubecore.workflows.infeasibility import narrowing
 from tiling.cases import B3, problem, tiling
 from tiling.test_plans_legal import drawn
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
-from cubecore.tiling.advice import ROWS, advise, advise_plan
-from cubecore.tiling.cores import core_blocks, problem_blocks
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.model.core_grid import core_blocks, problem_blocks
+from cubecore.tiling.rules.advice import ROWS, advise, advise_plan
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.rules.model import Case
 from cubecore.units import ceil_div
 from tiling.cases import B3, problem, tiling
 

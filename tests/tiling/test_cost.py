@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip, costs
 from cubecore.errors import RequestError
-from cubecore.tiling.cost import cost, lower_bound, predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
+from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
 from cubecore.units import align_up, ceil_div
 from tiling.cases import B3, problem, stack, tiling
 

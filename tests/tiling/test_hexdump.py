@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
-from cubecore.tiling.export import load_tiling, parse_tiling, tiling_data
-from cubecore.tiling.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.model.export import load_tiling, parse_tiling, tiling_data
+from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from tiling.cases import tiling
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -11,23 +11,22 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError, NoLegalTilingError
-from cubecore.tiling import bounds, branches
-from cubecore.tiling.bounds import block_bounds, pair_bound, split_bound
-from cubecore.tiling.branches import Search
-from cubecore.tiling.candidates import (
+from cubecore.tiling.cost.closed_form import cost
+from cubecore.tiling.cost.tracing import Lines
+from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver import branch_and_bound, lower_bounds
+from cubecore.tiling.solver.branch_and_bound import Search
+from cubecore.tiling.solver.candidates import (
     LARGEST_BLOCK,
     base_blocks,
     base_k_sizes,
     block_pairs,
     core_splits,
 )
-from cubecore.tiling.cost import cost
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import solve
-from cubecore.tiling.stay_cycles import least_of, pair_bounds, stay_cycles, way_bounds
-from cubecore.tiling.stays import (
+from cubecore.tiling.solver.l1_residency import (
     STAY_FIELDS,
     STAY_RULES,
     derived,
@@ -36,8 +35,9 @@ from cubecore.tiling.stays import (
     smallest_steps,
     ways,
 )
-from cubecore.tiling.straight import Lines
-from cubecore.tiling.wanted import NOTHING, Wanted
+from cubecore.tiling.solver.l1_residency_cost import least_of, pair_bounds, stay_cycles, way_bounds
+from cubecore.tiling.solver.lower_bounds import block_bounds, pair_bound, split_bound
+from cubecore.tiling.solver.solver import solve
 from tiling.naive import count, fastest
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910B4", "Ascend910_9392", "Ascend950PR_9589")
@@ -81,9 +81,9 @@ def drawn(rng):
 def bit_by_bit(monkeypatch):
     """Let the search look at few candidates at a time, so that bounds decide on tiny problems."""
     for name in ("FIRST_PAIRS", "FIRST_WAYS", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE"):
-        monkeypatch.setattr(branches, name, 1)
-    monkeypatch.setattr(branches, "SPLITS_AT_ONCE", 1)
-    monkeypatch.setattr(branches, "FIRST_BLOCKS", 1)
+        monkeypatch.setattr(branch_and_bound, name, 1)
+    monkeypatch.setattr(branch_and_bound, "SPLITS_AT_ONCE", 1)
+    monkeypatch.setattr(branch_and_bound, "FIRST_BLOCKS", 1)
 
 
 def small(seed, *, every=False):
@@ -194,7 +194,7 @@ def test_many_plans_are_the_fastest_of_all_tilings():
 @pytest.mark.usefixtures("bit_by_bit")
 def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
     """The comparison above is worth something: bounds 1 % too high lose the fastest tiling."""
-    monkeypatch.setattr(bounds, "SAFE", 1.01)
+    monkeypatch.setattr(lower_bounds, "SAFE", 1.01)
     monkeypatch.setattr(Lines, "_of", {})
     problems = [small(seed) for seed in range(40)]
     assert any(

@@ -17,9 +17,9 @@ from cubecore.chips import chip, chip_names
 from cubecore.chips.products import IBSHARE_ARCHS, MATMUL_UNIT_FLAG_ARCHS, combinations
 from cubecore.dtypes import element_type
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.tiling.batches import LAYOUTS_BY_ARCH
-from cubecore.tiling.conflict import ConflictError
-from cubecore.tiling.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES
+from cubecore.tiling.model.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES
+from cubecore.tiling.repair.infeasibility import ConflictError
+from cubecore.tiling.rules.batches import LAYOUTS_BY_ARCH
 
 ONLY_IN_001 = {"A-INNER-EXTENT", "B-INNER-EXTENT", "BASE-K-ALIGNMENT"}
 """Plans keep to edition 000, which takes stored rows over 65535 with intrinsicsCheck, and asks for

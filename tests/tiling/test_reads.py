@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from cubecore.chips import chip
-from cubecore.tiling.domains import base_columns, domain, wanted_values
-from cubecore.tiling.reads import GIVEN_FIELDS, readers
-from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
-from cubecore.tiling.rules import rules
-from cubecore.tiling.struct import FIELDS
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.repair.field_domains import base_columns, domain, wanted_values
+from cubecore.tiling.rules.checker import rules
+from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, readers
+from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from cubecore.chips import chip
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.conflict import Narrowing, find_conflict
-from cubecore.tiling.cost import cost
-from cubecore.tiling.problem import Epilogue
-from cubecore.tiling.reads import readers
-from cubecore.tiling.repair import repair
-from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
-from cubecore.tiling.rules import check_tiling, rule_named, rules
-from cubecore.tiling.solver import solve
-from cubecore.tiling.struct import FIELDS
+from cubecore.tiling.cost.closed_form import cost
+from cubecore.tiling.model.problem import Epilogue
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.repair.infeasibility import Narrowing, find_conflict
+from cubecore.tiling.repair.repair import repair
+from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
+from cubecore.tiling.rules.field_dependencies import readers
+from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
+from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.chips.products import IBSHARE_ARCHS, combinations
-from cubecore.tiling.mx import PLAIN, MxTypePara
-from cubecore.tiling.problem import INT32_MAX, SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
-from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
-from cubecore.tiling.rules import check_tiling, explain, legal_mask, rule_named, rules
-from cubecore.tiling.space import GROWING
+from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
+from cubecore.tiling.model.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
+from cubecore.tiling.repair.neighbourhood import GROWING
+from cubecore.tiling.rules.checker import check_tiling, explain, legal_mask, rule_named, rules
+from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
+from cubecore.units import INT32_MAX
 from tiling.cases import B3, problem, stack, tiling
 
 CHIPS = (

@@ -7,8 +7,7 @@ import pytest
 from cubecore.chips import chip, chip_names
 from cubecore.chips.products import combinations
 from cubecore.errors import RequestError
-from cubecore.tiling.rule_model import EDITIONS, READINGS, Case
-from cubecore.tiling.rules import (
+from cubecore.tiling.rules.checker import (
     NOT_CHECKED,
     check_tiling,
     explain,
@@ -16,6 +15,7 @@ from cubecore.tiling.rules import (
     rule_named,
     rules,
 )
+from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
 from tiling.cases import B3, problem, stack, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS

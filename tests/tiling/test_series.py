@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from cubecore.tiling.cost import predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.workflows.points import published
-from cubecore.workflows.validate import published_validation
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.workflows.calibration.measured_points import published
+from cubecore.workflows.calibration.validate import published_validation
 from tiling.cases import tiling
 
 WITHIN = 1.03

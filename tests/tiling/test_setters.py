@@ -9,16 +9,16 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.setters import (
+from cubecore.frontends.matmul_tiling.setters import (
     BatchMatmulTiling,
     MatmulApiTiling,
     MatmulConfigParams,
     MultiCoreMatmulTiling,
 )
-from cubecore.tiling.solver import solve
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.solver.solver import solve
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts"
 
@@ -681,7 +681,7 @@ def ported(record, options):
 
 @pytest.mark.skipif(not FACTS.is_dir(), reason="the fact sheets are not beside this checkout")
 def test_recorded_options_are_kept_to_and_no_slower():
-    from cubecore.tiling.cost import predict
+    from cubecore.tiling.cost.closed_form import predict
 
     count = faster = 0
     for record, options in option_records():

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip, chip_names
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.tiling.branches import FUTILE_LOOKED_AT, _first_of_each
-from cubecore.tiling.cost import predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import solve
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.solver.branch_and_bound import FUTILE_LOOKED_AT, _first_of_each
+from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem
 
 EXTENT = st.one_of(

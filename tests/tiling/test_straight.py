@@ -8,15 +8,15 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError
-from cubecore.tiling.branches import Search
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.solver import planned_chip
-from cubecore.tiling.straight import MADE_AT_ONCE, NO_LINES, WARM, Lines, Straight
-from cubecore.tiling.struct import FIELDS
-from cubecore.tiling.support import require_plannable, validate
-from cubecore.tiling.wanted import NOTHING
+from cubecore.tiling.cost.tracing import MADE_AT_ONCE, NO_LINES, WARM, Lines, Straight
+from cubecore.tiling.model.field_limits import NOTHING
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.rules.capabilities import require_plannable, validate
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.branch_and_bound import Search
+from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.solver import planned_chip
 
 CASE = Case(None, Problem(m=64, n=32, k=16), chip("Ascend910B3"))
 CHIPS = ("Ascend910B3", "Ascend910_9392", "Ascend310P3", "Ascend910A", "Ascend950PR_9589")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.errors import NoLegalTilingError
-from cubecore.tiling.candidates import Columns
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import solve
-from cubecore.tiling.wanted import Limits, Wanted
+from cubecore.tiling.model.field_limits import Limits, Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem
 
 P = problem(m=1000, n=3000, k=700)

@@ -5,17 +5,17 @@ from types import MappingProxyType
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import Mad
-from cubecore.isa.expr import Expr
-from cubecore.isa.launch import CoreGroup, CoreProgram
-from cubecore.isa.moves import CopyGmToCbuf, LoadCbufToCa
-from cubecore.isa.program import Issue, Location, Program
-from cubecore.isa.spec import Instruction
-from cubecore.isa.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.timing.memory_system import MemoryPort
-from cubecore.timing.pipes import CoreClock
-from cubecore.timing.queues import NAMES
-from cubecore.timing.reuse import Traffic, accesses
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.mte.copies import CopyGmToCbuf, LoadCbufToCa
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreGroup, CoreProgram
+from cubecore.isa.program.tree import Issue, Location, Program
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.timing.memory.l2_reuse import Traffic, accesses
+from cubecore.timing.memory.memory_port import MemoryPort
+from cubecore.timing.pipes.core_clock import CoreClock
+from cubecore.timing.pipes.queues import NAMES
 
 A2 = chip("Ascend910B3")
 HERE = Location("kernel.py", 1, "kernel")

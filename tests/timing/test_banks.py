@@ -6,11 +6,11 @@ from itertools import product
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.program import Issue
-from cubecore.isa.spec import instruction_named
-from cubecore.kernels.streaming import vector_instruction
-from cubecore.timing.banks import conflict_factor
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import Issue
+from cubecore.kernels.elementwise import vector_instruction
+from cubecore.timing.pipes.bank_conflicts import conflict_factor
 from timing.clock import HERE, busy, clock_of
 
 GROUPS = 16

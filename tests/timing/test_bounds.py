@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.workflows.validate import published_validation
+from cubecore.workflows.calibration.validate import published_validation
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))

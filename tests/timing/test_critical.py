@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 import cubecore
-from cubecore.isa.system import ScalarWork
-from cubecore.timing.critical import critical_path
-from cubecore.timing.queues import NAMES
-from cubecore.timing.schedule import time_launch
-from cubecore.workflows.points import published
-from cubecore.workflows.validate import case_of
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.timing.critical_path import critical_path
+from cubecore.timing.launch import time_launch
+from cubecore.timing.pipes.queues import NAMES
+from cubecore.workflows.calibration.measured_points import published
+from cubecore.workflows.calibration.validate import case_of
 from timing.clock import ROUND, fetch, load, mad, raises, waits
 from timing.test_schedule import flat, launch
 from workflows.command import cli

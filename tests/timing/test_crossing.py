@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from cubecore.errors import DeadlockError, RequestError
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import CopyGmToCbuf, CopyUbufToGm
-from cubecore.isa.program import Issue, Loop, Program
-from cubecore.isa.sync import FftsCrossCoreSync, WaitFlagDev
-from cubecore.timing.schedule import time_launch
+from cubecore.isa.mte.copies import CopyGmToCbuf, CopyUbufToGm
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Loop, Program
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.timing.launch import time_launch
 from timing.clock import HERE, ROUND, issue, mad
 
 HEARD = 500

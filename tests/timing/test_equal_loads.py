@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Issue, Loop, Program
-from cubecore.isa.system import ScalarWork
-from cubecore.timing.schedule import time_launch
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Loop, Program
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.timing.launch import time_launch
 from timing.clock import HERE, ROUND, fetch, issue, load, mad, raises, waits
 
 BASE = Var("base", 99)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
-from cubecore.isa.spec import GlobalTraffic
-from cubecore.timing.memory_system import MemoryPort, Request
-from cubecore.timing.reuse import Share
+from cubecore.isa.declare.instruction import GlobalTraffic
+from cubecore.timing.memory.l2_reuse import Share
+from cubecore.timing.memory.memory_port import MemoryPort, Request
 from timing.clock import ROUND
 
 # ROUND: HBM gives 32 B a cycle, first byte after 1000 cycles; L2 holds 1 MiB, first byte after 20

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from cubecore.dtypes import ELEMENT_TYPES
 from cubecore.errors import DeadlockError, RequestError
-from cubecore.isa.cube import Mad
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.fixpipe import CopyMatrixCcToGm, SetNdPara
-from cubecore.isa.program import Issue, LoadScalar, Program
-from cubecore.isa.spec import Mem, instruction_named
-from cubecore.isa.system import ScalarWork, SetHf32Mode
-from cubecore.isa.vector.mask import SetMaskCount, SetVectorMask
-from cubecore.timing.memory_system import MemoryPort
-from cubecore.timing.pipes import CoreClock
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import Issue, LoadScalar, Program
+from cubecore.isa.scalar.control_registers import ScalarWork, SetHf32Mode
+from cubecore.isa.vector.common.mask import SetMaskCount, SetVectorMask
+from cubecore.timing.memory.memory_port import MemoryPort
+from cubecore.timing.pipes.core_clock import CoreClock
 from timing.clock import (
     HERE,
     ROUND,

@@ -6,12 +6,12 @@ from itertools import product
 
 import pytest
 
-from cubecore.isa.expr import Condition, Expr, Var
-from cubecore.isa.moves import CopyUbufToGm
-from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
-from cubecore.tiling.problem import Problem
-from cubecore.timing.marks import Touch, marked
-from cubecore.timing.reuse import STEPS, accesses
+from cubecore.isa.mte.copies import CopyUbufToGm
+from cubecore.isa.program.expr import Condition, Expr, Var
+from cubecore.isa.program.tree import Assign, Branch, Issue, Loop, Program
+from cubecore.tiling.model.problem import Problem
+from cubecore.timing.memory.l2_reuse import STEPS, accesses
+from cubecore.timing.memory.reuse_marks import Touch, marked
 from cubecore.workflows.time import time
 from timing.clock import HERE, ROUND, fetch, traffic_of
 

@@ -8,16 +8,16 @@ from types import MappingProxyType
 import pytest
 
 from cubecore.chips import chip, costs
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
-from cubecore.isa.spec import GlobalTraffic
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.cost import predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.timing.row_starts import off_cycles
-from cubecore.timing.schedule import time_launch
+from cubecore.isa.declare.instruction import GlobalTraffic
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.solver.solver import solve
+from cubecore.timing.launch import time_launch
+from cubecore.timing.memory.row_alignment import off_cycles
 from timing.clock import HALF, ROUND, busy, clock_of, issue
 
 TABLE = {"128": 0.5, "64": 1.0, "32": 1.25, "16": 2.0}

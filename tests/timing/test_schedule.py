@@ -7,15 +7,15 @@ import pytest
 
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.errors import RequestError
-from cubecore.isa.expr import Expr, Var
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.program import Issue, Loop, Program
-from cubecore.isa.spec import instruction_named
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
-from cubecore.timing.schedule import time_launch
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Loop, Program
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.solver.solver import solve
+from cubecore.timing.launch import time_launch
 from timing.clock import A2, HERE, ROUND, WORD, barrier, fetch, issue, load, mad, raises, waits
 
 SLOT = Var("a", 0)

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.errors import DeadlockError, RequestError
-from cubecore.isa.expr import Condition, Expr, Var
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program import Assign, Branch, Issue, Loop, Program
-from cubecore.isa.spec import instruction_named
-from cubecore.isa.system import ScalarWork
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
-from cubecore.timing.body import Body, turns_of
-from cubecore.timing.schedule import time_launch
-from cubecore.timing.timeline import Timeline
-from cubecore.timing.way import Course, Reach, _Test
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.program.expr import Condition, Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Assign, Branch, Issue, Loop, Program
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.solver.solver import solve
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
+from cubecore.timing.steady_state.loop_body import Body, turns_of
+from cubecore.timing.steady_state.loop_guards import Course, Reach, _Test
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,

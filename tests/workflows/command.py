@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.cli import main
+from cubecore.cli.commands import main
 
 DONE, FOUND, BAD_REQUEST = 0, 1, 2
 SIZE = 16

@@ -4,8 +4,8 @@ import json
 import random
 
 import cubecore
-from cubecore.workflows.answers import key_of, model_version
-from cubecore.workflows.sweep import make_options
+from cubecore.workflows.sweep.answers import key_of, model_version
+from cubecore.workflows.sweep.plan_many import make_options
 
 OPTIONS = make_options(None, 0)
 

@@ -4,13 +4,13 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip
-from cubecore.isa.moves import CopyGmToCbufMultiNd2Nz
-from cubecore.isa.program import Issue
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.reports.html import page_data
-from cubecore.tiling.problem import Problem
-from cubecore.workflows.changes import HARDWARE
-from cubecore.workflows.script import time_script
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+from cubecore.isa.program.tree import Issue
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.reports.html.page import page_data
+from cubecore.tiling.model.problem import Problem
+from cubecore.workflows.advise import HARDWARE
+from cubecore.workflows.scripts.script import time_script
 from workflows.command import DONE, cli
 
 KINDS = (

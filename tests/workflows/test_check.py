@@ -6,10 +6,10 @@ import pytest
 
 import cubecore
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.reports.text import number
-from cubecore.tiling.cost import predict
-from cubecore.tiling.export import load_tiling, tiling_data
-from cubecore.tiling.struct import FIELDS
+from cubecore.reports.text.answers import number
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.export import load_tiling, tiling_data
+from cubecore.tiling.model.tcubetiling import FIELDS
 from tiling.cases import problem, tiling
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cubecore.tiling.cost import predict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.solver import solve
-from cubecore.tiling.wanted import Wanted
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.field_limits import Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.solver.solver import solve
 from cubecore.workflows.time import time
 
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from cubecore.dtypes import element_type
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.expr import Expr
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.moves import (
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.mte.copies import (
     CopyGmToCbufMultiNd2Nz,
     LoadCbufToCa,
     LoadCbufToCbTranspose,
 )
-from cubecore.kernels.builder import Builder
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.kernels.build.builder import Builder
 from machine.agreement import assert_agree
 
 HALF, SINGLE = element_type("float16"), element_type("float32")

@@ -4,8 +4,8 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip
-from cubecore.reports.text import number
-from cubecore.tiling.cores import problem_blocks
+from cubecore.reports.text.answers import number
+from cubecore.tiling.model.core_grid import problem_blocks
 from workflows.command import assert_refused, cli
 
 CHIP = chip("Ascend910B3")

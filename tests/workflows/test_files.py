@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cubecore.tiling.export import to_header, to_json_text
-from cubecore.workflows.files import write_whole
+from cubecore.tiling.model.export import to_header, to_json_text
+from cubecore.workflows.data.files import write_whole
 from workflows.command import (
     BAD_REQUEST,
     DONE,
@@ -81,7 +81,7 @@ def test_an_output_that_cannot_be_written_is_refused(folder, command, path, reas
 
 
 REPLACES = (
-    "workflows/operands.py write_whole: a rename puts a file in place of whatever has the name, "
+    "workflows/data/operands.py write_whole: a rename replaces whatever has the name, "
     "so that --out /dev/null or /dev/stdout, run as root, destroys the device"
 )
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cubecore.cli import main
+from cubecore.cli.commands import main
 from workflows.command import BAD_REQUEST, DONE, FOUND
 
 WORDS = st.sampled_from(

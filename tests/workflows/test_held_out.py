@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from cubecore.chips import chip
-from cubecore.reports.validation import validation_page, validation_text
-from cubecore.workflows.held_out import (
+from cubecore.reports.text.validation import validation_page, validation_text
+from cubecore.workflows.calibration.held_out import (
     FITTED,
     fit_cases,
     held_out,
     refitted,
     with_values,
 )
-from cubecore.workflows.validate import published_validation
+from cubecore.workflows.calibration.validate import published_validation
 from workflows.command import assert_refused, cli
 
 ROOT = Path(__file__).resolve().parents[2]

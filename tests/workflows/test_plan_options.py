@@ -10,7 +10,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
-from cubecore.tiling.conflict import ConflictError
+from cubecore.tiling.repair.infeasibility import ConflictError
 from workflows.command import BAD_REQUEST, DONE, FOUND, cli
 
 M, N, K = 320, 768, 1152

@@ -6,7 +6,7 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip
-from cubecore.workflows.validate import validate
+from cubecore.workflows.calibration.validate import validate
 from workflows.command import DONE, FOUND, assert_refused, cli
 
 CHIP = "Ascend910B3"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.workflows.operands import Operands
+from cubecore.workflows.data.operands import Operands
 from workflows.command import cli
 
 SHAPE = {"m": 40, "n": 48, "k": 96}

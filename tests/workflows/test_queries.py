@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.workflows.answers import model_version
+from cubecore.workflows.sweep.answers import model_version
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in, shell
 from workflows.sweeps import assert_whole, expected, problems, stored, write_queries
 
@@ -136,7 +136,7 @@ def test_bad_requests(tmp_path, monkeypatch, arguments, line):
 
 
 def test_an_unwritable_store_or_file_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("cubecore.workflows.sweep.plan_chunks", None)
+    monkeypatch.setattr("cubecore.workflows.sweep.plan_many.plan_chunks", None)
     path = write_queries(tmp_path / "q.jsonl", problems(2))
     before = names_in(tmp_path)
     store = tmp_path / "no" / "s.sqlite"

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.isa.cube import CopyCbufToBt, Mad
-from cubecore.isa.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.moves import (
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import CopyCbufToBt, Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import (
     CopyGmToCbufMultiNd2Nz,
     LoadCbufToCa,
     LoadCbufToCaTranspose,
     LoadCbufToCb,
     LoadCbufToCbTranspose,
 )
-from cubecore.isa.spec import Mem
-from cubecore.isa.sync import Sync
-from cubecore.isa.system import ScalarWork
-from cubecore.kernels.matmul import matmul_launch
-from cubecore.tiling.problem import Problem
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.isa.scalar.sync import Sync
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
 from harness import A2, make_tiling
 from kernels.broken import changed, leaves
 

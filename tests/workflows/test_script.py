@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.places import KernelError
-from cubecore.workflows.script import run_script, time_script
+from cubecore.frontends.source_locations import KernelError
+from cubecore.workflows.scripts.script import run_script, time_script
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, shell
 
 KERNEL = """

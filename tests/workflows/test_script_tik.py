@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from cubecore.frontends.tik.program import imports_tik, main
+from cubecore.frontends.tik.host.program import imports_tik, main
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
 PROGRAM = """

@@ -6,8 +6,8 @@ import pytest
 
 import cubecore
 from cubecore.dtypes import element_type
-from cubecore.workflows.operands import Operands
-from cubecore.workflows.storage import (
+from cubecore.workflows.data.operands import Operands
+from cubecore.workflows.data.stored_layout import (
     from_memory,
     from_nz,
     memory_bytes,

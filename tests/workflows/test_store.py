@@ -9,12 +9,12 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.tiling.struct import FIELDS
-from cubecore.workflows import answers as answers_module
-from cubecore.workflows import store as store_module
-from cubecore.workflows.answers import Line, model_version
-from cubecore.workflows.store import Store
-from cubecore.workflows.stored import compare_models, write_csv
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.workflows.sweep import answers as answers_module
+from cubecore.workflows.sweep import store as store_module
+from cubecore.workflows.sweep.answers import Line, model_version
+from cubecore.workflows.sweep.store import Store
+from cubecore.workflows.sweep.store_compare import compare_models, write_csv
 from workflows.sweeps import OPTIONS, problems, stored
 
 

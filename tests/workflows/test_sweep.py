@@ -8,8 +8,8 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.workflows.pool import Worker, plan_chunks
-from cubecore.workflows.sweep import make_options, useful_processes
+from cubecore.workflows.sweep.plan_many import make_options, useful_processes
+from cubecore.workflows.sweep.pool import Worker, plan_chunks
 from workflows.sweeps import OPTIONS, assert_whole, expected, problems, stored
 
 

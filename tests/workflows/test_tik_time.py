@@ -4,10 +4,10 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.joined import CopyMatrixCcToUbuf
-from cubecore.reports.script import script_time_text
-from cubecore.workflows.rough import rough_chip
-from cubecore.workflows.script import time_script
+from cubecore.isa.mte.copies_joined_core import CopyMatrixCcToUbuf
+from cubecore.reports.text.script import script_time_text
+from cubecore.workflows.scripts.script import time_script
+from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 PROGRAM = """
 import numpy as np

@@ -8,12 +8,12 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip
-from cubecore.reports.scatter import scatter_page
-from cubecore.reports.validation import validation_text
-from cubecore.workflows.points import read_points
-from cubecore.workflows.stated import in_bands
-from cubecore.workflows.validate import published_validation, validate
-from cubecore.workflows.validation import Errors
+from cubecore.reports.html.scatter import scatter_page
+from cubecore.reports.text.validation import validation_text
+from cubecore.workflows.calibration.measured_points import read_points
+from cubecore.workflows.calibration.stated_tilings import in_bands
+from cubecore.workflows.calibration.validate import published_validation, validate
+from cubecore.workflows.calibration.validation import Errors
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
 GOOD = {

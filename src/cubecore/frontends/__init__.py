@@ -1,1 +1,1 @@
-"""Dialects over the same instructions: kernels in Python with the C API's names."""
+"""Ways to write a kernel: Python with the names of the C API, TIK, the host tiling API."""

@@ -1,1 +1,1 @@
-"""Kernels: programs made from tilings."""
+"""Kernels of our own: the matmul that a TCubeTiling implies, element-wise kernels."""

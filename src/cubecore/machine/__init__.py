@@ -1,1 +1,1 @@
-"""Running programs: memories, cores, engines, and what they find."""
+"""Execution of programs: memories, engines, sanitizers, the debugger."""

@@ -8,21 +8,22 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
-from cubecore.isa.launch import CoreGroup, CoreProgram, Launch
-from cubecore.isa.program import Issue
-from cubecore.isa.topology import CoreId
-from cubecore.isa.trace import Trace
-from cubecore.machine import fast, treestep
-from cubecore.machine.core import Core
-from cubecore.machine.findings import USECHECK, USUAL, WATCHES, Finding, FindingLog
-from cubecore.machine.memory import GlobalMemory
-from cubecore.machine.perform import commit, computed
-from cubecore.machine.products import IrregularError
-from cubecore.machine.races import Sanitizer
-from cubecore.machine.scheduler import Outcome, Task, run
-from cubecore.machine.shadows import Shadows
-from cubecore.machine.stores import Store
-from cubecore.machine.treewatch import TreeWatch
+from cubecore.isa.program.launch import CoreGroup, CoreProgram, Launch
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Issue
+from cubecore.machine.blas import prover
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.blas.evaluate import commit, computed
+from cubecore.machine.blas.operand_cache import Shadows
+from cubecore.machine.blas.stores import Store
+from cubecore.machine.lockstep import trees
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core
+from cubecore.machine.reference.scheduler import Outcome, Task, run
+from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, Finding, FindingLog
+from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitizer.tree import TreeWatch
 
 ENGINES = ("fast", "reference", "late", "early")
 
@@ -49,11 +50,11 @@ def run_launch(
     checks -= {USECHECK}
     if engine == "fast" and traces is None:
         try:
-            proven = fast.prove(chip, gm, launch.groups(bases))
+            proven = prover.prove(chip, gm, launch.groups(bases))
         except IrregularError:
-            if treestep.walks(launch):
+            if trees.walks(launch):
                 try:
-                    return treestep.walk(launch, chip, gm, bases, checks), "lockstep"
+                    return trees.walk(launch, chip, gm, bases, checks), "lockstep"
                 except IrregularError:
                     pass
         else:
@@ -111,7 +112,7 @@ class _Traced:
         return traced
 
 
-def _perform(proven: Sequence[fast.Prover]) -> None:
+def _perform(proven: Sequence[prover.Prover]) -> None:
     """Compute every store of every core, on as many threads as there are processors.
 
     Atomic stores, which may meet, are committed in the order of the cores.

@@ -1,1 +1,1 @@
-"""Answers as people read them."""
+"""Answers as text, HTML pages and files for other tools."""

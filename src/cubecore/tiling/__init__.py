@@ -1,1 +1,1 @@
-"""From a product and a chip to ranked tilings: problem, struct, rules, cost, solver."""
+"""Tilings: rules, closed-form cost, solver, repair."""

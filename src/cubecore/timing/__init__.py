@@ -1,1 +1,1 @@
-"""Timing programs: pipes, queues, flags, the shared memory system; integer cycles throughout."""
+"""Timing: programs to cycles, stalls and a critical path."""

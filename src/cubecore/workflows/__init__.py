@@ -1,1 +1,1 @@
-"""What the command line and the Python API offer: frozen records in, frozen records out."""
+"""The questions that the command line and the Python API answer."""

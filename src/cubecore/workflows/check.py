@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.errors import RequestError, Violation, did_you_mean
-from cubecore.tiling.conflict import Conflict, find_conflict
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.repair import Repair
-from cubecore.tiling.repair import repair as find_repair
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import Findings, check_tiling
-from cubecore.tiling.struct import FIELDS, TCubeTiling
-from cubecore.workflows.conflict import narrowing
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.repair.infeasibility import Conflict, find_conflict
+from cubecore.tiling.repair.repair import Repair
+from cubecore.tiling.repair.repair import repair as find_repair
+from cubecore.tiling.rules.checker import Findings, check_tiling
+from cubecore.tiling.rules.model import Case
+from cubecore.workflows.infeasibility import narrowing
 from cubecore.workflows.request import as_tiling, make_request
 
 
@@ -59,7 +59,7 @@ def check(
     """
     request = make_request(problem, settings, keys)
     given = as_tiling(tiling)
-    given.require_match(request.problem)
+    given.require_match(*request.problem.extents)
     _require_fields(keep)
     found = check_tiling(given, request.problem, request.chip, edition, reading)
     if not repair:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import Findings, check_tiling
-from cubecore.tiling.struct import FIELDS, TCubeTiling
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.rules.checker import Findings, check_tiling
 from cubecore.workflows.request import Request, as_tiling, make_request, require_runnable
 from cubecore.workflows.time import Timed, time
 
@@ -88,7 +88,7 @@ def compare(
     require_runnable(request.chip)
     sides = []
     for tiling in (as_tiling(first), as_tiling(second)):
-        tiling.require_match(request.problem)
+        tiling.require_match(*request.problem.extents)
         findings = check_tiling(tiling, request.problem, request.chip)
         timed = None
         if findings.legal:

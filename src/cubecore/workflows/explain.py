@@ -8,13 +8,13 @@ from typing import Any
 
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
-from cubecore.isa import instructions
-from cubecore.isa.not_modelled import why_not
-from cubecore.isa.spec import Instruction, spellings
-from cubecore.machine.findings import KINDS
-from cubecore.tiling.rules import explain as explain_rule
-from cubecore.tiling.rules import rules
-from cubecore.tiling.struct import FIELDS
+from cubecore.isa.catalogue import instructions, spellings
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.not_modelled import why_not
+from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.rules.checker import explain as explain_rule
+from cubecore.tiling.rules.checker import rules
 
 _MOST_NAMES = 5
 

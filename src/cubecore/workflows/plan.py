@@ -5,18 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cubecore.errors import refuse
-from cubecore.kernels.matmul import require_supported
-from cubecore.tiling.advice import Advice, advise_plan
-from cubecore.tiling.cores import CoreBlock, problem_blocks
-from cubecore.tiling.cost import Prediction
-from cubecore.tiling.planned import plan_tilings
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rule_model import Case
-from cubecore.tiling.rules import check_tiling
-from cubecore.tiling.solver import Ranked, Solution, planned_chip
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.workflows.conflict import narrowing
-from cubecore.workflows.product import Product
+from cubecore.kernels.matmul.launch import require_supported
+from cubecore.tiling.cost.closed_form import Prediction
+from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.planner import plan_tilings
+from cubecore.tiling.rules.advice import Advice, advise_plan
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
+from cubecore.workflows.infeasibility import narrowing
 from cubecore.workflows.request import (
     IllegalTilingError,
     Request,
@@ -24,6 +23,7 @@ from cubecore.workflows.request import (
     make_request,
     require_runnable,
 )
+from cubecore.workflows.timed_product import Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def legal_or_planned(
     if tiling is None:
         return _solution(request, request.settings, 1).best.tiling
     given = as_tiling(tiling)
-    given.require_match(request.problem)
+    given.require_match(*request.problem.extents)
     found = check_tiling(given, request.problem, request.chip)
     if found.findings:
         raise IllegalTilingError(found.findings)

@@ -7,10 +7,10 @@ from typing import Any
 
 from cubecore.chips import Chip, chip
 from cubecore.errors import CubecoreError, Violation, refuse
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.rules import Finding
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.tiling.support import validate
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.capabilities import validate
+from cubecore.tiling.rules.checker import Finding
 
 RUNNABLE_ARCHS = ("2201", "3510")
 """Architectures whose instructions are declared."""

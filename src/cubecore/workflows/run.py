@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.launch import Launch
-from cubecore.isa.program import Location
-from cubecore.kernels.matmul import matmul_launch, require_supported
+from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Location
+from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
-from cubecore.machine.findings import INITCHECK, Finding, checks_of
-from cubecore.machine.memory import GlobalMemory, GlobalTensor
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.sanitizer.findings import INITCHECK, Finding, checks_of
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.struct import TCubeTiling
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES
-from cubecore.workflows.files import require_writable, write_whole
-from cubecore.workflows.operands import (
+from cubecore.workflows.data.files import require_writable, write_whole
+from cubecore.workflows.data.operands import (
     OperandFiles,
     Operands,
     make_operands,
@@ -29,15 +29,15 @@ from cubecore.workflows.operands import (
     result_shape,
     stored_shapes,
 )
+from cubecore.workflows.data.process import peak_bytes
+from cubecore.workflows.data.stored_layout import from_memory, from_nz, memory_bytes
+from cubecore.workflows.data.verify import Verification, finite, reference_seconds, verify
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.process import peak_bytes
 from cubecore.workflows.request import (
     Request,
     make_request,
     require_runnable,
 )
-from cubecore.workflows.storage import from_memory, from_nz, memory_bytes
-from cubecore.workflows.verify import Verification, finite, reference_seconds, verify
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.errors import refuse
-from cubecore.kernels.matmul import require_supported
-from cubecore.tiling.problem import Problem
-from cubecore.tiling.struct import TCubeTiling
-from cubecore.timing.timeline import Timeline
+from cubecore.kernels.matmul.launch import require_supported
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.changes import Changes, product_changes
+from cubecore.workflows.advise import Changes, product_changes
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.product import Product
 from cubecore.workflows.request import (
     Request,
     make_request,
     require_runnable,
 )
+from cubecore.workflows.timed_product import Product
 
 _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""

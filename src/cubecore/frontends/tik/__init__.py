@@ -1,1 +1,1 @@
-"""TIK, the vendor's Python kernel language: programs traced once into trees of instructions."""
+"""TIK programs: modules of the vendor's names, traced into program trees."""

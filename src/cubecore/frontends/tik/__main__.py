@@ -2,6 +2,6 @@
 
 import sys
 
-from cubecore.frontends.tik.program import main
+from cubecore.frontends.tik.host.program import main
 
 sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,248 @@
+"""What every command shares: options, kinds of values, answers on a stream and exit codes.
+
+Importing this module loads nothing heavy, so that --help is instant.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import click
+
+DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
+_SHOW_JSON = "--json"
+
+Command = Callable[..., Any]
+
+_PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("m", int, "rows of A and C"),
+    ("n", int, "columns of B and C"),
+    ("k", int, "columns of A, rows of B"),
+    ("kb", int, "rows of B, if they are not K: the product runs over the shorter"),
+    ("a", str, "type of A (half, int8_t, float16, mxfp4, ...)"),
+    ("b", str, "type of B; A's unless given"),
+    ("c", str, "type of C"),
+    ("bias", str, "type of the bias row; no bias unless given"),
+    ("scale-a", str, "float8_e8m0fnu asks for MxMatmul"),
+    ("scale-b", str, "A's scale's type unless given"),
+    ("chip", str, "full SoC name"),
+    ("launch", str, "cube or mix"),
+    ("cores", int, "cores to use; all unless given"),
+    ("format-a", str, "ND or NZ"),
+    ("format-b", str, "ND or NZ"),
+    ("format-c", str, "ND or NZ"),
+    ("pos-a", str, "GM, TSCM, VECIN, VECOUT or VECCALC"),
+    ("pos-b", str, "as for A"),
+    ("pos-c", str, "as for A"),
+    ("batch", int, "products in a batch"),
+    ("layout", str, "of a batch: NORMAL, BSNGD, SBNGD or BNGS1S2; fills the layout fields"),
+    ("heads", int, "N of the layout's axes"),
+    ("groups", int, "G of the layout's axes"),
+    ("batch-num", int, "matrices of the batch in one call; as many as fit L1 unless given"),
+    ("template", str, "NORM, MDL or IBSHARE"),
+    ("seed", int, "fixes random inputs"),
+)
+_PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
+    ("trans-a", "A is stored [k, m]"),
+    ("trans-b", "B is stored [n, k]"),
+    ("split-k", "split K over cores"),
+    ("hf32", "round float32 inputs to HF32"),
+    ("intrinsics-check", "rows longer than 65535 are moved one by one"),
+)
+
+
+_ASKED: tuple[tuple[str, str, str], ...] = (
+    ("budget", "BUFFER=BYTES", "use at most so much of l1, l0c, ub or bt"),
+    (
+        "fix",
+        "FIELD=VALUE",
+        "plan with baseM=48, singleCoreN=16..512, baseK=64..256/64 (multiples), iterateOrder=1",
+    ),
+)
+
+
+def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
+    """Return the pairs as an object of the problem, None without any; bytes as a number."""
+    from cubecore.errors import RequestError, Violation
+
+    made: dict[str, Any] = {}
+    wrong = []
+    for text in values:
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not name or not value:
+            wrong.append(Violation(param.opts[0], f"be {param.metavar}", repr(text)))
+        elif name in made:
+            wrong.append(Violation(param.opts[0], "name a field once", repr(name)))
+        number = param.name == "budget" and value.isascii() and value.isdigit() and len(value) < 20
+        made[name] = int(value) if number else value
+    if wrong:
+        raise RequestError(wrong)
+    return made or None
+
+
+def problem_options(command: Command) -> Command:
+    """Add the problem's keys as options."""
+    relu = click.option("--relu", is_flag=True, default=None, help="apply ReLU to C")
+    command = relu(command)
+    for option in (
+        click.option("--quant", help="mode of fixpipe that scales: DEQF16, REQ8, VDEQF16, ..."),
+        click.option("--scale", type=float, help="the scale of --quant; V modes: --scale-file"),
+        click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
+    ):
+        command = option(command)
+    for name, metavar, text in _ASKED:
+        option = click.option(
+            f"--{name}", multiple=True, metavar=metavar, callback=_pairs, default=(), help=text
+        )
+        command = option(command)
+    command = click.option(
+        "--unit-flag/--no-unit-flag", default=None, help="Mmad and fixpipe overlap"
+    )(command)
+    for name, text in reversed(_PROBLEM_FLAGS):
+        command = click.option(f"--{name}", is_flag=True, default=None, help=text)(command)
+    for name, kind, text in reversed(_PROBLEM_OPTIONS):
+        convert = Integer() if kind is int else kind
+        command = click.option(f"--{name}", type=convert, default=None, help=text)(command)
+    return command
+
+
+def common_options(command: Command) -> Command:
+    """Add --set and --json."""
+    json_option = click.option(_SHOW_JSON, "as_json", is_flag=True, help="print one JSON object")
+    settings = click.option(
+        "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="a what-if chip"
+    )
+    return settings(json_option(command))
+
+
+class Integer(click.ParamType[int]):
+    """An integer; says so as every other message does."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the integer that a text spells."""
+        from cubecore.errors import refuse
+
+        try:
+            return int(value)
+        except ValueError:
+            subject = param.opts[0] if param is not None else "value"
+            raise refuse(subject, "be an integer", repr(value)) from None
+
+
+class Word(click.Choice[str]):
+    """One of a few words; says so as every other message does."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        from cubecore.errors import refuse
+
+        if value not in self.choices:
+            *first, last = self.choices
+            subject = param.opts[0] if param is not None else "value"
+            raise refuse(subject, f"be {', '.join(first)} or {last}", repr(value))
+        return str(value)
+
+
+class Group(click.Group):
+    """Turns every refusal into one sentence (or one JSON object) and an exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command; leave with its exit code."""
+        arguments = list(args[0] if args else kwargs.get("args") or sys.argv[1:])
+        as_json = _SHOW_JSON in arguments
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.exceptions.Exit as stop:
+            sys.exit(stop.exit_code)
+        except SystemExit:  # Click's own answer to a reader that went away
+            sys.exit(READER_GONE)
+        except click.exceptions.NoArgsIsHelpError as error:
+            say(error.format_message(), to_error=True)
+            sys.exit(BAD_REQUEST)
+        except click.ClickException as error:
+            _fail({"kind": "RequestError", "message": _usage(error)}, as_json, BAD_REQUEST)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        except Exception as error:  # noqa: BLE001 - only our own are handled, others are raised again
+            if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
+                sys.exit(INTERRUPTED)
+            _fail_known(error, as_json)
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _usage(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
+
+
+def _fail_known(error: Exception, as_json: bool) -> NoReturn:
+    """Report an error of cubecore's own; anything else is our bug and keeps its traceback."""
+    from cubecore.errors import CubecoreError, RequestError
+
+    if not isinstance(error, CubecoreError):
+        raise error
+    code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
+    shown = error.to_json()
+    others = tuple(f for f in error.findings if f.message != str(error))
+    if others and not as_json:
+        from cubecore.reports.text.script import finding_lines
+
+        shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
+    _fail(shown, as_json, code)
+
+
+def _fail(error: Mapping[str, Any], as_json: bool, code: int) -> NoReturn:
+    say(json.dumps({"error": error}) if as_json else error["message"], to_error=not as_json)
+    sys.exit(code)
+
+
+def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
+    """Write an answer; a reader that went away ends the program, a full disk is one line."""
+    try:
+        click.echo(text, err=to_error, nl=newline)
+        (sys.stderr if to_error else sys.stdout).flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(READER_GONE)
+    except OSError as error:
+        _drop_output()
+        if not to_error:
+            line = f"standard output must take the answer, got {error.strerror or error}"
+            click.echo(line, err=True)
+        sys.exit(BAD_REQUEST)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that leaving does not fail on it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str], bool]:
+    """Return (the problem's keys, the settings, whether JSON is wanted) of a command."""
+    from cubecore.errors import RequestError, Violation
+
+    as_json = options.pop("as_json")
+    settings, wrong = {}, []
+    for text in options.pop("settings"):
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            wrong.append(Violation("--set", "be FIELD=VALUE", repr(text)))
+        settings[name] = value
+    if wrong:
+        raise RequestError(wrong)
+    keys = {name: value for name, value in options.items() if value is not None}
+    epilogue = {name: keys.pop(name, None) for name in ("relu", "quant", "scale", "offset")}
+    given = {name: value for name, value in epilogue.items() if value is not None}
+    if given:
+        keys["epilogue"] = given
+    return keys, settings, as_json
+
+
+def show(answer: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+    """Print an answer: one JSON object on one line, or the text that `text` makes of it."""
+    say(json.dumps(answer.to_json()) if as_json else text(answer), newline=as_json)

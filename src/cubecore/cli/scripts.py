@@ -1,0 +1,203 @@
+"""What `run` and `time` do with a script of the user's own kernels."""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cubecore.cli.console import DONE, FOUND, Command, Integer, show, split_options
+
+if TYPE_CHECKING:
+    from cubecore.reports.files.output_files import TimeFiles
+    from cubecore.workflows.scripts.debug_session import Dialogue
+
+
+def script_arguments(command: Command) -> Command:
+    """Add SCRIPT and its ARGUMENTS."""
+    command = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
+    return click.argument("script", required=False)(command)
+
+
+def debug_options(command: Command) -> Command:
+    """Add what stops a script's launches."""
+    for option in (
+        click.option("--step", is_flag=True, help="with SCRIPT, stop before the first instruction"),
+        click.option(
+            "--dump",
+            "dumps",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, show x 4x16 NZ or UB:0 float 64 at every stop, else at the end",
+        ),
+        click.option(
+            "--watch",
+            "watches",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, stop behind what touches UB:0x100+64, or c:0+64 of a tensor",
+        ),
+        click.option(
+            "--break",
+            "breaks",
+            multiple=True,
+            metavar="WHERE",
+            help="with SCRIPT, stop before asc_add, #12 or FILE:LINE [if EXPRESSION]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def file_options(command: Command) -> Command:
+    """Add the files that a timing can leave."""
+    for option in (
+        click.option("--trace-waits", is_flag=True, help="lanes of waits, and of the scalar unit"),
+        click.option("--trace-window", metavar="FROM..TO", help="only that, in microseconds"),
+        click.option("--trace-cores", metavar="LIST", help="only these cores, as 0,4..7"),
+        click.option("--trace-instructions", type=Integer(), help="of each group of equal cores"),
+        click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto"),
+        click.option("--metrics", help="JSON file of all figures, with roofline and links"),
+        click.option("--report", help="HTML file: a page to look at, with the timeline"),
+    ):
+        command = option(command)
+    return command
+
+
+def time_files(options: dict[str, Any], tiling_from: str = "") -> "TimeFiles":
+    """Return the files that `file_options` ask for, out of a command's options.
+
+    Raises:
+        RequestError: a file that cannot be written, or a view of a trace that is none.
+    """
+    from cubecore.reports.files.chrome_trace import View
+    from cubecore.reports.files.output_files import TimeFiles
+
+    words = ("instructions", "cores", "window", "waits")
+    view = View.of_options(*(options.pop(f"trace_{word}") for word in words))
+    report, trace, metrics = (options.pop(name) for name in ("report", "trace", "metrics"))
+    files = TimeFiles(report, trace, tiling_from, metrics, view)
+    files.require_writable()
+    return files
+
+
+def _dialogue(asked: Mapping[str, Any]) -> "Dialogue | None":
+    """Return the debugger that the options ask for."""
+    if not any(asked.values()):
+        return None
+    from cubecore.workflows.scripts.debug_session import PROMPT, Dialogue
+
+    def write(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def read() -> str | None:
+        if sys.stdin.isatty():
+            write(PROMPT)
+        line = sys.stdin.readline()
+        if line and not sys.stdin.isatty():
+            write(PROMPT + line.rstrip("\n") + "\n")
+        return line.rstrip("\n") if line else None
+
+    return Dialogue(read, write, **asked)
+
+
+def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+    """Refuse what describes a matrix product beside a script.
+
+    Raises:
+        RequestError: one violation for each option that was given.
+    """
+    from cubecore.errors import RequestError, Violation
+    from cubecore.workflows.scripts.script import is_script
+
+    allowed = ("chip", "settings", "as_json")
+    given = {k.replace("_", "-"): v for k, v in options.items() if k not in allowed} | dict(files)
+    found = [
+        Violation(f"--{name}", "be left out with a script", repr(value))
+        for name, value in given.items()
+        if value is not None
+    ]
+    if not is_script(script):
+        found.insert(0, Violation("SCRIPT", "be a Python file", repr(script)))
+    if found:
+        raise RequestError(found)
+
+
+def require_script(asked: Mapping[str, Any]) -> None:
+    """Refuse to debug what is no script.
+
+    Raises:
+        RequestError: one violation for each option that was given.
+    """
+    from cubecore.errors import RequestError, Violation
+
+    words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
+    found = [Violation(words[n], "come with SCRIPT", "none") for n, v in asked.items() if v]
+    if found:
+        raise RequestError(found)
+
+
+def run_of_script(
+    script: str,
+    arguments: tuple[str, ...],
+    sarif: str | None,
+    asked: Mapping[str, Any],
+    options: dict[str, Any],
+) -> int:
+    """Run a script and show what its launches left; `asked` is what `debug_options` give."""
+    from cubecore.errors import CubecoreError
+    from cubecore.reports.files.output_files import RunFiles
+    from cubecore.reports.text.script import script_run_text
+    from cubecore.workflows.scripts.script import run_script
+
+    keys, settings, as_json = split_options(options)
+    files = RunFiles(sarif)
+    files.require_writable()
+    dialogue = _dialogue(asked)
+    try:
+        answer = run_script(
+            script,
+            arguments=arguments,
+            checks=keys["checks"],
+            order=keys["engine"] if keys["engine"] in {"late", "early"} else None,
+            engine=keys["engine"] if keys["engine"] == "reference" else None,
+            settings=settings,
+            quiet=as_json,
+            chip=keys.get("chip"),
+            debugger=None if dialogue is None else dialogue.debugger,
+        )
+    except CubecoreError as error:
+        if error.findings:
+            files.write(error.findings)
+        raise
+    if dialogue is not None:
+        dialogue.finish()
+    files.write(answer.findings)
+    show(answer, as_json, script_run_text)
+    return DONE if answer.verified else FOUND
+
+
+def time_of_script(
+    script: str,
+    arguments: tuple[str, ...],
+    files: "TimeFiles",
+    options: dict[str, Any],
+) -> int:
+    """Run a script and show where the cycles of its launches go."""
+    from cubecore.reports.text.script import script_time_text
+    from cubecore.workflows.scripts.script import time_script
+
+    keys, settings, as_json = split_options(options)
+    answer = time_script(
+        script,
+        arguments=arguments,
+        settings=settings,
+        record=files.record,
+        quiet=as_json,
+        chip=keys.get("chip"),
+        advise=keys["advise"],
+    )
+    files.write_launches(answer)
+    show(answer, as_json, script_time_text)
+    return FOUND if answer.findings else DONE

@@ -1,0 +1,161 @@
+"""Arrays in local memories, as the C API's compiler places them (seed 003, allocation by arrays).
+
+An array is one-dimensional, of a length known when the kernel is compiled. Arrays of one memory lie
+one behind another from address 0 on, each aligned for any instruction; nothing is ever given back.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from operator import index
+from types import FunctionType
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import refuse
+from cubecore.frontends.capi.pointer import Pointer, Reader, RuntimeInt, type_of
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.machine.reference.array_bounds import InArray
+from cubecore.units import align_up
+
+SPACES: dict[str, Mem] = {
+    "ubuf": Mem.UB,
+    "cbuf": Mem.L1,
+    "ca": Mem.L0A,
+    "cb": Mem.L0B,
+    "cc": Mem.L0C,
+    "biasbuf": Mem.BT,
+    "fbuf": Mem.FB,
+}
+"""The C API's address spaces, without their underscores."""
+_ARRAY_ARCHS = ("2201",)
+_ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
+"""What every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
+
+
+_METHODS = (FunctionType, property, classmethod, staticmethod)
+
+
+class Struct:
+    """Base of a user's struct of arrays: ``src = ("float", 1024)`` declares ``float src[1024]``.
+
+    A memory takes an instance (`core.ubuf(Buffers())`) and returns one with a pointer for each
+    array. Structs may inherit; their methods and properties are theirs.
+    """
+
+    @classmethod
+    def arrays(cls) -> dict[str, Any]:
+        """Return what the class declares, in order, what it inherits first."""
+        bases = [base for base in reversed(cls.__mro__) if base not in (Struct, object)]
+        declared = {n: v for base in bases for n, v in vars(base).items()}
+        return {
+            name: value
+            for name, value in declared.items()
+            if not name.startswith("_") and not isinstance(value, _METHODS)
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """One local memory of a core: call it to declare an array or a struct in it.
+
+    `mixed` is told when arrays and physical addresses are used in one memory.
+    """
+
+    mem: Mem
+    chip: Chip
+    reader: Reader
+    mixed: Callable[["Space"], None]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_used", 0)
+        object.__setattr__(self, "_ways", set())
+
+    def __call__(self, what: str | ElementType | Struct | type, *length: Any) -> Any:
+        """Declare ``type name[length]``, or a struct of such arrays.
+
+        Raises:
+            RequestError: what the compiler does not take (seed 003), or too much.
+        """
+        if self.chip.arch not in _ARRAY_ARCHS:
+            raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
+        self._way("array")
+        if isinstance(what, type) and issubclass(what, Struct):
+            raise refuse(
+                what.__name__,
+                "be constructed explicitly",
+                "the struct itself",
+                f"write {what.__name__}()",
+            )
+        if isinstance(what, Struct):
+            return self._struct(what, length)
+        return self._array(type_of(what, f"an array in {self.mem.label}"), length)
+
+    def at(self, dtype: str | ElementType, address: int) -> Pointer:
+        """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr).
+
+        Raises:
+            RequestError: no element type, or no whole number.
+        """
+        kind = type_of(dtype, f"a pointer into {self.mem.label}")
+        try:
+            place = index(address)
+        except TypeError:
+            got = repr(address)
+            raise refuse(f"an address in {self.mem.label}", "be a whole number", got) from None
+        self._way("address")
+        return Pointer(self.mem, kind, place, self.reader)
+
+    def _way(self, way: str) -> None:
+        ways: set[str] = self._ways  # type: ignore[attr-defined]
+        if way not in ways:
+            ways.add(way)
+            if len(ways) > 1:
+                self.mixed(self)
+
+    def _struct(self, struct: Struct, length: tuple[Any, ...]) -> Struct:
+        name = type(struct).__name__
+        if length:
+            spelled = "".join(f"[{n}]" for n in length)
+            raise refuse("an array", "not hold structs that hold arrays", f"{name}{spelled}")
+        made = copy(struct)  # the author's may be of another core, too
+        for field, declared in type(struct).arrays().items():
+            if not isinstance(declared, tuple) or not declared:
+                plain = isinstance(declared, (str, int, list, tuple))
+                got = (
+                    repr(declared)
+                    if plain
+                    else getattr(declared, "__name__", type(declared).__name__)
+                )
+                remedy = 'declare it as ("float", 1024)' if plain else ""
+                raise refuse(f"{name}.{field}", "be an array of numbers", got, remedy)
+            kind, *extents = declared
+            setattr(made, field, self._array(type_of(kind, f"{name}.{field}"), tuple(extents)))
+        return made
+
+    def _array(self, kind: ElementType, length: tuple[Any, ...]) -> Pointer:
+        count = _length(kind, length)
+        unit = _ALIGN_BYTES.get(self.mem, 128)
+        start = align_up(self._used, unit)  # type: ignore[attr-defined]
+        end = start + -(-count * kind.bits // 8)
+        _, usable = memory_bytes(self.chip, self.mem)
+        if end > usable:
+            raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
+        object.__setattr__(self, "_used", end)
+        padded = InArray(start, start, align_up(end, unit))
+        return Pointer(self.mem, kind, padded, self.reader)
+
+
+def _length(kind: ElementType, length: tuple[Any, ...]) -> int:
+    if len(length) != 1 or isinstance(length[0], (tuple, list)):
+        spelled = "".join(f"[{n}]" for n in length) or "none"
+        raise refuse(f"an array of {kind}", "have one length", spelled)
+    (count,) = length
+    if isinstance(count, RuntimeInt):
+        got = f"{int(count)} from {count.origin}"
+        raise refuse("an array's length", "be known when the kernel is compiled", got)
+    if isinstance(count, bool) or not hasattr(count, "__index__") or int(count) < 1:
+        raise refuse("an array's length", "be a whole number above 0", repr(count))
+    return int(count)

@@ -1,0 +1,346 @@
+"""The core as a kernel sees it: the C API's names as methods, arrays, pointers, indices."""
+
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.frontends.capi.allocation import SPACES, Space
+from cubecore.frontends.capi.binding import Bound, bind
+from cubecore.frontends.capi.call_sites import Sites
+from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
+from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
+from cubecore.frontends.source_locations import KernelError, location
+from cubecore.isa.catalogue import spellings
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.debugger.matrix_view import View, view
+from cubecore.machine.reference.array_bounds import ArrayWatch
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.numerics.codes import numbers
+
+
+class Issues:
+    """Counts what a launch issues, and ends a kernel that loops without end.
+
+    What calls are bound to is the same on every core, and kept here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.count = most, 0
+        self.sites: dict[str, Sites] = {}
+        self.bound: dict[tuple[Any, ...], Bound] = {}
+
+    def one(self, where: Location) -> None:
+        """Count one.
+
+        Raises:
+            KernelError: the limit is passed.
+        """
+        self.count += 1
+        if self.count > self.most:
+            raise self.passed(where)
+
+    def passed(self, where: Location) -> KernelError:
+        """Return what a kernel that passes the limit ends with."""
+        limit = f"issue at most {self.most:,} instructions"
+        remedy = "a loop may not end; `limit` raises the limit"
+        return KernelError.at(where, refuse("the kernel", limit, "more", remedy))
+
+
+class CoreHandle:
+    """One core (an AIC, or an AIV) of a launch.
+
+    Every name of the C API that an instruction has is a method, in each of its forms. `ubuf`,
+    `cbuf`, `ca`, `cb`, `cc`, `biasbuf` and `fbuf` declare arrays (`core.ubuf("half", 1024)`) and
+    give pointers to physical addresses (`core.ubuf.at("half", address)`).
+    """
+
+    ubuf: Space
+    cbuf: Space
+    ca: Space
+    cb: Space
+    cc: Space
+    biasbuf: Space
+    fbuf: Space
+
+    def __init__(
+        self,
+        core: Core,
+        issues: Issues,
+        trace: Trace | None,
+        debugger: Debugger | None = None,
+        arrays: ArrayWatch | None = None,
+    ) -> None:
+        self._core, self._issues, self._trace = core, issues, trace
+        self._debugger, self._arrays = debugger, arrays
+        self._stale: tuple[str, int, Location] | None = None
+        for name, mem in SPACES.items():
+            setattr(self, name, Space(mem, core.chip, self, self._mixed))
+
+    # --- who I am
+
+    @property
+    def is_aic(self) -> bool:
+        """Whether this is the Cube part of an AI Core (ASC_IS_AIC)."""
+        return self._core.id.is_aic
+
+    @property
+    def is_aiv(self) -> bool:
+        """Whether this is a Vector part of an AI Core (ASC_IS_AIV)."""
+        return not self._core.id.is_aic
+
+    @property
+    def block_idx(self) -> int:
+        """As asc_get_block_idx: this part's index among those of its kind in the launch."""
+        place = self._core.registers.place
+        return RuntimeInt(place.block * place.parts + place.part, "block_idx")
+
+    @property
+    def block_num(self) -> int:
+        """As asc_get_block_num: the blocks of the launch."""
+        return RuntimeInt(self._core.registers.place.blocks, "block_num")
+
+    # --- what needs more than one instruction
+
+    def asc_sync_mte2(self, event_id: int) -> None:
+        """Let everything later start after MTE2's earlier instructions."""
+        self._behind("MTE2", event_id, location(sys._getframe(1)))  # noqa: SLF001
+
+    def asc_sync_mte3(self, event_id: int) -> None:
+        """Let everything later start after MTE3's earlier instructions."""
+        self._behind("MTE3", event_id, location(sys._getframe(1)))  # noqa: SLF001
+
+    def _behind(self, pipe: str, event: int, where: Location) -> None:
+        self._record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+        self._record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+
+    # --- what the kernel shows
+
+    def dump(
+        self,
+        tensor: Pointer,
+        shape: int | Sequence[int],
+        layout: str | None = None,
+        name: str = "",
+    ) -> View:
+        """Print what memory holds from `tensor` on, as the matrix that it is, and return it.
+
+        `shape` is in elements; `layout` is ND, NZ, ZZ or ZN, the memory's own unless given (ZZ in
+        L0A, ZN in L0B, NZ in L0C, else ND). Elements that nobody wrote are marked. A dump is no
+        access: no check hears of it. In another order than the program's it shows what is there
+        when the scalar unit gets to it.
+
+        Raises:
+            KernelError: bytes outside the memory or tensor; a layout or shape that is none.
+        """
+        return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
+
+    def printf(self, text: str, *values: Any) -> None:
+        """Print a line as C's printf forms it (d i u x f e g s c p), the core in front of it.
+
+        Raises:
+            KernelError: conversions and values that do not fit.
+        """
+        where = location(sys._getframe(1))  # noqa: SLF001
+        self._issues.one(where)
+        try:
+            self._print(formatted(text, values).rstrip("\n"))
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+
+    def _dumper(self, mem: Mem | None) -> Callable[[Pointer, int, int], None]:
+        """Return the C API's dump: `desc` is a number of the author's, `dump_size` in elements."""
+
+        def dump(tensor: Pointer, desc: int, dump_size: int) -> None:
+            frame = sys._getframe(1)  # noqa: SLF001
+            if mem is not None and tensor.mem is not mem:
+                wrong = refuse("asc_dump", f"be given a pointer into {mem.label}", str(tensor))
+                raise KernelError.at(location(frame), wrong)
+            self._dump(tensor, (int(dump_size),), "ND", f"desc {int(desc)}", frame)
+
+        return dump
+
+    def _dump(
+        self,
+        tensor: Pointer,
+        shape: tuple[int, ...],
+        layout: str | None,
+        name: str,
+        frame: FrameType,
+    ) -> View:
+        where = location(frame)
+        self._issues.one(where)
+        self._core.flush()
+        try:
+            found = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+        self._print(f"{name + ' ' if name else ''}at {where}: {found}")
+        return found
+
+    def _print(self, text: str) -> None:
+        sys.stdout.write(f"{self._core.id}: {text}\n")
+
+    # --- instructions
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if not name.startswith("asc_"):
+            near = did_you_mean(f"asc_{name}", spellings())
+            raise AttributeError(f"a core has no {name}" + (f"; {near}" if near else ""))
+        method = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
+        setattr(self, name, method)
+        return method
+
+    def _caller(self, name: str) -> Callable[..., Any]:
+        sites = self._issues.sites.setdefault(name, Sites())
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            frame = sys._getframe(1)  # noqa: SLF001 - the caller's line, nothing else
+            site = None if keywords else sites.find(frame, arguments)
+            if site is None:
+                where = location(frame)
+                bound = self._bind(name, arguments, keywords, where)
+                if not keywords:
+                    sites.keep(frame, where, arguments, bound)
+            else:
+                where, bound = site.where, site.bound
+                if site.template is not None and self._stale is None:
+                    count = site.pointers
+                    addresses = tuple([p.address for p in arguments[:count]]) if count else ()
+                    return self._record(site.template, addresses, where)
+            if bound.masked and self._stale is not None:
+                self._log_stale(bound.steps[0][0], where)
+            if bound.dropped:
+                self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
+            pointers = _pointers(arguments)
+            for template, places in bound.steps:
+                addresses = tuple(0 if p is None else pointers[p].address for p in places)
+                self._record(template, addresses, where)
+            if bound.counted:
+                count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
+                self._stale = name, count, where
+            elif isinstance(bound.steps[0][0], SetVectorMask):
+                self._stale = None
+            return self._answer(bound.steps[0][0])
+
+        call.__name__ = name
+        return call
+
+    def _bind(
+        self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], where: Location
+    ) -> Bound:
+        key = None if keywords else (name, *map(_shape, arguments))
+        found = None
+        try:
+            found = self._issues.bound.get(key) if key is not None else None
+        except TypeError:  # a struct of parameters
+            key = None
+        if found is None:
+            try:
+                found = bind(name, arguments, keywords, self._core.chip.arch)
+            except CubecoreError as error:
+                raise KernelError.at(where, error) from None
+            if key is not None and found.reusable:
+                self._issues.bound[key] = found
+        return found
+
+    def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        issues = self._issues
+        issues.count += 1
+        if issues.count > issues.most:
+            raise issues.passed(where)
+        if self._trace is not None:
+            self._trace.append(template, addresses, where)
+        if self._arrays is not None and not isinstance(template, Sync):
+            self._arrays.issue(template, addresses, where)
+        debugger = self._debugger
+        if debugger is None:
+            self._core.record(template, addresses, where)
+            return
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):  # the engine does not see them
+            debugger.before(self._core, (template, addresses, where))
+        self._core.record(template, addresses, where)
+        self._core.flush()
+
+    def _answer(self, template: Instruction) -> Any:
+        """Return what the scalar unit reads, for an instruction that gives it something."""
+        if type(template).result is Instruction.result:
+            return None
+        values = tuple(RuntimeInt(v, template.name) for v in self._core.scalars(template))
+        return values[0] if len(values) == 1 else values
+
+    # --- values
+
+    def load(self, pointer: Pointer) -> Any:
+        """Return the element that a pointer points to: the scalar unit reads it."""
+        where = location(sys._getframe(1))  # noqa: SLF001
+        self._issues.one(where)
+        return self._decoded(pointer, where)
+
+    def _decoded(self, pointer: Pointer, where: Location) -> Any:
+        target, kind = Var("value", 0), pointer.dtype
+        if kind.bits < 8:
+            raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
+        load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
+        if self._arrays is not None:
+            self._arrays.load(load, pointer.address)
+        raw = self._core.load_scalar(load, pointer.address)
+        if self._debugger is not None:
+            self._debugger.read(self._core, load, pointer.address)
+        if kind.kind == "float":
+            bits = np.array(raw, f"u{kind.size_bytes}")
+            return float(numbers(bits.view(kind.numpy), kind))
+        return RuntimeInt(raw, f"{pointer.mem.label} at {where}")
+
+    # --- findings
+
+    def _log_stale(self, template: Instruction, where: Location) -> None:
+        assert self._stale is not None
+        call, count, left = self._stale
+        message = (
+            f"{template.name} must run under a mask that was set for it, got the count {count} "
+            f"that {call} left at {left}; call asc_set_vector_mask first"
+        )
+        self._log("stale-mask", message, template.name, where)
+
+    def _mixed(self, space: Space) -> None:
+        where = location(sys._getframe(1))  # noqa: SLF001
+        message = (
+            f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "
+            "arrays lie from address 0 on, so that both may be the same bytes"
+        )
+        self._log("mixed-allocation", message, "array", where)
+
+    def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
+        self._core.log.add(Finding(kind, message, subject, where, str(self._core.id)))
+
+
+def _shape(argument: Any) -> Any:
+    """Return what of an argument decides the instruction: of a pointer its type and memory."""
+    if isinstance(argument, Pointer):
+        return argument.mem, argument.dtype
+    if isinstance(argument, (list, tuple)):
+        return tuple(map(_shape, argument))
+    if isinstance(argument, (float, np.floating)):
+        return type(argument), repr(argument)  # 0.0 equals -0.0
+    return type(argument), argument
+
+
+def _pointers(arguments: tuple[Any, ...]) -> list[Pointer]:
+    found: list[Pointer] = []
+    for argument in arguments:
+        if isinstance(argument, Pointer):
+            found.append(argument)
+        elif isinstance(argument, (list, tuple)):
+            found.extend(p for p in argument if isinstance(p, Pointer))
+    return found

@@ -1,0 +1,143 @@
+"""What a kernel holds: pointers into memories, and integers that only the chip knows."""
+
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import refuse
+from cubecore.isa.declare.instruction import Mem
+from cubecore.machine.reference.array_bounds import moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class RuntimeInt(int):
+    """An integer that the kernel learns while it runs; `origin` says from where.
+
+    It computes as any integer does, and what is computed from it is one too. An array's length must
+    not be one (seed 003).
+    """
+
+    origin: str
+
+    def __new__(cls, value: int, origin: str) -> Self:
+        """Return the integer with its origin."""
+        made = int.__new__(cls, value)
+        made.origin = origin
+        return made
+
+
+def _spreading(name: str) -> "Callable[..., Any]":
+    method = getattr(int, name)
+
+    def compute(self: RuntimeInt, *others: Any) -> Any:
+        found = method(self, *others)
+        return RuntimeInt(found, self.origin) if type(found) is int else found
+
+    return compute
+
+
+for _name in (
+    *("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"),
+    *("radd", "rsub", "rmul", "rfloordiv", "rmod", "rlshift", "rrshift", "rand", "ror", "rxor"),
+    *("neg", "pos", "abs", "invert"),
+):
+    setattr(RuntimeInt, f"__{_name}__", _spreading(f"__{_name}__"))
+
+
+class Reader(Protocol):
+    """Who reads a value from memory for a pointer."""
+
+    def load(self, pointer: "Pointer") -> Any:
+        """Return the element that the pointer points to."""
+        ...
+
+
+@dataclass(slots=True, unsafe_hash=True)  # never changed; frozen ones take twice as long to make
+class Pointer:
+    """An address in a memory and an element type; arithmetic counts elements, as in C.
+
+    `p + n`, `p - n` and `p[n:]` point `n` elements further on or back; `p[n]` is the value there,
+    read by the scalar unit; `p.cast(type)` points to the same bytes as another type. Of 4-bit types
+    `n` is even. Nothing is checked before an instruction uses the address.
+    """
+
+    mem: Mem
+    dtype: ElementType
+    address: int
+    reader: Reader
+
+    def __add__(self, elements: int) -> "Pointer":
+        return self._moved(elements)
+
+    def __sub__(self, elements: int) -> "Pointer":
+        return self._moved(elements, -1)
+
+    def _moved(self, elements: int, sign: int = 1) -> "Pointer":
+        try:
+            bits = sign * index(elements) * self.dtype.bits
+        except TypeError:
+            subject = f"a distance in {self.dtype}"
+            raise refuse(subject, "be a whole number of elements", repr(elements)) from None
+        if bits % 8:
+            raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
+        return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """Return the value at an index, or for ``[n:]`` the pointer there.
+
+        Raises:
+            RequestError: a slice with an end or a step: a pointer has no extent.
+        """
+        if isinstance(place, slice):
+            if place.stop is not None or place.step is not None:
+                raise refuse("a pointer's slice", "be of the form p[n:]", _spelled(place))
+            return self._moved(place.start or 0)
+        return self.reader.load(self._moved(place))
+
+    __iter__ = None  # a pointer has no end
+
+    def __setitem__(self, place: Any, value: Any) -> NoReturn:
+        """Refuse to store a value: the scalar unit reads only.
+
+        Raises:
+            RequestError: always.
+        """
+        remedy = "asc_duplicate and a copy, say"
+        raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
+
+    def cast(self, dtype: str | ElementType) -> "Pointer":
+        """Return a pointer to the same bytes as `dtype`.
+
+        Raises:
+            RequestError: no element type.
+        """
+        return Pointer(self.mem, type_of(dtype, "a pointer"), self.address, self.reader)
+
+    def __str__(self) -> str:
+        """Return ``float16* 64 in UB``."""
+        return f"{self.dtype}* {self.address} in {self.mem.label}"
+
+    __repr__ = __str__
+
+
+def type_of(given: Any, subject: str) -> ElementType:
+    """Return the element type that a kernel names, by its name or itself.
+
+    Raises:
+        RequestError: none.
+    """
+    if isinstance(given, ElementType):
+        return given
+    if isinstance(given, str):
+        return element_type(given)
+    got = "an array" if isinstance(given, Pointer) else getattr(given, "__name__", repr(given))
+    raise refuse(subject, "be of an element type", got)
+
+
+def _spelled(place: slice) -> str:
+    ends = "".join("" if x is None else str(x) for x in (place.start,))
+    step = "" if place.step is None else f":{place.step}"
+    return f"p[{ends}:{'' if place.stop is None else place.stop}{step}]"

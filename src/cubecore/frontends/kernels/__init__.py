@@ -1,0 +1,1 @@
+"""Python kernels: the decorator, host tensors, script files, debugging."""

@@ -1,0 +1,219 @@
+"""Debugging a launch from Python: `debug` makes one that stands still until told to go on."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any, Self
+
+from greenlet import getcurrent, greenlet
+
+from cubecore.dtypes import element_type
+from cubecore.errors import refuse
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.capi.printf import shape_of
+from cubecore.frontends.kernels.kernel import Kernel, KernelRun, Session, current_session, launch
+from cubecore.frontends.source_locations import kernel_frame
+from cubecore.isa.declare.instruction import Mem
+from cubecore.machine.debugger.breakpoints import MEMORIES, Break, Range, Stop, evaluated
+from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.debugger.matrix_view import View, view
+
+
+class _ClosedError(BaseException):
+    """Ends a launch whose debugging is over; no kernel catches it."""
+
+
+class Debugging:
+    """A launch that stops where it is asked to; nothing of it runs before `run` or `step`.
+
+    Its life: 1. breaks and watches are set; 2. `run` or `step` goes on to the next `Stop`, which
+    may be looked at (`dump`, `evaluate`); 3. when nothing is left they return None and `result` is
+    the launch's. The arrays are written then, and not before. As a context it closes itself.
+    """
+
+    def __init__(
+        self,
+        made: Kernel,
+        blocks: int,
+        arguments: tuple[Any, ...],
+        words: dict[str, Any],
+    ) -> None:
+        self.stop: Stop | None = None
+        """Where the launch stands; None before it starts and after its end."""
+        self.result: KernelRun | None = None
+        """What the launch left, when it has come to its end."""
+        self._user = getcurrent()
+        self._stands: greenlet | None = greenlet(
+            lambda: self._launch(made, blocks, arguments, words)
+        )
+        self._stands.gr_context = copy_context()
+        self._debugger = Debugger(self._stopped, kernel_frame)
+
+    # --- where to stop
+
+    def break_at(self, where: str) -> Break:
+        """Stop before instructions: by name in any dialect, ``#N`` on a core, ``FILE:LINE``.
+
+        ``... if EXPRESSION`` stops only where it holds; it may name the kernel's variables, the
+        instruction's parameters and operands (addresses), and ``number``.
+
+        Raises:
+            RequestError: an instruction that does not exist.
+        """
+        made = Break.of(where)
+        self._debugger.breaks.append(made)
+        return made
+
+    def watch(self, where: str) -> Range:
+        """Stop behind instructions that touch bytes: ``UB:0x100+64``, or ``c:0+64`` of a tensor.
+
+        ``/r`` or ``/w`` behind it stops at reads or writes alone.
+
+        Raises:
+            RequestError: words of another form.
+        """
+        made = Range.of(where)
+        self._debugger.watches.append(made)
+        return made
+
+    def clear(self) -> None:
+        """Forget every break and watch."""
+        self._debugger.breaks.clear()
+        self._debugger.watches.clear()
+
+    # --- going on
+
+    def run(self) -> Stop | None:
+        """Go on to the next break or watch, or to the end.
+
+        Raises:
+            KernelError: the kernel cannot go on.
+            RequestError: a launch that is at its end or closed; a condition that is no expression.
+        """
+        return self._go(None)
+
+    def step(self, count: int = 1) -> Stop | None:
+        """Go on to the `count`-th next instruction of any core, or to a stop before it."""
+        return self._go(max(int(count), 1))
+
+    def close(self) -> None:
+        """End the launch where it stands; its arrays are left as they were."""
+        stands, self._stands = self._stands, None
+        if stands is not None and self.stop is not None:
+            self._user = getcurrent()
+            with suppress(_ClosedError):
+                stands.throw(_ClosedError)
+        self.stop = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- looking
+
+    def dump(
+        self,
+        where: Pointer | str,
+        shape: int | Sequence[int],
+        layout: str | None = None,
+        dtype: str | None = None,
+    ) -> View:
+        """Return what memory holds where the launch stands, as the matrix that it is.
+
+        `where` is a pointer, the name of the kernel's variable that is one, or ``UB:0x100`` (of a
+        tensor ``c:0``) with a `dtype`. Shape and layout are those of `CoreHandle.dump`.
+
+        Raises:
+            RequestError: a launch that does not stand; what lies outside; a name that is none.
+        """
+        return look(self._where(), self._debugger, where, shape_of(shape), layout, dtype)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return what an expression of the kernel's variables and the instruction's parameters is.
+
+        Raises:
+            RequestError: a launch that does not stand; an expression that cannot be computed.
+        """
+        return evaluated(expression, self._where().names)
+
+    # ---
+
+    def _where(self) -> Stop:
+        if self.stop is None:
+            raise refuse("the launch", "stand somewhere to be looked at", "none; run or step first")
+        return self.stop
+
+    def _launch(
+        self, made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+    ) -> None:
+        outer = current_session()
+        options, runs = ({}, []) if outer is None else (outer.options, outer.runs)
+        with Session(options, runs, self._debugger).collecting():
+            self.result = launch(made, blocks, arguments, words)
+
+    def _go(self, steps: int | None) -> Stop | None:
+        stands = self._stands
+        if stands is None:
+            raise refuse("the launch", "be under way", "one that is at its end or closed")
+        self._user = getcurrent()
+        self._debugger.steps, self.stop, self._stands = steps, None, None
+        stands.switch()
+        return self.stop
+
+    def _stopped(self, stop: Stop) -> None:
+        self.stop, self._stands = stop, getcurrent()
+        self._user.switch()
+
+
+def debug(made: Kernel, blocks: int, *arguments: Any, **words: Any) -> Debugging:
+    """Return the launch ``made[blocks](*arguments, **words)``, to be stopped and looked at."""
+    return Debugging(made, blocks, arguments, words)
+
+
+def look(
+    stop: Stop,
+    debugger: Debugger,
+    where: Pointer | str,
+    shape: tuple[int, ...],
+    layout: str | None,
+    dtype: str | None,
+) -> View:
+    """Return what memory holds at `where` (see `Debugging.dump`) as the matrix of a shape."""
+    kind = None if dtype is None else element_type(dtype)
+    if isinstance(where, str):
+        found = _placed(where, debugger) if ":" in where else evaluated(where, stop.variables)
+    else:
+        found = where
+    if isinstance(found, Pointer):
+        return view(stop.core, found.mem, found.address, kind or found.dtype, shape, layout)
+    if not isinstance(found, tuple):
+        raise refuse(repr(where), "be a pointer", type(found).__name__)
+    if kind is None:
+        raise refuse(f"a dump of {where}", "say the elements' type", "none")
+    mem, address = found
+    return view(stop.core, mem, address, kind, shape, layout)
+
+
+def _placed(where: str, debugger: Debugger) -> tuple[Mem, int]:
+    """Return the memory and address that ``UB:0x100`` spells."""
+    name, _, text = where.partition(":")
+    try:
+        address = int(text, 0)
+    except ValueError:
+        raise refuse("an address", "be a number", repr(text)) from None
+    mem = MEMORIES.get(name.upper())
+    if mem is not None and mem is not Mem.GM:
+        return mem, address
+    tensor = debugger.tensors.get(name)
+    if tensor is None:
+        need = f"be a memory or a tensor ({', '.join(debugger.tensors)})"
+        raise refuse("a place", need, repr(name))
+    return Mem.GM, tensor.address + address

@@ -1,0 +1,482 @@
+"""Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from inspect import Parameter, Signature, isfunction, signature
+from time import perf_counter
+from typing import Any, NoReturn, overload
+
+import numpy as np
+
+from cubecore.chips import chip as chip_named
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
+from cubecore.frontends.capi.core_handle import CoreHandle, Issues
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
+from cubecore.frontends.source_locations import KernelError, place_of, raised_at
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.registers import Place
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Location
+from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.lockstep.kernels import Recorder, run_together
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.array_bounds import ArrayWatch
+from cubecore.machine.reference.core import Core
+from cubecore.machine.reference.scheduler import Outcome, Task, run
+from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, Finding, checks_of
+
+KINDS = ("vector", "cube", "mix")
+ENGINES = ("fast", "reference")
+DEFAULT_CHIP = "Ascend910B3"
+MOST_ISSUES = 2_000_000
+"""What a launch issues at most, unless told: ten seconds' to a minute's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a kernel is launched: on which chip, with which checks, how long at most.
+
+    `settings` replace fields of the chip; `order` is program, late or early (consumers or
+    producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
+    `engine` is fast (cores in lockstep where it makes no difference) or reference.
+    """
+
+    chip: str = DEFAULT_CHIP
+    settings: Mapping[str, str] = field(default_factory=dict)
+    checks: str = "usual"
+    limit: int = MOST_ISSUES
+    order: str = "program"
+    trace: bool = False
+    engine: str = "fast"
+
+    def changed(self, given: Mapping[str, Any]) -> "Options":
+        """Return other options.
+
+        Raises:
+            RequestError: an option that does not exist, an engine or a limit that cannot be.
+        """
+        known = [f.name for f in fields(self)]
+        for name in given:
+            if name not in known:
+                need = f"be {', '.join(known[:-1])} or {known[-1]}"
+                raise refuse("an option", need, repr(name), did_you_mean(name, known))
+        made = replace(self, **given)
+        for name in ("chip", "checks", "order", "engine"):
+            if not isinstance(value := getattr(made, name), str):
+                raise refuse(name, "be text", repr(value))
+        if not isinstance(made.settings, Mapping):
+            raise refuse("settings", "map the chip's fields to values", repr(made.settings))
+        if made.engine not in ENGINES:
+            raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(made.engine))
+        if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
+            raise refuse("limit", "be a whole number above 0", repr(made.limit))
+        return made
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRun:
+    """What a launch left: findings, and how much it issued.
+
+    `engine` is lockstep or reference: which one ran it. `wall_s` is from the first issue to the
+    last byte written back. `traces` holds what each core issued, if it was asked for; `tensors` are
+    the kernel's, and where global memory had them.
+    """
+
+    kernel: str
+    blocks: int
+    chip: Chip = field(repr=False)
+    findings: tuple[Finding, ...]
+    issued: int
+    engine: str
+    wall_s: float
+    traces: dict[CoreId, Trace] = field(repr=False)
+    tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch as JSON."""
+        return {
+            "kernel": self.kernel,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "clean": self.clean,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "engine": self.engine,
+            "wall_s": self.wall_s,
+        }
+
+
+_session: ContextVar["Session | None"] = ContextVar("session", default=None)
+
+
+@dataclass(eq=False)
+class Session:
+    """Launches that a script makes: `options` replace those of its kernels, `runs` is what it did.
+
+    None of `options` leaves the kernel's own. A `debugger` stops them.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    runs: list[KernelRun] = field(default_factory=list)
+    debugger: Debugger | None = None
+
+    @contextmanager
+    def collecting(self) -> Iterator["Session"]:
+        """Collect what is launched inside."""
+        token = _session.set(self)
+        try:
+            yield self
+        finally:
+            _session.reset(token)
+
+
+def current_session() -> Session | None:
+    """Return the session that collects launches, if there is one."""
+    return _session.get()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function over a core handle that is launched as ``kernel[blocks](tensors and numbers)``."""
+
+    function: Callable[..., None]
+    kind: str
+    outputs: tuple[str, ...]
+    scratch: tuple[str, ...]
+    types: dict[str, ElementType]
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    @property
+    def place(self) -> Location:
+        """Where the function is defined."""
+        return place_of(self.function.__code__)
+
+    def using(self, **options: Any) -> "Kernel":
+        """Return the kernel with other options: chip, checks, limit, order, trace, engine.
+
+        Raises:
+            RequestError: an option that does not exist, or cannot be what is given.
+        """
+        return replace(self, options=self.options.changed(options))
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse a launch without blocks.
+
+        Raises:
+            RequestError: always.
+        """
+        raise refuse(self.name, f"be launched as {self.name}[blocks](...)", "no blocks")
+
+    def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
+        """Return the launch on `blocks` blocks: AIVs of a vector kernel, else AI Cores."""
+        return lambda *arguments, **words: launch(self, blocks, arguments, words)
+
+
+@overload
+def kernel(function: Callable[..., None], /) -> Kernel: ...
+
+
+@overload
+def kernel(
+    *,
+    kind: str = "vector",
+    outputs: str | Sequence[str] = (),
+    scratch: str | Sequence[str] = (),
+    types: dict[str, str] | None = None,
+    **options: Any,
+) -> Callable[[Callable[..., None]], Kernel]: ...
+
+
+def kernel(
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    kind: str = "vector",
+    outputs: str | Sequence[str] = (),
+    scratch: str | Sequence[str] = (),
+    types: dict[str, str] | None = None,
+    **options: Any,
+) -> Any:
+    """Make a kernel of a function whose first parameter is the core (`CoreHandle`).
+
+    `kind` is vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all
+    run the function, and ask `core.is_aic`). Arrays named in `outputs` start unwritten and must be
+    written whole; those in `scratch`, a kernel's workspace, start unwritten too, and what nobody
+    wrote there is 0xFF afterwards; all others keep what they hold where the kernel stores nothing.
+    `types` are the element types that arguments must have. `options` are those of `Options`.
+
+    Raises:
+        RequestError: a kind that does not exist, an output that is no parameter, or scratch too,
+            what is no function of a core and plain parameters.
+    """
+    if kind not in KINDS:
+        raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
+    made, kept = _names(outputs), _names(scratch)
+    if both := sorted({*made} & {*kept}):
+        raise refuse(both[0], "be an output or scratch", "both")
+
+    def make(body: Callable[..., None]) -> Kernel:
+        known = _parameters(body)
+        for name in (*made, *kept, *(types or {})):
+            if name not in known:
+                raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
+        kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
+        return Kernel(body, kind, made, kept, kinds, Options().changed(options))
+
+    return make if function is None else make(function)
+
+
+def _parameters(body: Any) -> list[str]:
+    """Return the names of a kernel's parameters behind the core."""
+    if not isfunction(body):
+        raise refuse("a kernel", "be a function", repr(body))
+    whole = signature(body)
+    plain = [n for n, p in whole.parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if not plain or len(plain) < len(whole.parameters):
+        got = str(whole.replace(return_annotation=Signature.empty))
+        raise refuse(body.__name__, "take the core, and behind it parameters with names", got)
+    return plain[1:]
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Launch:
+    """A launch that is ready: its cores, its arguments, its tensors in global memory."""
+
+    made: Kernel
+    options: Options
+    chip: Chip
+    blocks: int
+    cores: tuple[CoreId, ...]
+    arguments: dict[str, Any]
+    tensors: dict[str, tuple[HostTensor, GlobalTensor]]
+    traces: dict[CoreId, Trace]
+    issues: Issues
+    debugger: Debugger | None
+
+    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[Outcome, str]:
+        """Run every core to its end; return what was found, and the engine that ran it."""
+        tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
+        if self.debugger is None and order == "program" and self.options.engine == "fast":
+            return run_together(self.chip, gm, tasks, checks)
+        if self.debugger is None:
+            return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
+        self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
+        stepping = self.debugger.around(execute.execute)
+        return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
+
+    def body(self, core: Core) -> None:
+        """Run the function on one core."""
+        trace = None
+        if self.options.trace and isinstance(core, Recorder):
+            self.traces[core.id] = core.trace
+        elif self.options.trace:
+            trace = self.traces.setdefault(core.id, Trace())
+        core.registers = replace(core.registers, place=self._place(core.id))
+        arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
+        handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
+        if self.debugger is not None:
+            core.observe = self.debugger.touched
+        own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
+        try:
+            self.made.function(handle, **own)
+            if self.debugger is not None:
+                self.debugger.ended(core)
+        except (KernelError, DeadlockError):
+            raise
+        except Exception as error:
+            where = raised_at(error.__traceback__) or self.made.place
+            if isinstance(error, CubecoreError):
+                raise KernelError.at(where, error) from None
+            got = f"{type(error).__name__}: {error}"
+            if error.__traceback__ is not None:  # begin with the kernel's function, not with this
+                error = error.with_traceback(error.__traceback__.tb_next)
+            raise KernelError.at(where, refuse("the kernel", "run to its end", got)) from error
+
+    def _place(self, core: CoreId) -> Place:
+        """Return where a core is: a vector kernel's blocks are single AIVs."""
+        each = _per_core(self.chip)
+        if self.made.kind == "vector":
+            return Place(core.core * each + core.sub - 1, self.blocks)
+        if core.is_aic:
+            return Place(core.core, self.blocks)
+        return Place(core.core, self.blocks, core.sub - 1, each)
+
+    def _argument(self, handle: CoreHandle, name: str, value: Any) -> Any:
+        if name not in self.tensors:
+            return value
+        host, place = self.tensors[name]
+        return Pointer(Mem.GM, host.dtype, place.address, handle)
+
+    def unwritten(self) -> Iterator[Finding]:
+        """Yield a finding for each output that was not written whole, or holds what nobody wrote.
+
+        So does any other tensor but scratch that uninitialised bytes were copied to.
+        """
+        for name, (_, tensor) in self.tensors.items():
+            valid = tensor.buffer.valid
+            missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
+            if missing and not tensor.scratch:
+                need, got = "be written whole", "never written or written from uninitialised memory"
+                if name not in self.made.outputs:
+                    need, got = "hold what was written", "copied from uninitialised memory"
+                first = int(np.argmin(valid))
+                counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
+                message = f"{name} must {need}, got {counted}"
+                where = self.made.place
+                yield Finding("uninitialised", message, "end of kernel", where, "all cores")
+
+
+def _ready(
+    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> tuple[_Launch, GlobalMemory]:
+    session = current_session()
+    options = made.options if session is None else made.options.changed(session.options)
+    chip = chip_named(options.chip).what_if(options.settings)
+    given = _bound(made, arguments, words)
+    gm = GlobalMemory()
+    hosts = []
+    for name, value in given.items():
+        host = host_tensor(name, value, made.types.get(name))
+        if host is not None:
+            hosts.append(host)
+        elif name in (*made.outputs, *made.scratch, *made.types):
+            raise refuse(name, "be an array", repr(value))
+    tensors = _placed(made, gm, hosts)
+    cores = tuple(_cores(made, blocks, chip))
+    issues = Issues(options.limit)
+    debugger = None if session is None else session.debugger
+    return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
+
+
+def _placed(
+    made: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
+) -> dict[str, tuple[HostTensor, GlobalTensor]]:
+    """Return the tensors by name, each with its place and the bytes that the kernel may read.
+
+    An array that is given twice has one place; it holds what the array holds, unless both are
+    outputs.
+    """
+    unwritten = {*made.outputs, *made.scratch}
+    read = {host.at for host in hosts if host.name not in unwritten}
+    found: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    for host in hosts:
+        if host.name in unwritten and not host.raw.flags.writeable:
+            raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
+        place = _shared(made, host, found.values())
+        if place is None and host.at in read:
+            place = gm.place(host.name, host.raw)
+        elif place is None:
+            place = gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
+        found[host.name] = host, place
+    return found
+
+
+def _shared(
+    made: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
+) -> GlobalTensor | None:
+    """Return the place of the same array, if it has one.
+
+    Raises:
+        RequestError: an array that shares some bytes with another, or scratch that is another.
+    """
+    for other, place in others:
+        if not np.may_share_memory(host.raw, other.raw):
+            continue
+        if host.at == other.at and not {host.name, other.name} & {*made.scratch}:
+            return place
+        got = "the same bytes" if host.at == other.at else "some of its bytes"
+        raise refuse(host.name, f"share no memory with {other.name}", got, "pass a copy")
+    return None
+
+
+def launch(
+    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> KernelRun:
+    """Run a kernel; the arrays are written when all cores have ended, or not at all.
+
+    Raises:
+        RequestError: blocks that the chip does not have, arguments that are no tensors.
+        KernelError: the kernel cannot go on; the place in its source comes first.
+        DeadlockError: cores that wait for each other.
+    """
+    ready, gm = _ready(made, blocks, arguments, words)
+    checks = checks_of(ready.options.checks.split(","))
+    begin = perf_counter()
+    outcome, engine = ready.run(gm, checks)
+    write_back((host, place.buffer.data) for host, place in ready.tensors.values())
+    done = KernelRun(
+        kernel=made.name,
+        blocks=blocks,
+        chip=ready.chip,
+        findings=(*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ())),
+        issued=outcome.issued,
+        engine=engine,
+        wall_s=perf_counter() - begin,
+        traces=ready.traces,
+        tensors=tuple(ready.tensors.values()),
+    )
+    session = current_session()
+    if session is not None:
+        session.runs.append(done)
+    return done
+
+
+def _per_core(chip: Chip) -> int:
+    """Return the AIVs of an AI Core."""
+    return max(chip.mix_aiv_per_aic, 1)
+
+
+def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
+    """Yield the cores of a launch, in order.
+
+    Raises:
+        RequestError: more blocks than the chip has cores.
+    """
+    vector = made.kind == "vector"
+    most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
+    if not most:
+        raise refuse(f"{made.name} (kind {made.kind})", f"run on a chip with {what}", chip.name)
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
+        need = f"be in [1, {most}], the {what} of {chip.name}"
+        raise refuse(f"{made.name}[blocks]", need, blocks)
+    each = _per_core(chip)
+    for block in range(blocks):
+        if vector:
+            yield CoreId(block // each, 1 + block % each)
+        else:
+            yield from (CoreId(block, sub) for sub in range(each + 1 if made.kind == "mix" else 1))
+
+
+def _bound(made: Kernel, arguments: tuple[Any, ...], words: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments by name."""
+    whole = signature(made.function)
+    behind_core = list(whole.parameters.values())[1:]
+    plain = [p for p in behind_core if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    try:
+        found = whole.replace(parameters=plain).bind(*arguments, **words)
+    except TypeError as error:
+        names = ", ".join(p.name for p in plain) or "nothing"
+        raise refuse(made.name, f"be launched with {names}", str(error)) from None
+    found.apply_defaults()
+    return dict(found.arguments)

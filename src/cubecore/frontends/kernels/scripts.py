@@ -1,0 +1,59 @@
+"""Scripts of the user's, run as ``python SCRIPT ARGUMENTS`` would run them."""
+
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
+
+from cubecore.errors import CubecoreError, refuse
+from cubecore.frontends.source_locations import KernelError, location_of
+from cubecore.isa.program.tree import Location
+
+
+def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
+    """Run a script; return what it holds against its kernels, None if it ran to its end.
+
+    That is a failed assertion, or an exit with another code than 0.
+
+    Raises:
+        RequestError: a file that is not Python.
+        KernelError: it did not come to its end for another reason; the place comes first.
+    """
+    try:
+        with _as_main(path, arguments):
+            runpy.run_path(path, run_name="__main__")
+    except CubecoreError:
+        raise
+    except AssertionError as error:
+        where = _own_place(path, error)
+        return f"{where}: the assertion must hold, got {str(error).strip() or 'False'}"
+    except SystemExit as error:
+        return None if error.code in {None, 0} else f"{path} must end with 0, got {error.code}"
+    except SyntaxError as error:
+        raise refuse(path, "be Python", f"{error.msg} in line {error.lineno}") from None
+    except Exception as error:
+        where = _own_place(path, error)
+        got = f"{type(error).__name__}: {error}"
+        raise KernelError.at(where, refuse("the script", "run to its end", got)) from error
+    return None
+
+
+def _own_place(path: str, error: BaseException) -> Location:
+    """Return the innermost line of the script itself that led to an error."""
+    lines = [f for f in extract_tb(error.__traceback__) if f.filename == path]
+    last = lines[-1] if lines else None
+    return location_of(path, (last.lineno if last else 0) or 0, last.name if last else "<module>")
+
+
+@contextmanager
+def _as_main(path: str, arguments: tuple[str, ...]) -> Iterator[None]:
+    """Give the script its arguments, and imports from beside it."""
+    before = sys.argv, list(sys.path)
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = before

@@ -1,0 +1,1 @@
+"""The vendor's host tiling API: setters that request a TCubeTiling."""

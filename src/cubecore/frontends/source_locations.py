@@ -1,0 +1,82 @@
+"""Where in the user's source something happens."""
+
+import os
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+
+from cubecore.errors import CubecoreError, Violation
+from cubecore.isa.program.tree import Location
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+class KernelError(CubecoreError):
+    """A kernel that cannot go on; each sentence begins with the place in the user's source."""
+
+    @classmethod
+    def at(cls, where: Location, error: CubecoreError) -> "KernelError":
+        """Return the error with its place in front."""
+        return cls(
+            Violation(f"{where}: {v.subject}", v.requirement, v.value, v.remedy)
+            for v in error.violations
+        )
+
+
+def location_of(file: str, line: int, function: str) -> Location:
+    """Return a place; the file is named from the working directory on."""
+    try:
+        shown = os.path.relpath(Path(file).resolve())
+    except (OSError, ValueError):  # another drive, or no working directory any more
+        shown = Path(file).name
+    return Location(shown, line, function)
+
+
+_location = lru_cache(maxsize=65536)(location_of)
+"""Not by the code itself: equal code of two files is one key."""
+
+
+def place_of(code: CodeType) -> Location:
+    """Return where a function begins."""
+    return _location(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def kernel_frame() -> FrameType | None:
+    """Return the frame of the nearest caller outside this package."""
+    outer: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files
+    while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
+        outer = outer.f_back
+    return outer
+
+
+def is_outside(code: CodeType) -> bool:
+    """Whether code is not this package's."""
+    return not code.co_filename.startswith(_PACKAGE)
+
+
+def location(frame: FrameType) -> Location:
+    """Return the place of a frame, or of the nearest caller outside this package."""
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
+        outer = outer.f_back
+    found = frame if outer is None else outer
+    code = found.f_code
+    return _location(code.co_filename, found.f_lineno, code.co_name)
+
+
+def here() -> Location:
+    """Return the nearest place outside this package that led here."""
+    return location(sys._getframe(1))  # noqa: SLF001 - inspect.stack reads source files
+
+
+def raised_at(trace: TracebackType | None) -> Location | None:
+    """Return the innermost place outside this package, and outside libraries, of a traceback."""
+    found = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        name = code.co_filename
+        if not name.startswith((_PACKAGE, "<")) and "site-packages" not in name:
+            found = _location(name, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,258 @@
+"""TIK's comparisons and selections over the declared vector instructions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from cubecore.dtypes import FLOAT32
+from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.trace.arguments import bound
+from cubecore.frontends.tik.trace.buffers import SCOPE_UB
+from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.tree import touch_of
+from cubecore.frontends.tik.trace.values import Value, converted, integer
+from cubecore.isa.catalogue import instruction_named
+
+RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+class CompareMask:
+    """What the compare register held after one call; a later one makes it stale."""
+
+
+class Lanes(Vector):
+    """vcmp*, vsel and their vec_ forms."""
+
+    _held: CompareMask | None = None
+
+    # --- comparisons
+
+    def compare_bits(
+        self,
+        call: str,
+        relation: str,
+        dst: Tensor,
+        sources: tuple[Any, ...],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Write the bits of whole repeats; the last source may be a scalar."""
+        first = sources[0]
+        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
+        parameters["dtype"] = first.record
+        if self.trace.chip.arch == "m100" and first.record is FLOAT32:
+            raise refuse(f"{call}.src0", "be float16 on Ascend310", first.dtype)
+        scalar = not isinstance(sources[-1], Tensor)
+        if scalar:
+            parameters["value"] = converted(sources[-1], first.record)
+        kind = instruction_named(f"{'vcmpvs' if scalar else 'vcmpv'}_{relation}")
+        tensors = [s for s in sources if isinstance(s, Tensor)]
+        self.trace.issue(kind, parameters, (dst, *tensors), call)
+
+    def compare_once(
+        self,
+        call: str,
+        relation: str,
+        mask: Any,
+        sources: tuple[Tensor, Tensor],
+        strides: tuple[Any, Any],
+    ) -> CompareMask:
+        """Compare one repeat into the compare register."""
+        first = sources[0]
+        kind = instruction_named(f"vcmp_{relation}")
+        self.vectors(call, kind, mask, 2048 // first.record.bits, 1)
+        parameters = {
+            "dtype": first.record,
+            "src0_block_stride": integer(strides[0], f"{call}.src0_stride"),
+            "src1_block_stride": integer(strides[1], f"{call}.src1_stride"),
+        }
+        self.trace.issue(kind, parameters, sources, call)
+        return self._hold()
+
+    def _hold(self) -> CompareMask:
+        self._held = CompareMask()
+        return self._held
+
+    def mov_tensor_to_cmpmask(self, src: Tensor) -> CompareMask:
+        """Load the compare register's 128 bits."""
+        self.trace.issue(instruction_named("set_cmpmask"), {}, (src,), "mov_tensor_to_cmpmask")
+        return self._hold()
+
+    def mov_cmpmask_to_tensor(self, dst: Tensor, cmpmask: CompareMask) -> None:
+        """Store the compare register's 128 bits."""
+        self._require_held("mov_cmpmask_to_tensor.cmpmask", cmpmask)
+        self.trace.issue(instruction_named("get_cmpmask"), {}, (dst,), "mov_cmpmask_to_tensor")
+
+    def _require_held(self, subject: str, mask: Any) -> None:
+        if not isinstance(mask, CompareMask) or mask is not self._held:
+            got = "an older one" if isinstance(mask, CompareMask) else type(mask).__name__
+            raise refuse(subject, "be what the last comparison gave", got)
+
+    # --- selections
+
+    def select(
+        self,
+        call: str,
+        mode: int,
+        mask: Any,
+        operands: tuple[Tensor, Any, Tensor, Any],
+        repeat: Any,
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Take src0 where the bit is 1, else src1."""
+        dst, sel, src0, src1 = operands
+        if mode not in {0, 1, 2}:
+            raise refuse(f"{call}.mode", "be 0, 1 or 2", mode)
+        if self.trace.chip.arch == "m100" and dst.record is FLOAT32:
+            raise refuse(f"{call}.dst", "be float16 on Ascend310", dst.dtype)
+        if mode:
+            self._select_by_memory(call, mask, operands, repeat, numbers)
+            return
+        if isinstance(sel, Tensor):
+            self.mov_tensor_to_cmpmask(sel)
+        else:
+            self._require_held(f"{call}.sel", sel)
+        kind = instruction_named("vsel")
+        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
+        parameters["dtype"] = dst.record
+        parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)
+        self.trace.issue(kind, parameters, (dst, src0, src1), call)
+
+    def _select_by_memory(
+        self,
+        call: str,
+        mask: Any,
+        operands: tuple[Tensor, Any, Tensor, Any],
+        repeat: Any,
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Select with bits of its own for each repeat; src1 is a tensor, or one scalar.
+
+        The compare register holds where the bits are, or the scalar: loaded from free bytes of UB.
+        """
+        dst, sel, src0, src1 = operands
+        if not isinstance(sel, Tensor):
+            raise refuse(f"{call}.sel", "be a tensor in UB in mode 1 and 2", type(sel).__name__)
+        tensor = isinstance(src1, Tensor) and src1.size != 1
+        name = "vsel_tensor" if tensor else "vsel_scalar"
+        self.trace.buffers.open()
+        held = "int64" if tensor else dst.dtype
+        staged = self.Tensor(held, (32,), SCOPE_UB, f"{call}_register")
+        staged[0].set_as(Value(sel.address) if tensor else src1)
+        for word in range(1, 16 // staged.record.size_bytes):
+            staged[word].set_as(0)
+        self.mov_tensor_to_cmpmask(staged)
+        kind = instruction_named(name)
+        known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+        parameters: dict[str, Any] = {
+            n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n in known
+        }
+        parameters["dtype"] = dst.record
+        parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)
+        tensors = (dst, src0, src1) if tensor else (dst, src0, sel)
+        touches = [touch_of(sel, writes=False)]
+        self.trace.issue(kind, parameters, tensors, call, touches=touches)
+        self.trace.buffers.close()
+
+
+def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
+    """Return vcmpv_ (with block strides) or vec_cmpv_ of a relation."""
+    call = f"{'vcmpv' if blocks else 'vec_cmpv'}_{relation}"
+
+    def low(
+        self: Lanes,
+        dst: Tensor,
+        src0: Tensor,
+        src1: Tensor,
+        repeat_times: Any,
+        src0_blk_stride: Any,
+        src1_blk_stride: Any,
+        src0_rep_stride: Any,
+        src1_rep_stride: Any,
+    ) -> None:
+        numbers = {
+            "repeat": repeat_times,
+            "src0_block_stride": src0_blk_stride,
+            "src1_block_stride": src1_blk_stride,
+            "src0_repeat_stride": src0_rep_stride,
+            "src1_repeat_stride": src1_rep_stride,
+        }
+        self.compare_bits(call, relation, dst, (src0, src1), numbers)
+
+    def high(
+        self: Lanes,
+        dst: Tensor,
+        src0: Tensor,
+        src1: Tensor,
+        repeat_times: Any,
+        src0_rep_stride: Any,
+        src1_rep_stride: Any,
+    ) -> None:
+        low(self, dst, src0, src1, repeat_times, 1, 1, src0_rep_stride, src1_rep_stride)
+
+    return low if blocks else high
+
+
+def _bits_of_scalar(relation: str) -> Callable[..., None]:
+    def method(
+        self: Lanes,
+        dst: Tensor,
+        src: Tensor,
+        scalar: Any,
+        repeat_times: Any,
+        src_blk_stride: Any,
+        src_rep_stride: Any,
+    ) -> None:
+        numbers = {
+            "repeat": repeat_times,
+            "src_block_stride": src_blk_stride,
+            "src_repeat_stride": src_rep_stride,
+        }
+        self.compare_bits(f"vcmpvs_{relation}", relation, dst, (src, scalar), numbers)
+
+    return method
+
+
+def _register(relation: str) -> Callable[..., CompareMask]:
+    def method(
+        self: Lanes,
+        mask: Any,
+        src0: Tensor,
+        src1: Tensor,
+        src0_stride: Any = 1,
+        src1_stride: Any = 1,
+    ) -> CompareMask:
+        strides = (src0_stride, src1_stride)
+        return self.compare_once(f"vcmp_{relation}", relation, mask, (src0, src1), strides)
+
+    return method
+
+
+def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
+    """Return vsel (with block strides) or vec_sel; strides that are not given are 1 and 0."""
+    operands = ("dst", "src0", "src1")
+    strides = {f"{o}_blk_stride": 1 for o in operands} if blocks else {}
+    strides |= {f"{o}_rep_stride": 0 for o in operands}
+    names = ("mask", "mode", "dst", "sel", "src0", "src1", "repeat_times")
+
+    def method(self: Lanes, *args: Any, **named: Any) -> None:
+        given = bound(call, names, args, named, strides)
+        numbers = {
+            n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in strides
+        }
+        tensors = (given["dst"], given["sel"], given["src0"], given["src1"])
+        repeat = given["repeat_times"]
+        self.select(call, given["mode"], given["mask"], tensors, repeat, numbers)
+
+    method.__name__ = call
+    method.__doc__ = "Take src0 where the bit is 1, else src1."
+    return method
+
+
+Lanes.vec_sel = _selection("vec_sel", blocks=False)  # type: ignore[attr-defined]
+Lanes.vsel = _selection("vsel", blocks=True)  # type: ignore[attr-defined]
+for _relation in RELATIONS:
+    setattr(Lanes, f"vcmpv_{_relation}", _bits(_relation, blocks=True))
+    setattr(Lanes, f"vec_cmpv_{_relation}", _bits(_relation, blocks=False))
+    setattr(Lanes, f"vcmpvs_{_relation}", _bits_of_scalar(_relation))
+    setattr(Lanes, f"vcmp_{_relation}", _register(_relation))

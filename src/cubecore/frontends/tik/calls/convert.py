@@ -1,0 +1,125 @@
+"""TIK's conversions of element types over the declared vconv instructions."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from cubecore.dtypes import FLOAT16
+from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import converted, integer
+from cubecore.isa.catalogue import instruction_named, instructions
+
+_SHORT = {
+    "float16": "f16",
+    "float32": "f32",
+    "int8": "s8",
+    "uint8": "u8",
+    "int16": "s16",
+    "int32": "s32",
+    "int64": "s64",
+    "bfloat16": "bf16",
+}
+_ROUNDINGS = {
+    "": "none",
+    "none": "none",
+    "round": "rint",
+    "floor": "floor",
+    "ceil": "ceil",
+    "ceiling": "ceil",
+    "away-zero": "round",
+    "to-zero": "trunc",
+    "odd": "odd",
+}
+_ANY_FRACTION_AWAY = "1001"
+"""Where away-zero takes any fraction away from zero (spec/tik.md 4.2); no instruction does here."""
+
+
+class Conversions(Vector):
+    """vconv and vec_conv."""
+
+    def vec_conv(
+        self,
+        mask: Any,
+        round_mode: str,
+        dst: Tensor,
+        src: Tensor,
+        repeat_times: Any,
+        dst_rep_stride: Any,
+        src_rep_stride: Any,
+        deqscale: Any = None,
+        ldst_high_half: bool = False,
+    ) -> None:
+        """Convert lane by lane."""
+        strides = {"dst_repeat_stride": dst_rep_stride, "src_repeat_stride": src_rep_stride}
+        self._convert("vec_conv", mask, (round_mode, dst, src), repeat_times, strides, deqscale)
+
+    def vconv(
+        self,
+        mask: Any,
+        round_mode: str,
+        dst: Tensor,
+        src: Tensor,
+        repeat_times: Any,
+        dst_blk_stride: Any,
+        src_blk_stride: Any,
+        dst_rep_stride: Any,
+        src_rep_stride: Any,
+        deqscale: Any = None,
+        ldst_high_half: bool = False,
+    ) -> None:
+        """Convert lane by lane."""
+        strides = {
+            "dst_block_stride": dst_blk_stride,
+            "src_block_stride": src_blk_stride,
+            "dst_repeat_stride": dst_rep_stride,
+            "src_repeat_stride": src_rep_stride,
+        }
+        self._convert("vconv", mask, (round_mode, dst, src), repeat_times, strides, deqscale)
+
+    def _convert(
+        self,
+        call: str,
+        mask: Any,
+        what: tuple[str, Tensor, Tensor],
+        repeat: Any,
+        strides: Mapping[str, Any],
+        deqscale: Any,
+    ) -> None:
+        mode, dst, src = what
+        pair = f"{_SHORT.get(src.dtype, src.dtype)}2{_SHORT.get(dst.dtype, dst.dtype)}"
+        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in strides.items()}
+        if pair == "s322f16":
+            if deqscale is None:
+                raise refuse(f"{call}.deqscale", "be given for int32 to float16", "none")
+            name, scale = "vconv_deq", converted(deqscale, FLOAT16)
+            self.trace.issue(instruction_named("set_deqscale"), {"value": scale}, ())
+        else:
+            name = f"vconv_{pair}"
+            if name not in instructions():
+                raise refuse(
+                    call, "convert a pair of types that there is", f"{src.dtype} to {dst.dtype}"
+                )
+            parameters["rounding"] = self._rounding(call, mode, name)
+        kind = instruction_named(name)
+        width = 2048 // max(dst.record.bits, src.record.bits)
+        parameters["repeat"] = self.vectors(call, kind, mask, width, repeat)
+        self.trace.issue(kind, parameters, (dst, src), call)
+
+    def _rounding(self, call: str, mode: str, name: str) -> str:
+        rounding = _ROUNDINGS.get(mode)
+        if rounding is None:
+            raise refuse(f"{call}.round_mode", f"be one of {', '.join(_ROUNDINGS)}", repr(mode))
+        chip = self.trace.chip
+        if mode == "away-zero" and chip.arch == _ANY_FRACTION_AWAY:
+            need = f"be a mode that cubecore has on {chip.name}"
+            raise refuse(f"{call}.round_mode", need, "away-zero, which takes any fraction there")
+        (options,) = (
+            f.metadata["options"]
+            for f in fields(instruction_named(name))  # type: ignore[arg-type]
+            if f.name == "rounding"
+        )
+        if rounding == "none" and rounding not in options:
+            raise refuse(f"{call}.round_mode", f"be given for {name[6:]}", repr(mode))
+        return rounding

@@ -1,0 +1,129 @@
+"""TIK's explicit style: fractals to L0, products of L0; and high-precision forms."""
+
+from typing import Any
+
+from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.trace.errors import refuse, require_immediate
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import integer
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.mte.copies import (
+    LoadCbufToCa,
+    LoadCbufToCaTranspose,
+    LoadCbufToCb,
+    LoadCbufToCbTranspose,
+)
+
+_LOADS: dict[Mem, type[Instruction]] = {Mem.L0A: LoadCbufToCa, Mem.L0B: LoadCbufToCb}
+_TRANSPOSING: dict[Mem, type[Instruction]] = {
+    Mem.L0A: LoadCbufToCaTranspose,
+    Mem.L0B: LoadCbufToCbTranspose,
+}
+_TRANSPOSED_BITS = 16
+"""Types whose square of 16 x 16 is one fractal, so that it can be transposed in place."""
+
+
+class Explicit(Vector):
+    """load2dv1, mmad, vec_rec_high_preci and its kin."""
+
+    def load2dv1(
+        self,
+        dst: Tensor,
+        src: Tensor,
+        index: Any,
+        repeat_times: Any,
+        src_stride: Any,
+        sid: Any = 0,
+        if_transpose: bool = False,
+        *_options: Any,
+    ) -> None:
+        """Move fractals from L1: fractal index + r * src_stride is the r-th of dst."""
+        numbers = (index, repeat_times, src_stride, 0)
+        self._fractals("load2dv1", dst, src, numbers, transposed=if_transpose)
+
+    def load2dv2(
+        self,
+        dst: Tensor,
+        src: Tensor,
+        index: Any,
+        repeat_times: Any,
+        dst_gap: Any,
+        src_stride: Any,
+        sid: Any = 0,
+        if_transpose: bool = False,
+        *_options: Any,
+    ) -> None:
+        """Move fractals as `load2dv1`, with a gap of fractals after each of dst."""
+        numbers = (index, repeat_times, src_stride, dst_gap)
+        self._fractals("load2dv2", dst, src, numbers, transposed=if_transpose)
+
+    def _fractals(
+        self,
+        call: str,
+        dst: Tensor,
+        src: Tensor,
+        numbers: tuple[Any, Any, Any, Any],
+        *,
+        transposed: bool,
+    ) -> None:
+        if src.mem is not Mem.L1 or dst.mem not in _LOADS:
+            raise refuse(call, "move L1 to L0A or L0B", f"{src.mem.label} to {dst.mem.label}")
+        names = ("index", "repeat_times", "src_stride", "dst_gap")
+        index, repeat, stride, gap = (
+            integer(v, f"{call}.{n}") for n, v in zip(names, numbers, strict=True)
+        )
+        common: dict[str, Any] = {"repeat": repeat, "src_stride": stride, "dst_gap": gap}
+        if not transposed:
+            parameters = {"start_index": index, **common}
+            self.trace.issue(_LOADS[dst.mem], parameters, (dst, src), call)
+            return
+        if dst.record.bits != _TRANSPOSED_BITS:
+            need = f"be False but for {_TRANSPOSED_BITS}-bit types"
+            raise refuse(f"{call}.if_transpose", need, f"True for {dst.dtype}")
+        parameters = {"index_id": index, "dtype": dst.record, **common}
+        self.trace.issue(_TRANSPOSING[dst.mem], parameters, (dst, src), call)
+
+    def mmad(
+        self, dst: Tensor, a: Tensor, b: Tensor, m: Any, k: Any, n: Any, accumulates: Any
+    ) -> None:
+        """Multiply a tile of L0A by one of L0B into L0C, from 0 or onto what is there."""
+        places = (dst.mem, a.mem, b.mem)
+        if places != (Mem.L0C, Mem.L0A, Mem.L0B):
+            got = ", ".join(mem.label for mem in places)
+            raise refuse("mmad", "take dst in L0C, a in L0A and b in L0B", got)
+        extents = {
+            name: require_immediate(value, f"mmad.{name}", 1, 4095)
+            for name, value in (("m", m), ("k", k), ("n", n))
+        }
+        types = {"a_type": a.record, "b_type": b.record, "c_type": dst.record}
+        parameters = {**types, **extents, "c_matrix_init_val": not accumulates}
+        self.trace.issue(Mad, parameters, (dst, a, b), "mmad")
+
+    def vec_rec_high_preci(self, *args: Any, **kwargs: Any) -> None:
+        """Take the reciprocal, correctly rounded, as every vrec here."""
+        self._precise("vec_rec", *args, **kwargs)
+
+    def vec_rsqrt_high_preci(self, *args: Any, **kwargs: Any) -> None:
+        """Take the reciprocal of the square root, correctly rounded."""
+        self._precise("vec_rsqrt", *args, **kwargs)
+
+    def vec_ln_high_preci(self, *args: Any, **kwargs: Any) -> None:
+        """Take the logarithm, correctly rounded."""
+        self._precise("vec_ln", *args, **kwargs)
+
+    def _precise(
+        self,
+        call: str,
+        mask: Any,
+        dst: Tensor,
+        src: Tensor,
+        work_tensor: Tensor,
+        repeat_times: Any,
+        dst_rep_stride: Any,
+        src_rep_stride: Any,
+    ) -> None:
+        """Issue the plain form: its result is rounded correctly; the work tensor stays as it is."""
+        strides = {"dst_rep_stride": dst_rep_stride, "src_rep_stride": src_rep_stride}
+        given = {"mask": mask, "dst": dst, "src": src, "repeat_times": repeat_times, **strides}
+        self.plain(call, given)

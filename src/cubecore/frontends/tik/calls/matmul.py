@@ -1,0 +1,308 @@
+"""TIK's matmul and fixpipe (seed 004): sequences of loads, products and stores."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cubecore.dtypes import INT8
+from cubecore.frontends.tik.trace.errors import refuse, require_immediate
+from cubecore.frontends.tik.trace.language import Language
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.mte.copies import CopyUbufToGm, LoadCbufToCa, LoadCbufToCb
+from cubecore.isa.mte.copies_joined_core import CopyMatrixCcToUbuf
+from cubecore.isa.program.expr import Expr
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
+
+_MOST_M = _MOST_N = 4096
+_MOST_K = {"float16": 16384, "int8": 32768}
+_RESULTS = {("int8", "int8"): "int32", ("float16", "float16"): "float32"}
+"""Seed 004, table 2: types of a and b, and of dst."""
+_SOURCE_ALIGN, _DST_ALIGN = 512, 1024
+_MOST_REPEATS = 255
+_MOST_COLUMNS = 255
+"""Columns of fractals that one fixpipe of arch 2201 takes: n_size is at most 4095."""
+_TILE_ROWS = 2048
+"""Rows of a beyond which one column of fractals of c is made tile by tile."""
+
+
+class Cube(Language):
+    """matmul and fixpipe."""
+
+    def matmul(
+        self, dst: Tensor, a: Tensor, b: Tensor, m: Any, k: Any, n: Any, init_l1out: bool = True
+    ) -> None:
+        """Dst [N1, M, 16] = a [K1, M, K0] x b [K1, N, K0], or added to it.
+
+        All pipes are joined before and after. Padding of k does not count; rows beyond m and
+        columns beyond n are left unspecified.
+        """
+        self.require_operands("matmul", dst, a, b)
+        rows = require_immediate(m, "matmul.m", 1, _MOST_M)
+        depth = require_immediate(k, "matmul.k", 1, _MOST_K[a.dtype])
+        columns = require_immediate(n, "matmul.n", 1, _MOST_N)
+        if not isinstance(init_l1out, (bool, int)):
+            raise refuse("matmul.init_l1out", "be a bool", type(init_l1out).__name__)
+        c0 = a.record.c0
+        extents = (
+            ceil_div(rows, FRACTAL_ROWS),
+            ceil_div(depth, c0),
+            ceil_div(columns, FRACTAL_ROWS),
+        )
+        require_room("matmul", dst, a, b, extents)
+        self.multiply_tiles(Tiles(self, dst, a, b, (rows, depth, columns), extents), init_l1out)
+
+    def multiply_tiles(self, tiles: "Tiles", init_l1out: bool) -> None:
+        """Issue a product tile by tile, between barriers."""
+        self.trace.join()  # no Vector instruction runs beside it (seed 004)
+        for m0, mt in steps(tiles.m1, tiles.tall):
+            for n0, nt in steps(tiles.n1, tiles.wide):
+                for k0, kt in steps(tiles.k1, tiles.deep):
+                    starts = bool(init_l1out) and k0 == 0
+                    tiles.multiply((m0, mt), (k0, kt), (n0, nt), starts=starts)
+        self.trace.join()
+
+    def require_operands(self, call: str, dst: Tensor, a: Tensor, b: Tensor) -> None:
+        """Require a product's operands where they lie, of types that multiply, and aligned."""
+        for name, tensor, mem, label in (
+            ("dst", dst, Mem.L0C, "L1OUT"),
+            ("a", a, Mem.L1, "L1"),
+            ("b", b, Mem.L1, "L1"),
+        ):
+            if not isinstance(tensor, Tensor):
+                raise refuse(f"{call}.{name}", "be a tensor", type(tensor).__name__)
+            if tensor.mem is not mem:
+                raise refuse(f"{call}.{name}", f"lie in {label}", tensor.mem.label)
+        wanted = _RESULTS.get((a.dtype, b.dtype))
+        if wanted != dst.dtype:
+            rows = ", ".join(f"{x} x {y} -> {z}" for (x, y), z in _RESULTS.items())
+            raise refuse(call, f"multiply one of {rows}", f"{a.dtype} x {b.dtype} -> {dst.dtype}")
+        # Table text: the inference product's a and b at 512 B; a fractal starts there anyhow.
+        for name, tensor, align in (
+            ("a", a, _SOURCE_ALIGN),
+            ("b", b, _SOURCE_ALIGN),
+            ("dst", dst, _DST_ALIGN),
+        ):
+            at = tensor.address.constant
+            if at is not None and at % align:
+                offset = at - tensor.buffer.start
+                need = f"start at a multiple of {align} B"
+                raise refuse(f"{call}.{name}", need, f"{offset} B into {tensor.name}")
+
+    def fixpipe(
+        self,
+        dst: Tensor,
+        src: Tensor,
+        cburst_num: Any,
+        burst_len: Any,
+        dst_stride: Any,
+        src_stride: Any,
+        extend_params: dict[str, Any] | None = None,
+    ) -> None:
+        """Move the first rows of each [M, 16] plane of L1OUT to global memory, with ReLU or not.
+
+        cburst_num planes; burst_len is rows * 16 * size(src) / 32; dst_stride is a gap in 32 B.
+        """
+        if src.mem is not Mem.L0C or dst.mem is not Mem.GM:
+            raise refuse("fixpipe", "move L1OUT to GM", f"{src.mem.label} to {dst.mem.label}")
+        planes = require_immediate(cburst_num, "fixpipe.cburst_num", 1, 4095)
+        length = require_immediate(burst_len, "fixpipe.burst_len", 1, 65535)
+        gap = require_immediate(dst_stride, "fixpipe.dst_stride", 0, 65535)
+        skipped = require_immediate(src_stride, "fixpipe.src_stride", 0, 65535)
+        row_blocks = FRACTAL_ROWS * src.record.size_bytes // DATA_BLOCK_BYTES
+        if length % row_blocks:
+            raise refuse(
+                "fixpipe.burst_len", f"be a multiple of {row_blocks} blocks, a row", length
+            )
+        options = extend_params or {}
+        if unknown := sorted(set(options) - {"relu", "quantize_params", "bias"}):
+            raise refuse(
+                "fixpipe.extend_params", "have the keys bias, quantize_params, relu", unknown[0]
+            )
+        if options.get("bias") is not None:
+            raise refuse("fixpipe.extend_params", "have no bias yet", "one")
+        relu, rows = bool(options.get("relu", False)), length // row_blocks
+        self._require_conversion(dst, src, options.get("quantize_params"))
+        if src.dtype == "int32" and dst.record is not src.record:
+            raise refuse("fixpipe.extend_params", "keep int32 as it is yet", f"to {dst.dtype}")
+        pitch = -(-rows // FRACTAL_ROWS) * FRACTAL_ROWS + skipped * FRACTAL_ROWS
+        shape = (planes, rows, pitch, gap)
+        store = self._store_planes if self.trace.chip.joins_vector else self._fixpipe_planes
+        store(dst, src, shape, relu=relu)
+
+    def _require_conversion(self, dst: Tensor, src: Tensor, quantize: Any) -> None:
+        mode = None if quantize is None else quantize.get("mode")
+        wanted = {"fp322fp16": "float16", "int322fp16": "float16", None: src.dtype}.get(mode)
+        if wanted is None:
+            raise refuse("fixpipe.quantize_params", "have mode fp322fp16 or int322fp16", mode)
+        if dst.dtype != wanted:
+            raise refuse("fixpipe.dst", f"be {wanted}", dst.dtype)
+
+    def _fixpipe_planes(
+        self, dst: Tensor, src: Tensor, shape: tuple[int, int, int, int], *, relu: bool
+    ) -> None:
+        planes, rows, pitch, gap = shape
+        plane = rows * FRACTAL_ROWS * dst.record.size_bytes + gap * DATA_BLOCK_BYTES
+        for first, count in steps(planes, _MOST_COLUMNS):
+            parameters = {
+                "src_type": src.record,
+                "n_size": count * FRACTAL_ROWS,
+                "m_size": rows,
+                "dst_stride": plane // DATA_BLOCK_BYTES,
+                "src_stride": pitch,
+                "relu_pre": relu,
+                "quant_pre": "NoQuant" if dst.record is src.record else "F322F16",
+            }
+            at = (
+                dst.address + first * plane,
+                src.address + first * pitch * FRACTAL_ROWS * src.record.size_bytes,
+            )
+            self.trace.issue(CopyMatrixCcToGm, parameters, (dst, src), "fixpipe", at)
+
+    def _store_planes(
+        self, dst: Tensor, src: Tensor, shape: tuple[int, int, int, int], *, relu: bool
+    ) -> None:
+        """Without a fixpipe: L0C to the free part of UB, and from there to global memory."""
+        planes, rows, pitch, gap = shape
+        buffers = self.trace.buffers
+        size = dst.record.size_bytes
+        fractals = ceil_div(rows, FRACTAL_ROWS)
+        _, room = buffers.free(Mem.UB)
+        per_plane = fractals * FRACTAL_ROWS * FRACTAL_ROWS * size
+        at_once = min(planes, room // per_plane, 4095)
+        if at_once < 1:
+            raise refuse("fixpipe", f"find {per_plane} B of UB free for a plane", f"{room} B")
+        buffers.open()
+        staged = self.Tensor(
+            dst.dtype, (at_once * per_plane // size,), "local.UB", f"fixpipe_{id(shape)}"
+        )
+        for first, count in steps(planes, at_once):
+            parameters = {
+                "src_type": src.record,
+                "dst_type": dst.record,
+                "n_burst": count,
+                "len_burst": fractals,
+                "src_gap": pitch // FRACTAL_ROWS - fractals,
+                "relu": relu,
+            }
+            plane_bytes = pitch * FRACTAL_ROWS * src.record.size_bytes
+            at = (staged.address, src.address + first * plane_bytes)
+            self.trace.issue(CopyMatrixCcToUbuf, parameters, (staged, src), "fixpipe", at)
+            row_blocks = FRACTAL_ROWS * size // DATA_BLOCK_BYTES
+            moves = {
+                "n_burst": count,
+                "len_burst": rows * row_blocks,
+                "src_gap": (fractals * FRACTAL_ROWS - rows) * row_blocks,
+                "dst_gap": gap,
+            }
+            out = rows * FRACTAL_ROWS * size + gap * DATA_BLOCK_BYTES
+            to = (dst.address + first * out, staged.address)
+            self.trace.issue(CopyUbufToGm, moves, (dst, staged), "fixpipe", to)
+        buffers.close()
+
+
+class Tiles:
+    """The tiles of one matmul: how large they are, and how one is multiplied."""
+
+    def __init__(
+        self,
+        kernel: Cube,
+        dst: Tensor,
+        a: Tensor,
+        b: Tensor,
+        sizes: tuple[int, int, int],
+        fractals: tuple[int, int, int],
+    ) -> None:
+        self.kernel, self.dst, self.a, self.b = kernel, dst, a, b
+        self.rows, self.depth, self.columns = sizes
+        self.m1, self.k1, self.n1 = fractals
+        chip = kernel.trace.chip
+        in_a, in_b = chip.l0a_bytes // FRACTAL_BYTES, chip.l0b_bytes // FRACTAL_BYTES
+        # L0C keeps a column of fractals of dst together, so that a tile of it is whole columns,
+        # or part of one.
+        self.tall = min(self.m1, _TILE_ROWS // FRACTAL_ROWS, in_a)
+        self.deep = 1 if self.rows == 1 else max(1, min(self.k1, in_a // self.tall, _MOST_REPEATS))
+        self.wide = (
+            1 if self.tall < self.m1 else max(1, min(self.n1, in_b // self.deep, _MOST_REPEATS))
+        )
+        self.deep = max(1, min(self.deep, in_b // self.wide))
+
+    def multiply(
+        self, m: tuple[int, int], k: tuple[int, int], n: tuple[int, int], *, starts: bool
+    ) -> None:
+        """Load a tile of a and of b, and multiply them onto dst's."""
+        trace = self.kernel.trace
+        (m0, mt), (k0, kt), (n0, nt) = m, k, n
+        l0a, l0b = (_whole(self.kernel, mem) for mem in (Mem.L0A, Mem.L0B))
+        self.load_a(l0a, m, k)
+        for step in range(kt):
+            at = (
+                l0b.address + step * nt * FRACTAL_BYTES,
+                self._fractal(self.b, (k0 + step) * self.n1 + n0),
+            )
+            trace.issue(LoadCbufToCb, {"repeat": nt, "src_stride": 1}, (l0b, self.b), "matmul", at)
+        c0 = self.a.record.c0
+        parameters = {
+            "a_type": self.a.record,
+            "b_type": self.b.record,
+            "c_type": self.dst.record,
+            "m": min(self.rows - m0 * FRACTAL_ROWS, mt * FRACTAL_ROWS),
+            "k": min(self.depth - k0 * c0, kt * c0),
+            "n": min(self.columns - n0 * FRACTAL_ROWS, nt * FRACTAL_ROWS),
+            "c_matrix_init_val": starts,
+        }
+        tile = (n0 * self.m1 + m0) * FRACTAL_ROWS * FRACTAL_ROWS * self.dst.record.size_bytes
+        places = (self.dst.address + tile, l0a.address, l0b.address)
+        trace.issue(Mad, parameters, (self.dst, l0a, l0b), "matmul", places)
+
+    def load_a(self, l0a: Tensor, m: tuple[int, int], k: tuple[int, int]) -> None:
+        """Load rows m of fractals of a, at depths k, into L0A."""
+        for row in range(m[1]):
+            at = (
+                l0a.address + row * k[1] * FRACTAL_BYTES,
+                self._fractal(self.a, k[0] * self.m1 + m[0] + row),
+            )
+            load: dict[str, Any] = {"repeat": k[1], "src_stride": self.m1}
+            self.kernel.trace.issue(LoadCbufToCa, load, (l0a, self.a), "matmul", at)
+
+    def _fractal(self, tensor: Tensor, number: int) -> Expr:
+        return tensor.address + number * FRACTAL_BYTES
+
+
+def _whole(kernel: Cube, mem: Mem) -> Tensor:
+    """Return L0A or L0B as one tensor: matmul has both to itself."""
+    from cubecore.frontends.tik.trace.buffers import Buffer
+
+    size = kernel.trace.buffers.capacity[mem]
+    buffer = Buffer(mem.label, mem, Expr(0), 0, size)
+    return Tensor(buffer, INT8, (size,), mem.label, lambda _tensor, _value: None)
+
+
+def require_room(
+    call: str,
+    dst: Tensor,
+    a: Tensor,
+    b: Tensor,
+    fractals: tuple[int, int, int],
+    *,
+    a_bytes: int | None = None,
+) -> None:
+    """Refuse tensors that are shorter than what m, k and n round up to."""
+    m1, k1, n1 = fractals
+    sizes = {"dst": (dst, m1 * n1 * 256 * dst.record.size_bytes)}
+    sizes["a"] = (a, m1 * k1 * FRACTAL_BYTES if a_bytes is None else a_bytes)
+    sizes["b"] = (b, n1 * k1 * FRACTAL_BYTES)
+    for name, (tensor, need) in sizes.items():
+        start = tensor.address.constant
+        if start is None:
+            continue
+        room = tensor.buffer.size_bytes - (start - tensor.buffer.start)
+        if room < need:
+            raise refuse(f"{call}.{name}", f"hold {need} B, m, k and n rounded up", f"{room} B")
+
+
+def steps(total: int, step: int) -> Iterator[tuple[int, int]]:
+    """Yield where each part of a total starts, and its length."""
+    for first in range(0, total, step):
+        yield first, min(step, total - first)

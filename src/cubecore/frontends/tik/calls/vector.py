@@ -1,0 +1,242 @@
+"""TIK's vector calls, both dialects, from one table over the declared vector instructions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.dtypes import ElementType, element_type
+from cubecore.frontends.tik.trace.arguments import bound
+from cubecore.frontends.tik.trace.buffers import SCOPE_L1, SCOPE_UB
+from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.language import Language
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import Scalar, Value, converted, integer
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.expr import Expr
+from cubecore.units import DATA_BLOCK_BYTES
+
+_WORD = 64
+_BLOCK = {"n_burst": 1, "len_burst": 1, "src_gap": 0, "dst_gap": 0}
+_REPEAT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One TIK call: the instruction, its sources, whether a scalar follows, block strides or not.
+
+    `late` are element types that Ascend310 has not got (spec/tik.md 6).
+    """
+
+    instruction: str
+    sources: tuple[str, ...]
+    scalar: str = ""
+    blocks: bool = False
+    absent_on_310: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters' names in TIK's order."""
+        scalar = ("scalar",) if self.scalar else ()
+        operands = ("dst", *self.sources)
+        blocks = tuple(f"{o}_blk_stride" for o in operands) if self.blocks else ()
+        repeats = tuple(f"{o}_rep_stride" for o in operands)
+        return ("mask", *operands, *scalar, "repeat_times", *blocks, *repeats)
+
+
+_TWO, _ONE = ("src0", "src1"), ("src",)
+_FLOAT = ("float32",)
+_TABLE: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vadd", "vsub", "vmul", "vmax", "vmin")),
+    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vdiv", "vand", "vor")),
+    *((n, "", _TWO, "", ()) for n in ("vmla", "vmadd", "vmaddrelu")),
+    *((n, f"vec_{n[1:]}", _ONE, "", _FLOAT) for n in ("vexp", "vln")),
+    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vabs", "vrec", "vrsqrt", "vsqrt")),
+    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vrelu", "vnot", "vcopy")),
+    *((n, f"vec_{n[1:]}", _ONE, "value", ()) for n in ("vadds", "vmuls", "vaxpy")),
+    *((n, "", _ONE, "value", ()) for n in ("vmaxs", "vmins")),
+    *((n, "", _ONE, "distance", ()) for n in ("vshl", "vshr")),
+)
+CALLS: dict[str, Call] = {
+    name: Call(low, sources, scalar, name == low, absent)
+    for low, high, sources, scalar, absent in _TABLE
+    for name in (low, high)
+    if name
+}
+CALLS["vector_dup"] = Call("vector_dup", (), "value", blocks=True)
+CALLS["vec_dup"] = Call("vector_dup", (), "value")
+"""Every call of the plain template (spec/tik.md 3)."""
+_NEVER_COUNTS = ("m100", "1001")
+"""Architectures that ignore mask_mode (spec/tik.md 3)."""
+_COMMUTE = ("vadd", "vmul", "vmax", "vmin")
+_MIXED = ("vaxpy", "vmla")
+
+
+def mask_words(mask: Any, width: int, call: str) -> tuple[Expr, Expr]:
+    """Return a mask's high and low word: n lanes from the first, or [high, low] as given.
+
+    Raises:
+        RequestError: an immediate outside of 1 to `width`, or bits beyond the type's lanes.
+    """
+    subject = f"{call}.mask"
+    if isinstance(mask, (list, tuple)):
+        if len(mask) != 2:
+            raise refuse(subject, "be a count or a list of two words", f"{len(mask)} words")
+        high, low = (integer(word, subject) for word in mask)
+        if width <= _WORD and high.constant:
+            raise refuse(subject, f"have no bits above {width} lanes", high.constant)
+        return high, low
+    count = integer(mask, subject)
+    if count.constant is not None:
+        if not 1 <= count.constant <= width:
+            raise refuse(subject, f"be in [1, {width}]", count.constant)
+        bits = (1 << count.constant) - 1
+        return Expr(bits >> _WORD), Expr(bits & (1 << _WORD) - 1)
+    one = Expr(1)
+    low = one.applied("shl", count.minimum(_WORD)) - 1
+    high = one.applied("shl", (count - _WORD).maximum(0)) - 1
+    return high, low
+
+
+class Vector(Language):
+    """The calls of the plain template: mask, operands, scalar, repeats, strides."""
+
+    def vectors(
+        self, call: str, kind: type[Instruction], mask: Any, width: int, repeat: Any
+    ) -> Expr:
+        """Set the mask of a call and return its repeats.
+
+        Raises:
+            RequestError: an immediate repeat of 0 or above 255.
+        """
+        times = integer(repeat, f"{call}.repeat_times")
+        if times.constant is not None and not 1 <= times.constant <= 255:
+            raise refuse(f"{call}.repeat_times", "be in [1, 255] as an immediate", times.constant)
+        self.trace.mask(*mask_words(mask, width, call))
+        return times
+
+    def registered(self, name: str, targets: Sequence[Scalar]) -> None:
+        """Give Scalars the numbers of a register, by way of 32 bytes of UB.
+
+        Where a program uses all of UB its last bytes stay in L1 meanwhile.
+        """
+        self.trace.buffers.open()
+        if self.trace.chip.joins_vector and self.trace.buffers.free(Mem.UB)[1] < DATA_BLOCK_BYTES:
+            buffer = self.trace.buffers.last(name, Mem.UB, DATA_BLOCK_BYTES)
+            record = element_type("int64")
+            staged = Tensor(buffer, record, (4,), SCOPE_UB, self._store, load=self._load)
+            kept = self.Tensor("int64", (4,), SCOPE_L1, f"{name}_kept")
+            self.trace.issue(instruction_named("copy_ubuf_to_cbuf"), _BLOCK, (kept, staged), name)
+            self._registered(name, staged, targets)
+            self.trace.issue(instruction_named("copy_cbuf_to_ubuf"), _BLOCK, (staged, kept), name)
+        else:
+            self._registered(name, self.Tensor("int64", (4,), SCOPE_UB, name), targets)
+        self.trace.buffers.close()
+
+    def _registered(self, name: str, staged: Tensor, targets: Sequence[Scalar]) -> None:
+        self.trace.issue(instruction_named(name), {}, (staged,), name)
+        for place, target in enumerate(targets):
+            target.set_as(staged[place])
+
+    def plain(self, name: str, given: dict[str, Any]) -> None:
+        """Issue a call of the table."""
+        call = CALLS[name]
+        kind = instruction_named(call.instruction)
+        operands: list[Tensor] = [given["dst"], *(given[source] for source in call.sources)]
+        for operand, tensor in zip(("dst", *call.sources), operands, strict=True):
+            if not isinstance(tensor, Tensor):
+                raise refuse(f"{name}.{operand}", "be a tensor", type(tensor).__name__)
+        dst = operands[0]
+        if self.trace.chip.arch == "m100" and dst.dtype in call.absent_on_310:
+            raise refuse(f"{name}.dst", f"not be {dst.dtype} on {self.trace.chip.name}", dst.dtype)
+        parameters = self._types(name, call, operands)
+        widest = max(tensor.record.bits for tensor in operands)
+        width = _REPEAT_BYTES * 8 // widest
+        counted = self._counted(name, given)
+        if counted:
+            parameters["repeat"] = 1
+            self.trace.count(integer(given["mask"], f"{name}.mask"))
+        else:
+            times = given["repeat_times"]
+            parameters["repeat"] = self.vectors(name, kind, given["mask"], width, times)
+        if call.scalar:
+            parameters[call.scalar] = _scalar(name, call, given["scalar"], operands[-1].record)
+        for operand in ("dst", *call.sources):
+            stride = integer(given[f"{operand}_rep_stride"], f"{name}.{operand}_rep_stride")
+            parameters[f"{operand}_repeat_stride"] = stride
+            if call.blocks:
+                stride = integer(given[f"{operand}_blk_stride"], f"{name}.{operand}_blk_stride")
+                parameters[f"{operand}_block_stride"] = stride
+        if _accumulates_in_src0(call, operands, parameters):
+            operands[1], operands[2] = operands[2], operands[1]
+            for part in ("repeat", "block"):
+                one, other = (f"src{i}_{part}_stride" for i in (0, 1))
+                if one in parameters:
+                    parameters[one], parameters[other] = parameters[other], parameters[one]
+        self.trace.issue(kind, parameters, operands, name)
+        if counted:
+            self.trace.count(None)
+
+    def _counted(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether the mask counts elements: where the chip has that mode, else it is ignored."""
+        mode = given.get("mask_mode", "normal")
+        if mode not in {"normal", "counter"}:
+            raise refuse(f"{name}.mask_mode", "be normal or counter", repr(mode))
+        if given.get("stride_unit"):
+            raise refuse(f"{name}.stride_unit", "be 0", given["stride_unit"])
+        if given.get("round_en"):
+            raise refuse(f"{name}.round_en", "be False", given["round_en"])
+        return mode == "counter" and self.trace.chip.arch not in _NEVER_COUNTS
+
+    def _types(self, name: str, call: Call, operands: Sequence[Tensor]) -> dict[str, Any]:
+        dst, *sources = operands
+        if call.instruction in _MIXED:
+            return {"dst_type": dst.record, "src_type": sources[0].record}
+        for source, tensor in zip(call.sources, sources, strict=True):
+            if tensor.record is not dst.record:
+                raise refuse(f"{name}.{source}", f"have dst's type {dst.dtype}", tensor.dtype)
+        if call.instruction == "vcopy":  # bits, whatever their type
+            return {"dtype": element_type(f"uint{dst.record.bits}")}
+        return {"dtype": dst.record}
+
+
+def _accumulates_in_src0(
+    call: Call, operands: Sequence[Tensor], parameters: Mapping[str, Any]
+) -> bool:
+    """Whether a sum runs through src0; the documents name src1 for it, programs use either."""
+    if call.instruction not in _COMMUTE:
+        return False
+    dst, src0, _ = operands
+    strides = (parameters["dst_repeat_stride"], parameters["src0_repeat_stride"])
+    same = dst.buffer is src0.buffer and dst.start == src0.start
+    return same and all(stride.constant == 0 for stride in strides)
+
+
+def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
+    if call.scalar == "distance":
+        return integer(value, f"{name}.scalar")
+    is_float = isinstance(value, float) or (isinstance(value, Value) and value.is_float)
+    if is_float and dtype.kind != "float":
+        raise refuse(f"{name}.scalar", f"be an integer for {dtype}", value)
+    return converted(value, dtype)
+
+
+def _method(name: str) -> Callable[..., None]:
+    call = CALLS[name]
+    optional: dict[str, Any] = {"round_en": False} if call.scalar == "distance" else {}
+    if name == "vcopy":  # public programs give the mode alone behind the strides
+        optional |= {"mask_mode": "normal", "stride_unit": 0}
+    else:
+        optional |= {"stride_unit": 0, "mask_mode": "normal"}
+
+    def method(self: Vector, *args: Any, **kwargs: Any) -> None:
+        given = bound(name, call.parameters, args, kwargs, optional)
+        self.plain(name, given)
+
+    method.__name__ = name
+    method.__doc__ = f"{call.instruction} of {', '.join(call.parameters)}."
+    return method
+
+
+for _name in CALLS:
+    setattr(Vector, _name, _method(_name))

@@ -1,0 +1,1 @@
+"""The host side of TIK: the Tik object, kernels it builds, the modules that scripts import."""

@@ -1,0 +1,144 @@
+"""The TIK instance: every call, BuildCCE and the debugger."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+from cubecore.frontends.tik.calls.compare_select import CompareMask
+from cubecore.frontends.tik.calls.data_move import Moves
+from cubecore.frontends.tik.calls.explicit import Explicit
+from cubecore.frontends.tik.calls.gather import Gathering
+from cubecore.frontends.tik.calls.img2col import Columns
+from cubecore.frontends.tik.calls.region_proposals import Proposals
+from cubecore.frontends.tik.calls.scalar import Scalars
+from cubecore.frontends.tik.calls.whole_tensor import Whole
+from cubecore.frontends.tik.host.kernel import Kernel, TikRun, sub_core
+from cubecore.frontends.tik.host.session import active
+from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.language import Language
+from cubecore.frontends.tik.trace.run_options import run_options
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import InputScalar
+from cubecore.isa.declare.instruction import Mem
+
+_MOST_OUTPUTS = 64
+
+
+class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Columns):
+    """One kernel: built by its calls, run by `tikdb` or `launch`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.kernel: Kernel | None = None
+        self.tikdb = Debugger(self)
+
+    def BuildCCE(  # noqa: N802 - TIK's name
+        self,
+        kernel_name: str,
+        inputs: Sequence[Tensor] = (),
+        outputs: Sequence[Tensor] = (),
+        output_files_path: str | None = None,
+        enable_l2: bool = False,
+        config: Mapping[str, Any] | None = None,
+        flowtable: Sequence[Tensor] | None = None,
+        evaluates: Mapping[Any, Any] | None = None,
+        extend_params: Mapping[str, Any] | None = None,
+    ) -> "Tik":
+        """Finish the kernel; returns the instance, as programs expect."""
+        self.trace.sync.barrier()
+        outputs = _listed(outputs)
+        given = [*_listed(inputs), *_listed(flowtable or ())]
+        for name, tensors in (("inputs", given), ("outputs", outputs)):
+            if len(tensors) > _MOST_OUTPUTS:
+                raise refuse(
+                    f"BuildCCE.{name}", f"be at most {_MOST_OUTPUTS} tensors", len(tensors)
+                )
+            for tensor in tensors:
+                if not isinstance(tensor, Tensor) or tensor.mem is not Mem.GM:
+                    raise refuse(
+                        f"BuildCCE.{name}", "be tensors in scope_gm", type(tensor).__name__
+                    )
+        named = {tensor.name for tensor in (*given, *outputs)}
+        chip, memories = self.trace.chip, self.trace.memories
+        sub = sub_core(chip, memories)
+        physical = (chip.aiv_count or chip.aic_count) if sub else chip.aic_count
+        wanted = 1 if self.blocks is None else self.blocks.constant or physical
+        self.kernel = Kernel(
+            name=kernel_name,
+            chip=chip,
+            inputs=tuple(given),
+            outputs=tuple(outputs),
+            others=tuple(t for n, t in self.gm_tensors.items() if n not in named),
+            slots=dict(self.trace.slots),
+            core=self.trace.core,
+            cores=self.trace.cores,
+            blocks=min(wanted, physical),
+            sub=sub,
+            body=self.trace.body,
+            zeroed=frozenset(self.zeroed),
+            constants=dict(self.constants),
+        )
+        active().built.append(self)
+        return self
+
+    def launch(
+        self,
+        feeds: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        inplace: Mapping[str, str] | None = None,
+    ) -> TikRun:
+        """Run the built kernel; `outputs` are arrays for shapes that the program leaves open.
+
+        `inplace` names, by output, the input whose memory the output shares.
+        """
+        if self.kernel is None:
+            raise refuse("launch", "follow BuildCCE", "an unfinished kernel")
+        done = self.kernel.launch(feeds, outputs, inplace)
+        active().runs.append(done)
+        return done
+
+
+def _where_reached(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call that does nothing in a branch that is known never to be taken."""
+
+    @wraps(call)
+    def guarded(self: Tik, *args: Any, **kwargs: Any) -> Any:
+        if self.trace.buffers.unreached:
+            return CompareMask()
+        return call(self, *args, **kwargs)
+
+    return guarded
+
+
+for _class in reversed(Tik.__mro__[1 : Tik.__mro__.index(Language)]):
+    for _name, _call in list(vars(_class).items()):
+        if callable(_call) and not _name.startswith("_"):
+            setattr(Tik, _name, _where_reached(_call))
+
+
+def _listed(tensors: Any) -> list[Tensor]:
+    """Return the tensors of a list, or the one that is given without."""
+    given = [tensors] if isinstance(tensors, (Tensor, InputScalar)) else list(tensors)
+    return [t.tensor if isinstance(t, InputScalar) else t for t in given]
+
+
+class Debugger:
+    """``tikdb``: runs a built kernel."""
+
+    def __init__(self, instance: Tik) -> None:
+        self._instance = instance
+        self.last: TikRun | None = None
+
+    def start_debug(self, feed_dict: Mapping[str, Any], interactive: bool = True) -> list[Any]:
+        """Run to the end and return the outputs in order; what was found goes to stderr."""
+        self.last = self._instance.launch(feed_dict)
+        for finding in self.last.findings if run_options().echo else ():
+            sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")
+        return list(self.last.outputs.values()) or [[0]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        remedy = "print what start_debug returns"
+        raise refuse(f"tikdb.{name}", "be start_debug", "a call that is not here", remedy)

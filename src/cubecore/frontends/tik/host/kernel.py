@@ -1,0 +1,252 @@
+"""A built kernel: its launch, its execution and its time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.run_options import run_options
+from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.isa.declare.instruction import Array, Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Assign, LoadScalar, Program, nodes
+from cubecore.machine.engines import run_launch
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.units import align_up
+
+_SLACK = 32
+"""Moves are of whole blocks: the last one may end this much past a tensor's last byte."""
+_ALONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class TikRun:
+    """What a launch gave: every output by name, and what was found on the way.
+
+    `wall_s` is from the first issue to the last byte written; `launch` is what was run, and `bases`
+    says where its tensors lay. `traces` holds what each core issued, if it was asked for and
+    depends on what cores read.
+    """
+
+    kernel: str
+    blocks: int
+    chip: Chip
+    outputs: Mapping[str, Array]
+    findings: tuple[Finding, ...]
+    issued: int
+    wall_s: float
+    launch: Launch
+    bases: Mapping[str, int]
+    traces: Mapping[CoreId, Trace]
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch as JSON."""
+        return {
+            "kernel": self.kernel,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "clean": self.clean,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "wall_s": self.wall_s,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a tensor lies in global memory, and its shape and bytes in this launch."""
+
+    base: int
+    buffer: Buffer
+    shape: tuple[int, ...]
+    size: int
+
+    def array(self, dtype: "np.dtype[Any]") -> Array:
+        """Return a copy of what lies there."""
+        return self.buffer.data[: self.size].copy().view(dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A tree for each core, and its tensors of global memory in the order of the arguments."""
+
+    name: str
+    chip: Chip
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    others: tuple[Tensor, ...]
+    slots: Mapping[str, Var]
+    core: Var
+    cores: Var
+    blocks: int
+    sub: int
+    body: tuple[Any, ...]
+    zeroed: frozenset[str]
+    constants: Mapping[str, Any]
+
+    def launch(
+        self,
+        feeds: Mapping[str, Any],
+        outputs: Mapping[str, Array] | None = None,
+        inplace: Mapping[str, str] | None = None,
+    ) -> TikRun:
+        """Run the kernel on arrays by tensor name; `outputs` give shapes that the program does not.
+
+        `inplace` names outputs that lie where an input does, as frameworks launch operators that
+        update a variable: its bytes are the output's first ones.
+
+        Raises:
+            RequestError: a feed that is missing, unknown, or of another shape or type; an in-place
+                output or input that is none.
+        """
+        gm, shared = GlobalMemory(), self._shared(inplace or {})
+        places = self._laid_out(gm, self._placed(feeds, outputs or {}), shared)
+        launch = self._launch({name: place.size for name, place in places.items()}, shared)
+        bases = {name: place.base for name, place in places.items()}
+        options = run_options()
+        begin = perf_counter()
+        traces: dict[CoreId, Trace] = {}
+        loads = (node for node in nodes(self.body) if isinstance(node, LoadScalar))
+        traced = traces if options.trace and any(loads) else None
+        run = options.engine, options.wanted_checks, traced
+        outcome, _ = run_launch(launch, self.chip, gm, bases, *run)
+        wall_s = perf_counter() - begin
+        found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
+        return TikRun(
+            kernel=self.name,
+            blocks=self.blocks,
+            chip=self.chip,
+            outputs=found,
+            findings=outcome.findings,
+            issued=outcome.issued,
+            wall_s=wall_s,
+            launch=launch,
+            bases=bases,
+            traces=traces,
+        )
+
+    def _laid_out(
+        self, gm: GlobalMemory, given: Mapping[str, Array], shared: Mapping[str, str]
+    ) -> dict[str, _Place]:
+        """Return where each tensor lies in global memory, with what it is given."""
+        places: dict[str, _Place] = {}
+        for tensor in (*self.inputs, *self.outputs, *self.others):
+            if tensor.name in places:
+                continue
+            if tensor.name in shared:
+                places[tensor.name] = places[shared[tensor.name]]
+                continue
+            values = given.get(tensor.name)
+            shape = _shape(tensor) if values is None else values.shape
+            size = tensor.record.bytes_of(int(np.prod(shape)))
+            padded = align_up(size + _SLACK - 1, _SLACK)
+            if values is None:
+                placed = gm.allocate(tensor.name, padded, zeroed=tensor.name in self.zeroed)
+            else:
+                raw = np.zeros(padded, np.uint8)
+                raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+                placed = gm.place(tensor.name, raw)
+            places[tensor.name] = _Place(placed.address, placed.buffer, tuple(shape), size)
+        return places
+
+    def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:
+        names = [tensor.name for tensor in self.inputs]
+        for name in feeds:
+            if name not in names:
+                raise refuse(
+                    f"feed {name!r}", f"name an input ({', '.join(names)})", "another name"
+                )
+        given: dict[str, Array] = {}
+        for tensor in self.inputs:
+            if tensor.name not in feeds:
+                raise refuse(f"feed {tensor.name!r}", "be given", "none")
+            values = np.asarray(feeds[tensor.name])
+            if values.dtype != tensor.record.numpy:
+                raise refuse(f"feed {tensor.name!r}", f"be of {tensor.dtype}", values.dtype)
+            declared = tensor.shape
+            if not values.shape and declared == (1,):
+                values = values.reshape(1)  # the value of an InputScalar
+            static = all(isinstance(d, int) and d < 2**31 - 1 for d in declared)
+            if static and values.shape != declared:
+                raise refuse(f"feed {tensor.name!r}", f"have shape {declared}", values.shape)
+            given[tensor.name] = values
+        for name, (values, record) in self.constants.items():
+            given[name] = np.asarray(values, record.numpy)
+        return given | {name: np.asarray(values) for name, values in outputs.items()}
+
+    def _shared(self, inplace: Mapping[str, str]) -> Mapping[str, str]:
+        for kind, names, tensors in (
+            ("output", inplace, self.outputs),
+            ("input", inplace.values(), self.inputs),
+        ):
+            known = [tensor.name for tensor in tensors]
+            for name in names:
+                if name not in known:
+                    need = f"name an {kind} ({', '.join(known)})"
+                    raise refuse(f"inplace {name!r}", need, "another name")
+        return inplace
+
+    def _launch(self, sizes: Mapping[str, int], shared: Mapping[str, str] = _ALONE) -> Launch:
+        written = {shared.get(tensor.name, tensor.name) for tensor in self.outputs}
+        specs = tuple(
+            TensorSpec(name, size, name in written)
+            for name, size in sizes.items()
+            if name not in shared
+        )
+        slots = {
+            var: (shared.get(name, name), 0) for name, var in self.slots.items() if name in sizes
+        }
+        cores = [
+            CoreProgram(number, self._program(number), slots, self.sub)
+            for number in range(self.blocks)
+        ]
+        return Launch(specs, tuple(cores))
+
+    def _program(self, number: int) -> Program:
+        first = (Assign(self.core, Expr(number)), Assign(self.cores, Expr(self.blocks)))
+        return Program((*first, *self.body), tuple(self.slots.values()), self.name)
+
+    def default_launch(self) -> Launch:
+        """Return the launch for the declared shapes."""
+        tensors = (*self.inputs, *self.outputs, *self.others)
+        return self._launch({t.name: t.record.bytes_of(int(np.prod(_shape(t)))) for t in tensors})
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    if not all(isinstance(extent, int) for extent in tensor.shape):
+        raise refuse(f"tensor {tensor.name}", "have its shape given at launch", "a symbolic one")
+    return tuple(int(extent) for extent in tensor.shape)
+
+
+def sub_core(chip: Chip, memories: set[Mem]) -> int:
+    """Return the part of a core that a kernel runs on: 1 for a vector core, else 0.
+
+    Raises:
+        RequestError: a kernel of both parts on a chip that has them apart.
+    """
+    if chip.joins_vector or Mem.UB not in memories:
+        return 0
+    cube = memories & {Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C}
+    if cube:
+        both = " and ".join(sorted(mem.label for mem in (*cube, Mem.UB)))
+        raise refuse(
+            f"a TIK kernel on {chip.name}",
+            "use the Cube's memories or UB, which are apart there",
+            both,
+            "set Ascend310, Ascend310P or Ascend910 as the target",
+        )
+    return 1

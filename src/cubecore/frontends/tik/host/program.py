@@ -1,0 +1,72 @@
+"""Running a TIK program: the modules that it imports are there while it runs."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cubecore.errors import CubecoreError
+from cubecore.frontends.kernels.scripts import run_as_main
+from cubecore.frontends.tik.host.legacy_names import older_names
+from cubecore.frontends.tik.host.session import Session
+from cubecore.frontends.tik.host.vendor_modules import ROOTS, provided
+from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.frontends.tik.trace.target import DEFAULT_SOC, Platform
+
+_USAGE = "usage: python -m cubecore.frontends.tik PROGRAM.py [ARGUMENT...]\n"
+_ADAPTER = "impl.util.platform_adapter"
+"""The module through which the vendor's own operators import TIK."""
+
+
+def imports_tik(path: str) -> bool:
+    """Whether a program imports TIK, or another module of the kit; False for what is no Python."""
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return any(name.partition(".")[0] in ROOTS or name == _ADAPTER for name in names)
+
+
+@contextmanager
+def program_session(options: Options | None = None) -> Iterator[Session]:
+    """Let a program inside import TIK; collect what it builds and launches."""
+    Platform.soc = DEFAULT_SOC
+    with Session(options or Options()).collecting() as session, provided(), older_names():
+        yield session
+
+
+def run_program(path: str, arguments: tuple[str, ...] = ()) -> tuple[Session, str | None]:
+    """Run a program as ``__main__``; return what it built, and what it holds against it.
+
+    Raises:
+        RequestError: what the language refuses, with the program's line.
+        KernelError: the program failed on its own.
+    """
+    with program_session() as session:
+        return session, run_as_main(path, arguments)
+
+
+def main(arguments: list[str]) -> int:
+    """Run a program; 0 done, 1 findings or a failed assertion, 2 a program that is refused."""
+    if not arguments:
+        sys.stderr.write(_USAGE)
+        return 2
+    path = arguments[0]
+    if not Path(path).is_file():
+        sys.stderr.write(f"PROGRAM must be a file, got {path}\n")
+        return 2
+    try:
+        session, failure = run_program(path, tuple(arguments[1:]))
+    except CubecoreError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if failure is not None:
+        sys.stderr.write(f"{failure}\n")
+    return 1 if failure is not None or any(run.findings for run in session.runs) else 0

@@ -1,0 +1,1 @@
+"""Tracing of TIK: tensors, scalars, loops and branches become a program tree."""

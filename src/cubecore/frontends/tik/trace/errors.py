@@ -1,0 +1,49 @@
+"""Refusals that name the line of the user's program."""
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from cubecore.errors import RequestError, Violation
+from cubecore.isa.program.tree import Location
+
+_HERE = str(Path(__file__).parent)
+
+
+def user_location() -> Location:
+    """Return the nearest place on the stack outside of this package."""
+    frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files, this does not
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return _location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+@lru_cache(maxsize=65536)
+def _location(file: str, line: int, function: str) -> Location:
+    return Location(Path(file).name, line, function)
+
+
+@lru_cache(maxsize=4096)
+def _is_ours(file: str) -> bool:
+    return file.startswith((_HERE, "<frozen")) or file.endswith("contextlib.py")
+
+
+def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> RequestError:
+    """Return the refusal of one value at the user's line, ready to raise."""
+    return RequestError([located(Violation(subject, requirement, str(value), remedy))])
+
+
+def located(violation: Violation) -> Violation:
+    """Return a violation whose subject starts with the user's file and line."""
+    where = user_location()
+    subject = f"{where.file}:{where.line}: {violation.subject}"
+    return Violation(subject, violation.requirement, violation.value, violation.remedy)
+
+
+def require_immediate(value: object, subject: str, low: int, high: int) -> int:
+    """Return an integer that the program knows while it is built, in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise refuse(subject, "be an immediate of type int", type(value).__name__)
+    if not low <= value <= high:
+        raise refuse(subject, f"be in [{low}, {high}]", value)
+    return value

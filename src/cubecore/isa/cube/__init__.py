@@ -1,0 +1,1 @@
+"""Instructions of the Cube unit: matrix products and fixpipe."""

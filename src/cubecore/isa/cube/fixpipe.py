@@ -1,0 +1,468 @@
+"""Fixpipe: from L0C to global memory and to L1, arch 2201."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from cubecore import layouts
+from cubecore.chips import costs
+from cubecore.chips.model import Chip
+from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
+from cubecore.dtypes import FLOAT32, ElementType, element_type
+from cubecore.errors import Violation
+from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS
+from cubecore.isa.declare.instruction import (
+    Array,
+    Cost,
+    GlobalTraffic,
+    Instruction,
+    Mem,
+    Operand,
+    Pipe,
+    choice,
+    instruction,
+    param,
+    read,
+    taken,
+    types,
+    write,
+)
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, UINT64
+from cubecore.layouts import Offsets
+from cubecore.numerics import round_float
+from cubecore.numerics.codes import codes_of
+from cubecore.numerics.quantisation import quantised, scaled
+from cubecore.units import FRACTAL_ROWS
+
+_NZ2ND_M_LIMIT = 8192
+_L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
+_MERGED_COLUMNS = {8: 32, 4: 64}
+"""Columns of a fractal of NZ by the bits of its elements; 16 for wider ones."""
+_SPLIT_COLUMNS = 8
+"""Columns of a fractal of float32 split by channel."""
+
+_UNCERTAIN = (
+    "NaN and infinity: CTRL[48] chooses, says the basic API for this architecture; the C API lists "
+    "the modes to float16 and bfloat16 as without infinities",
+    "a scaled value is a float32 product rounded once, and then rounded to the target: the "
+    "precision between the two is not documented",
+    "the 9 bits between rounding and offset, and the offset's sign, follow the published examples; "
+    "a shift of N means N + 1 as in the page's table, which the examples contradict",
+    "relu_pre 2 is leaky ReLU: a page of the Tensor API lists normal, leaky and PReLU in this "
+    "order, and no page gives the numbers; a product with the factor is rounded to float32",
+)
+_LEAKY = 2
+
+
+_SIGNATURE = (
+    *("dst", "src", "n_size", "m_size", "dst_stride", "src_stride"),
+    *("unit_flag", "quant_pre", "relu_pre"),
+)
+
+
+def _leaky(values: Array, alpha: int) -> Array:
+    """Return float32 values, the negative ones times the factor whose bits `alpha` are."""
+    factor = np.array(alpha, np.uint32).view(np.float32)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(np.where(values < 0, values * factor, values), np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fixpipe(Instruction):
+    """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
+
+    propagates = True
+    stacks = True
+    scales = read(Mem.FB, "n", "scale_type", align_bytes=FIXPIPE_ALIGN_BYTES, used=True)
+    src_type: ElementType = types("type in L0C", "float32", "int32")
+    n_size: int = param(1, 4095, "columns")
+    m_size: int = param(1, 65535, "rows")
+    dst_stride: int = param(1, 2**32 - 1, "from one column of fractals to the next, 32 B")
+    src_stride: int = param(0, 65535, "rows of L0C from one column of fractals to the next")
+    relu_pre: int = param(
+        0,
+        2,
+        "negative values become 0 (1) or are multiplied by set_lrelu_alpha's factor (2)",
+        default=0,
+    )
+    unit_flag: int = choice(
+        "share L0C with mad fractal by fractal: 0 no, 2 yes, 3 yes and give it back",
+        *UNIT_FLAGS,
+        default=0,
+    )
+    quant_pre: str = "NoQuant"
+    scale_bits: ClassVar[int] = 2**64 - 1
+    """The bits of a scale's word that count."""
+    scale: int | None = taken("the one scale, from set_quant_pre")
+    alpha: int | None = taken("the factor of leaky ReLU, from set_lrelu_alpha")
+    scales_at: int | None = taken("where in the Fixpipe buffer the scales are, from set_fpc")
+
+    @property
+    def shares_units(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag != 0
+
+    @property
+    def hands_units_over(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag == HANDS_OVER
+
+    @property
+    def row(self) -> FixpipeRow | None:
+        """What the mode does to the source's type; None if it does not take it."""
+        return fixpipe_row(self.quant_pre, self.src_type.name)
+
+    @property
+    def dst_type(self) -> ElementType:
+        """The type written; an 8-bit result may be unsigned (bit 46 of its scale)."""
+        return self.src_type if self.row is None else element_type(self.row.target)
+
+    @property
+    def scale_type(self) -> ElementType:
+        """The type of the scales."""
+        return UINT64
+
+    @property
+    def scaling(self) -> str:
+        """``none``, ``one`` scale or one for each ``column``."""
+        return "none" if self.row is None else self.row.scaling
+
+    @property
+    def column_elements(self) -> int:
+        """Elements from one column of fractals to the next at the target."""
+        return self.dst_stride * self.dst_type.c0
+
+    @property
+    def fractal_columns(self) -> int:
+        """Columns of a fractal at the target: int8 merges two of L0C, int4 four."""
+        return _MERGED_COLUMNS.get(self.dst_type.bits, FRACTAL_ROWS)
+
+    @property
+    def takes_registers(self) -> bool:
+        """Scales, and the factor of leaky ReLU."""
+        return self.scaling != "none" or self.relu_pre == _LEAKY
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the scale, or its address, and the factor of leaky ReLU from their registers."""
+        made = self
+        if self.relu_pre == _LEAKY:
+            made = replace(made, alpha=registers.lrelu_alpha)
+        if self.scaling == "one":
+            made = replace(made, scale=registers.quant_pre)
+        if self.scaling == "column":
+            made = replace(made, scales_at=registers.scales_at)
+        return made
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """A scale, or a factor, that nobody set."""
+        found = super().unmet(registers)
+        if self.relu_pre == _LEAKY and registers.lrelu_alpha is None:
+            found.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))
+        given = {"one": registers.quant_pre, "column": registers.scales_at}
+        if given.get(self.scaling, 0) is None:
+            setter = "set_quant_pre" if self.scaling == "one" else "set_fpc"
+            found.append(Violation(f"{self.name}.quant_pre", f"follow a {setter}", self.quant_pre))
+        return found
+
+    def operands(self) -> tuple[Operand, ...]:
+        """The target, the tile, and the scales once a register has said where they are."""
+        tile = tuple(o for o in self.declared if o.mem is not Mem.FB)
+        scales = tuple(o for o in self.declared if o.mem is Mem.FB)
+        return tile if self.scales_at is None else tile + scales
+
+    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        """The scales are not addressed by the instruction itself."""
+        return addresses if self.scales_at is None else (*addresses, self.scales_at)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a tile in L0C."""
+        size: int = self.m_size * self.src_type.bytes_of(self.n_size)
+        return size
+
+    def offsets_scales(self) -> Offsets:
+        """Shape [n_size]."""
+        return np.arange(self.n_size, dtype=np.intp)
+
+    def tile(self) -> Offsets:
+        """Offsets in L0C, shape [m_size, n_size]."""
+        return layouts.offsets(
+            layouts.NZ, self.m_size, self.n_size, layouts.L0C_FRACTAL, self.src_stride
+        )
+
+    def nz(self, wide: int) -> Offsets:
+        """Offsets of NZ with fractals `wide` columns wide; an odd 16 of int8 stay 16 wide."""
+        i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        j = np.arange(self.n_size, dtype=np.intp)
+        width = np.where(j < self.n_size // wide * wide, wide, FRACTAL_ROWS)
+        return (j // wide) * self.column_elements + i * width + j % wide
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """ReLU, then the conversion, with or without a scale."""
+        values, finite = inputs["src"], not registers.float_ieee
+        if self.relu_pre == _LEAKY:
+            values = _leaky(values, self.alpha or 0)
+        elif self.relu_pre:
+            values = np.maximum(values, np.zeros((), values.dtype))
+        if self.scaling == "none":
+            if self.quant_pre != "NoQuant":
+                values = round_float(values, self.dst_type, finite=finite)
+            return {"dst": values}
+        words = np.array(self.scale or 0, np.uint64)
+        if self.scaling == "column":
+            words = inputs["scales"]
+            between = [1] * (values.ndim - words.ndim)
+            words = words.reshape(*words.shape[:-1], *between, words.shape[-1])
+        words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
+        if self.dst_type.kind == "float":
+            values = scaled(values, words)
+            if self.dst_type.library == "codes":
+                return {"dst": codes_of(values, self.dst_type, finite=finite)}
+            return {"dst": round_float(values, self.dst_type, finite=finite)}
+        return {"dst": quantised(values, words, self.dst_type)}
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversion by source type; leaky ReLU of float32."""
+        if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
+            only = "be 0 or 1 unless src_type is float32"
+            return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
+        if self.row is not None:
+            return []
+        need = " or ".join(fixpipe_sources(self.quant_pre))
+        return [Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type))]
+
+    def whole_fractals(self, columns: int, when: str) -> list[Violation]:
+        """Judge the columns: whole fractals."""
+        if self.n_size % columns == 0:
+            return []
+        must = f"be a multiple of {columns} {when}"
+        return [Violation(f"{self.name}.n_size", must, str(self.n_size))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(_Fixpipe):
+    """What may write row-major: fixpipe to global memory, on architecture 3510 to L1 too."""
+
+    dst_stride: int = param(
+        1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
+    )
+    quant_pre: str = "NoQuant"
+    channel_split: bool = param(0, 1, "NZ of float32 in fractals of 16 x 8", default=False)
+    nz2nd_en: bool = param(0, 1, "write row-major", default=False)
+    nd_num: int = param(1, 65535, "matrices, from set_nd_para", default=1)
+    src_nd_stride: int = param(0, 65535, "fractals between source matrices", default=0)
+    dst_nd_stride: int = param(0, 2**32 - 1, "elements between destination matrices", default=0)
+
+    @property
+    def takes_registers(self) -> bool:
+        """The repetition of NZ2ND, and scales."""
+        return self.nz2nd_en or super().takes_registers
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the repetition from set_nd_para, and the scale."""
+        made = super().resolved(registers)
+        if not self.nz2nd_en or registers.nd_num == 1:
+            return made
+        return replace(
+            made,
+            nd_num=registers.nd_num,
+            src_nd_stride=registers.src_nd_stride,
+            dst_nd_stride=registers.dst_nd_stride,
+        )
+
+    @property
+    def fractal_columns(self) -> int:
+        """Columns of a fractal of NZ at the target."""
+        return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
+
+    @property
+    def source_pitch(self) -> int:
+        """Elements of L0C from one source matrix to the next."""
+        return self.src_nd_stride * _L0C_FRACTAL_ELEMENTS
+
+    def matrices(self, stride: int) -> Offsets:
+        """Return where each matrix starts, [nd_num, 1, 1]."""
+        return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
+
+    def offsets_src(self) -> Offsets:
+        """Shape [nd_num, m_size, n_size]."""
+        return self.matrices(self.source_pitch) + self.tile()
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        if not self.nz2nd_en:
+            return self.matrices(0) + self.nz(self.fractal_columns)
+        i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        j = np.arange(self.n_size, dtype=np.intp)
+        return self.matrices(self.dst_nd_stride) + i * self.dst_stride + j
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
+        found = super().preconditions(chip)
+        if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
+            found.append(
+                Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))
+            )
+        if not self.nz2nd_en and self.nd_num != 1:
+            found.append(
+                Violation(f"{self.name}.nd_num", "be 1 without nz2nd_en", str(self.nd_num))
+            )
+        if self.channel_split:
+            found += self._split_violations()
+        elif not self.nz2nd_en:
+            found += self.whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
+        return found
+
+    def _split_violations(self) -> list[Violation]:
+        subject = f"{self.name}.channel_split"
+        found = self.whole_fractals(_SPLIT_COLUMNS, "with channel_split")
+        if (self.src_type, self.dst_type) != (FLOAT32, FLOAT32):
+            found.append(Violation(subject, "write float32 as it is", str(self.dst_type)))
+        if self.nz2nd_en:
+            found.append(Violation(subject, "be off with nz2nd_en", "on"))
+        if self.unit_flag:
+            found.append(Violation(subject, "be off with unit_flag", "on"))
+        return found
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tiles in L0C."""
+        return self.nd_num * super().size_bytes
+
+
+@instruction(
+    "copy_matrix_cc_to_gm",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
+    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; seed 004; "
+    "spec/isa_semantics.md 3.5",
+    uncertain=(
+        "without NZ2ND dst_stride counts 32 B, as the basic API and seed 004 have it; the C API "
+        "page counts elements, in words that belong to arch 3510",
+        *_UNCERTAIN,
+    ),
+)
+class CopyMatrixCcToGm(Rows):
+    """Write a tile of L0C to global memory, converted, with or without ReLU.
+
+    With nz2nd_en rows are written row-major, dst_stride elements apart, nd_num matrices. Otherwise
+    the tile stays NZ: columns of fractals dst_stride x 32 B apart, m_size rows each, so that rows
+    beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
+    number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
+
+    An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
+    round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
+    NaN as 0. Modes with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply,
+    the others also add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and
+    changes no value.
+    """
+
+    signature: ClassVar[tuple[str, ...]] = (*_SIGNATURE, "channel_split", "nz2nd_en")
+    dst = write(Mem.GM, "matrix m n", "dst_type")
+    src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
+    quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Rows and bytes written."""
+        rows = self.nd_num * self.m_size
+        row_bytes = self.dst_type.bytes_of(self.n_size)
+        pitch_bytes = self.dst_type.bytes_of(self.dst_stride) if self.nz2nd_en else 0
+        cycles = costs.l0c_to_gm_cycles(chip, rows, rows * row_bytes, pitch_bytes)
+        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=True)
+        return Cost(math.ceil(cycles), traffic=traffic)
+
+
+@instruction(
+    "copy_matrix_cc_to_cbuf",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2l1", "cpp": "Fixpipe(A1)"},
+    source="asc-devkit, asc_copy_l0c2l1 (2201), Fixpipe (L0C to L1) and its features",
+    uncertain=(
+        "dst_stride counts 32 B (basic API; the C API page: elements), and NoQuant, NZ2ND and "
+        "channel split do not exist on this path (basic API; the C API page lists them)",
+        "the modes to int4 are named after those of int8: the pages say that they exist, and no "
+        "more; they clamp to [-8, 7]",
+        *_UNCERTAIN,
+    ),
+)
+class CopyMatrixCcToCbuf(_Fixpipe):
+    """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next product.
+
+    Columns of fractals lie dst_stride x 32 B apart, m_size rows each. int8 has fractals of 16 x 32
+    (the last 16 columns of an odd number of sixteens stay 16 wide), int4 of 16 x 64. Conversions
+    are those of copy_matrix_cc_to_gm.
+    """
+
+    signature = (*_SIGNATURE, "_channel_split", "_nz2nd_en")
+    dst = write(Mem.L1, "m n", "dst_type", layout="NZ")
+    src = read(Mem.L0C, "m n", "src_type", layout="NZ")
+    quant_pre: str = choice("conversion", *fixpipe_modes("L1"), default="F322F16")
+
+    def offsets_src(self) -> Offsets:
+        """Shape [m_size, n_size]."""
+        return self.tile()
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        return self.nz(self.fractal_columns)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Conversion by source type; whole columns of fractals."""
+        columns = self.fractal_columns if self.dst_type.bits < 8 else FRACTAL_ROWS
+        return super().preconditions(chip) + self.whole_fractals(columns, f"for {self.dst_type}")
+
+    def cost(self, chip: Chip) -> Cost:
+        """Elements over the L0C to L1 link."""
+        return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, self.m_size * self.n_size)))
+
+
+@instruction(
+    "set_lrelu_alpha",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_lrelu_alpha"},
+    source="asc-devkit, asc_set_l0c2gm_lrelu_alpha (2201, 3510)",
+    archs=("2201", "3510"),
+)
+class SetLreluAlpha(Instruction):
+    """Set the factor of fixpipe's leaky ReLU; a half one is widened, which is exact."""
+
+    alpha: int = param(0, 2**32 - 1, "the factor, bits of a float32", bits_of="float32")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """An ordinary number or 0, as the parameters of ReLU are (asc-devkit, relu_pre)."""
+        exponent, fraction = self.alpha >> 23 & 0xFF, self.alpha & 0x7FFFFF
+        if exponent != 0xFF and (exponent or not fraction):
+            return []
+        need = "be no infinity, NaN or subnormal number"
+        return [Violation(f"{self.name}.alpha", need, f"{self.alpha:#010x}")]
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the factor."""
+        return replace(registers, lrelu_alpha=self.alpha)
+
+
+@instruction(
+    "set_nd_para",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c_copy_params", "cpp": "SetFixpipeNz2ndFlag"},
+    source="asc-devkit, asc_set_l0c_copy_params (2201) and NZ2ND",
+)
+class SetNdPara(Instruction):
+    """Set how many matrices an NZ2ND fixpipe writes, and their distances."""
+
+    nd_num: int = param(1, 65535, "matrices")
+    src_nd_stride: int = param(0, 512, "fractals (1024 B) between source matrices")
+    dst_nd_stride: int = param(0, 65535, "elements between destination matrices")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the three values."""
+        return replace(
+            registers,
+            nd_num=self.nd_num,
+            src_nd_stride=self.src_nd_stride,
+            dst_nd_stride=self.dst_nd_stride,
+        )

@@ -1,0 +1,284 @@
+"""Fixpipe of architecture 3510, from L0C to global memory and to L1."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from cubecore.chips import costs
+from cubecore.chips.model import Chip
+from cubecore.chips.products import fixpipe_modes
+from cubecore.errors import Violation
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, Rows
+from cubecore.isa.declare.common_3510 import ARCH, L2_HINTS
+from cubecore.isa.declare.instruction import (
+    Cost,
+    Instruction,
+    Mem,
+    Pipe,
+    choice,
+    instruction,
+    param,
+    read,
+    write,
+)
+from cubecore.isa.declare.registers import Registers
+from cubecore.layouts import Offsets
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
+
+_LATER = "not modelled: 0"
+_TOP = 0xFF
+"""The exponent of infinities and NaN."""
+_UNCERTAIN = (
+    "a scaled value is a float32 product rounded once, and then rounded to the target: the "
+    "page says of QF322F32_PRE only that it is right to 2 in 1000",
+    "without infinities NaN becomes 0 in float8 too: CTRL[50], which could keep it, is not "
+    "modelled",
+    "what comes behind the first conversion (quant_post, clipped ReLU, element-wise work) and "
+    "broadcasts are not modelled",
+    "QF322HIF8_PRE_HYBRID and its form for columns are not there: they round at random",
+    "matrices in L0C lie src_nd_stride x 16 elements apart, as the basic API has it; the C API "
+    "names fractals and 32 B in one sentence",
+    "NZ2DN writes one matrix: which register repeats it is not said",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FixpipeV2(Rows):
+    """Fixpipe with 3510's strides, conversions and layouts.
+
+    Without nz2nd_en and nz2dn_en dst_stride counts elements between columns of fractals. nz2dn_en
+    writes column-major: columns dst_stride elements apart, of rows that set_channel_para has lie
+    one behind another in L0C (1) or further.
+    """
+
+    signature: ClassVar[tuple[str, ...]] = (
+        *("dst", "src", "n_size", "m_size", "dst_stride", "src_stride", "l2_cache_ctl"),
+        *("clip_relu_pre", "unit_flag", "quant_pre", "relu_pre", "channel_split", "nz2nd_en"),
+        *("quant_post", "relu_post", "clip_relu_post", "eltwise_op", "eltwise_antq_en"),
+        *("c0_pad_en", "broadcast_en", "nz2dn_en"),
+    )
+    scale_bits: ClassVar[int] = ~(0x1F << 32) & 2**64 - 1
+    l2_cache_ctl: int = choice(
+        "L2 hint: 0 normal, 1 last, 2 persistent, 4 disable; no value depends on it",
+        *L2_HINTS,
+        default=0,
+    )
+    clip_relu_pre: int = param(0, 0, _LATER, default=0)
+    quant_post: str = choice("a second conversion, not modelled", "NoConv", default="NoConv")
+    relu_post: int = param(0, 0, _LATER, default=0)
+    clip_relu_post: int = param(0, 0, _LATER, default=0)
+    eltwise_op: int = param(0, 0, _LATER, default=0)
+    eltwise_antq_en: int = param(0, 0, _LATER, default=0)
+    c0_pad_en: int = param(0, 0, _LATER, default=0)
+    broadcast_en: int = param(0, 0, _LATER, default=0)
+    nz2dn_en: bool = param(0, 1, "write column-major", default=False)
+    src_nd_stride: int = param(0, 65535, "16 elements between source matrices", default=0)
+    nd_num: int = param(1, 65535, "matrices, from set_nd_para_v2", default=1)
+    row_stride: int = param(
+        0, 65535, "16 elements between rows of L0C in NZ2DN, from set_channel_para", default=0
+    )
+
+    @property
+    def takes_registers(self) -> bool:
+        """The distance of rows too."""
+        return self.nz2dn_en or super().takes_registers
+
+    def resolved(self, registers: Registers) -> Self:
+        """Take the distance of rows."""
+        made = super().resolved(registers)
+        return replace(made, row_stride=registers.row_stride) if self.nz2dn_en else made
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """The distance of rows, which must not be 0."""
+        found = super().unmet(registers)
+        if self.nz2dn_en and not registers.row_stride:
+            need = "follow a set_channel_para with a row_stride"
+            found.append(Violation(f"{self.name}.nz2dn_en", need, "none"))
+        return found
+
+    @property
+    def column_elements(self) -> int:
+        """Elements from one column of fractals to the next."""
+        return self.dst_stride
+
+    @property
+    def source_pitch(self) -> int:
+        """Elements of L0C from one source matrix to the next."""
+        return self.src_nd_stride * FRACTAL_ROWS
+
+    def offsets_src(self) -> Offsets:
+        """Shape [nd_num, m_size, n_size]."""
+        if not self.nz2dn_en or self.row_stride == 1:
+            return super().offsets_src()
+        i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        j = np.arange(self.n_size, dtype=np.intp)
+        piece = j // FRACTAL_ROWS * self.src_stride + i * self.row_stride
+        return self.matrices(0) + piece * FRACTAL_ROWS + j % FRACTAL_ROWS
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        if not self.nz2dn_en:
+            return super().offsets_dst()
+        i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        j = np.arange(self.n_size, dtype=np.intp)
+        return self.matrices(0) + j * self.dst_stride + i
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """One other layout at a time; whole blocks along what is stored together in NZ2DN."""
+        found = super().preconditions(chip)
+        if not self.nz2dn_en:
+            return found
+        subject = f"{self.name}.nz2dn_en"
+        if self.nz2nd_en or self.channel_split:
+            other = "nz2nd_en" if self.nz2nd_en else "channel_split"
+            found.append(Violation(subject, f"be off with {other}", "on"))
+        if self.unit_flag and self.row_stride != 1:
+            found.append(Violation(subject, "have a row_stride of 1 with unit_flag", "on"))
+        return found + self.whole_blocks("m_size")
+
+    def whole_blocks(self, word: str) -> list[Violation]:
+        """Judge an extent: a multiple of 32 B at the target."""
+        extent: int = getattr(self, word)
+        if self.dst_type.bytes_of(extent) % DATA_BLOCK_BYTES == 0:
+            return []
+        need = f"fill whole blocks of {DATA_BLOCK_BYTES} B"
+        return [Violation(f"{self.name}.{word}", need, f"{self.dst_type.bytes_of(extent)} B")]
+
+
+@instruction(
+    "copy_matrix_cc_to_gm_v2",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe"},
+    source="asc-devkit, asc_copy_l0c2gm (3510), Fixpipe (L0C to GM) and on-the-fly quantisation",
+    uncertain=_UNCERTAIN,
+    archs=ARCH,
+)
+class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
+    """Write a tile of L0C to global memory as `copy_matrix_cc_to_gm`, with 3510's conversions.
+
+    Without nz2nd_en and nz2dn_en dst_stride counts elements. A scale's bits 36 to 32 do not count:
+    nothing is shifted. Further modes scale to float32, float16, bfloat16 and float8_e4m3fn, rounded
+    to nearest even, and to hifloat8, of two numbers as near to the one away from 0; with CTRL[48]
+    what is too large for float8_e4m3fn becomes NaN. nz2dn_en writes
+    column-major, columns dst_stride elements apart.
+    """
+
+    signature = _FixpipeV2.signature
+    quant_pre: str = choice("conversion", *fixpipe_modes("GM", "3510"), default="NoQuant")
+
+
+@instruction(
+    "copy_matrix_cc_to_cbuf_v2",
+    Pipe.FIX,
+    names={"c_api": "asc_copy_l0c2l1", "cpp": "Fixpipe(A1)"},
+    source="asc-devkit, asc_copy_l0c2l1 (3510), Fixpipe (L0C to L1) and on-the-fly quantisation",
+    uncertain=(
+        *_UNCERTAIN,
+        "channel split is for global memory alone, as the basic API has it; the C API lists it",
+    ),
+    archs=ARCH,
+)
+class CopyMatrixCcToCbufV2(_FixpipeV2):
+    """Write a tile of L0C to L1, converted or as it is, in NZ, row-major or column-major.
+
+    In NZ columns of fractals lie dst_stride elements apart, m_size rows each; 8-bit results have
+    fractals of 16 x 32. nz2nd_en writes rows and nz2dn_en columns dst_stride elements apart.
+    Conversions are those of copy_matrix_cc_to_gm_v2.
+    """
+
+    signatures = (
+        tuple(
+            word
+            for word in _FixpipeV2.signature
+            if word not in {"l2_cache_ctl", "broadcast_en", "nz2dn_en"}
+        ),
+    )
+    dst = write(Mem.L1, "matrix m n", "dst_type")
+    src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
+    quant_pre: str = choice("conversion", *fixpipe_modes("L1", "3510"), default="NoQuant")
+    channel_split: bool = param(0, 0, "for global memory alone: 0", default=False)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Rows of whole blocks too."""
+        found = super().preconditions(chip)
+        return found + self.whole_blocks("n_size") if self.nz2nd_en else found
+
+    def cost(self, chip: Chip) -> Cost:
+        """Elements over the L0C to L1 link."""
+        elements = self.nd_num * self.m_size * self.n_size
+        return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, elements)))
+
+
+@instruction(
+    "set_nd_para_v2",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_nz2nd", "cpp": "SetFixpipeNz2ndFlag"},
+    source="asc-devkit, asc_set_l0c2gm_nz2nd (3510) and SetFixpipeNz2ndFlag",
+    archs=ARCH,
+)
+class SetNdParaV2(Instruction):
+    """Set how many matrices an NZ2ND fixpipe writes, and their distances."""
+
+    nd_num: int = param(1, 65535, "matrices")
+    src_nd_stride: int = param(0, 65535, "16 elements between source matrices")
+    dst_nd_stride: int = param(1, 2**32 - 1, "elements between destination matrices")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the three values."""
+        return replace(
+            registers,
+            nd_num=self.nd_num,
+            src_nd_stride=self.src_nd_stride,
+            dst_nd_stride=self.dst_nd_stride,
+        )
+
+
+@instruction(
+    "set_channel_para",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_channel_para"},
+    source="asc-devkit, asc_set_l0c2gm_channel_para (3510)",
+    archs=ARCH,
+)
+class SetChannelPara(Instruction):
+    """Set how far rows of L0C lie apart for an NZ2DN fixpipe: bits 63 to 48, in 16 elements."""
+
+    config: int = param(0, 2**64 - 1, "the register's 64 bits")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the distance."""
+        return replace(registers, row_stride=self.config >> 48)
+
+
+@instruction(
+    "set_relu_alpha",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_relu_alpha"},
+    source="asc-devkit, asc_set_l0c2gm_relu_alpha (3510)",
+    archs=ARCH,
+)
+class SetReluAlpha(Instruction):
+    """Set the factor of fixpipe's leaky ReLU: bits 31 to 13, the upper 19 of a float32.
+
+    Bits 63 to 45 are the factor of the ReLU behind the second conversion, which is not modelled.
+    """
+
+    config: int = param(0, 2**64 - 1, "the register's 64 bits")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """No factor for what is not modelled; an ordinary number or 0."""
+        found = []
+        if self.config >> 45:
+            need = "leave bits 63 to 45 clear, which are not modelled"
+            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+        exponent, fraction = self.config >> 23 & 0xFF, self.config >> 13 & 0x3FF
+        if exponent == _TOP or (not exponent and fraction):
+            need = "hold no infinity, NaN or subnormal number"
+            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+        return found
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the factor."""
+        return replace(registers, lrelu_alpha=self.config & 0xFFFFE000)

@@ -1,0 +1,91 @@
+"""What every product of the Cube shares: extents, where C starts, and the unit flag."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cubecore import layouts
+from cubecore.isa.declare.instruction import Instruction, Mem, choice, param, read, update
+from cubecore.layouts import Offsets
+from cubecore.units import FRACTAL_ROWS, ceil_div
+
+UNIT_FLAGS = (0, 2, 3)
+"""Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
+_C_ALIGN_BYTES = 1024
+"""256 elements of 32 bits (seed 002, table 2); 512 B for half."""
+HANDS_OVER = 3
+"""The value with which the flag is turned."""
+DEPENDENT_MAD_FRACTALS = 10
+"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product(Instruction):
+    """Multiply a tile of L0A by a tile of L0B into a tile of L0C."""
+
+    c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
+    a = read(Mem.L0A, "m k", "a_type", layout="ZZ", align_bytes=512)
+    b = read(Mem.L0B, "k n", "b_type", layout="ZN", align_bytes=512)
+    bias = read(Mem.BT, "n", "c_type", align_bytes=128)
+    m: int = param(0, 4095, "rows of a and c")
+    k: int = param(0, 4095, "columns of a, rows of b")
+    n: int = param(0, 4095, "columns of b and c")
+    c_matrix_init_val: bool = param(0, 1, "start from 0", default=True)
+    c_matrix_source: bool = param(0, 1, "start from BiasTable, not from L0C", default=False)
+    unit_flag: int = choice(
+        "share L0C with fixpipe fractal by fractal: 0 no, 2 yes, 3 yes and hand it over",
+        *UNIT_FLAGS,
+        default=0,
+    )
+
+    @property
+    def starts_from_bias(self) -> bool:
+        """Whether the bias operand is read."""
+        return self.c_matrix_source and not self.c_matrix_init_val
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether the old value of c is read."""
+        return not (self.c_matrix_init_val or self.c_matrix_source)
+
+    @property
+    def shares_units(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag != 0
+
+    @property
+    def hands_units_over(self) -> bool:
+        """As the unit flag says."""
+        return self.unit_flag == HANDS_OVER
+
+    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
+        """A large tile takes the Cube so long that the next product finds it complete.
+
+        A fractal that was handed over comes back from fixpipe before it is written again.
+        """
+        if isinstance(earlier, Product) and mem is Mem.L0C:
+            fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
+            handed_over = earlier.hands_units_over and self.shares_units
+            return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over
+        return super().keeps_behind(earlier, mem)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing happens."""
+        return 0 in (self.m, self.k, self.n)
+
+    def offsets_c(self) -> Offsets:
+        """Shape [m, n]."""
+        return self.laid_out(layouts.NZ, self.m, self.n, layouts.L0C_FRACTAL)
+
+    def offsets_bias(self) -> Offsets:
+        """Shape [n]."""
+        return np.arange(0 if self.empty else self.n, dtype=np.intp)
+
+    def laid_out(
+        self, layout: layouts.Layout, rows: int, cols: int, fractal: tuple[int, int]
+    ) -> Offsets:
+        """Return a matrix's offsets, none where nothing happens."""
+        if self.empty:
+            return np.zeros((0, 0), dtype=np.intp)
+        return layouts.offsets(layout, rows, cols, fractal)

@@ -1,0 +1,1 @@
+"""The parts of an instruction's declaration."""

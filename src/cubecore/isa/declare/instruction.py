@@ -1,0 +1,492 @@
+"""What an instruction is: a declaration that every layer reads.
+
+An instruction is a frozen dataclass of its parameters other than addresses (a *template*) with
+operands declared as class attributes. Its meaning has two parts: for each operand the offsets of
+the elements that it touches (`offsets`), and either a pure function of arrays (`compute`) or a copy
+(`moves`). Bounds, alignment, initialisation, races and byte counts are derived from the offsets.
+Nothing here knows of engines or of time beyond the declared cost.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import Violation
+from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
+from cubecore.isa.declare.registers import Registers
+from cubecore.layouts import Offsets
+
+Array = NDArray[Any]
+Order = tuple[tuple[str, ...], Mapping[str, Any]]
+"""An order of arguments, and the parameters that it fixes."""
+
+
+class Pipe(Enum):
+    """The queues of a core; S is the scalar unit, which issues to the others."""
+
+    S = "S"
+    V = "V"
+    M = "M"
+    MTE1 = "MTE1"
+    MTE2 = "MTE2"
+    MTE3 = "MTE3"
+    FIX = "FIX"
+    ALL = "ALL"
+
+
+class Mem(Enum):
+    """The memories of a core and global memory, with their alignment (seed 003, table 1)."""
+
+    GM = ("GM", 1)
+    UB = ("UB", 32)
+    L1 = ("L1", 32)
+    L0A = ("L0A", 512)
+    L0B = ("L0B", 512)
+    L0B_INDEX = ("L0B's indices", 1)  # addressed through L0B
+    L0A_MX = ("L0A_MX", 1)  # addressed through L0A
+    L0B_MX = ("L0B_MX", 1)
+    L0C = ("L0C", 64)
+    BT = ("BiasTable", 64)
+    FB = ("Fixpipe", 64)
+
+    def __init__(self, label: str, align_bytes: int) -> None:
+        self.label = label
+        self.align_bytes = align_bytes
+
+    __hash__ = object.__hash__  # an enum's own is several times slower, and this is a common key
+
+
+class Access(Enum):
+    """What an instruction does with an operand."""
+
+    READ = "read"
+    WRITE = "write"
+    UPDATE = "update"
+
+    @property
+    def reads(self) -> bool:
+        """Whether old values matter."""
+        return self is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        """Whether new values are stored."""
+        return self is not Access.READ
+
+
+@dataclass(slots=True, eq=False)
+class Operand:
+    """One operand: memory, access, type, axes and layout, alignment.
+
+    `element` names the template's field that holds the element type. `align_bytes` overrides the
+    memory's general alignment (seed 003: what an instruction states goes first). `used` says that
+    an uninitialised element is a finding even where the instruction propagates.
+    """
+
+    mem: Mem
+    access: Access
+    element: str
+    axes: str = ""
+    layout: str = ""
+    align_bytes: int = 0
+    used: bool = False
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the attribute's name."""
+        self.name = name
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that the operand's address must be a multiple of."""
+        return self.align_bytes or self.mem.align_bytes
+
+
+def read(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is read."""
+    return Operand(mem, Access.READ, element, axes, **kwargs)
+
+
+def write(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is written."""
+    return Operand(mem, Access.WRITE, element, axes, **kwargs)
+
+
+def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
+    """Declare an operand that is read and written."""
+    return Operand(mem, Access.UPDATE, element, axes, **kwargs)
+
+
+def param(
+    low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1, bits_of: str = ""
+) -> Any:
+    """Declare an integer or boolean parameter with its documented range.
+
+    `bits_of` says that it holds a value's bits: those of the element type that it names, or of the
+    one that the named parameter has. A call may then give the value as a float.
+    """
+    metadata = {"low": low, "high": high, "multiple": multiple, "doc": doc, "bits_of": bits_of}
+    return (
+        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
+
+
+def types(doc: str, *allowed: str, default: ElementType | None = None) -> Any:
+    """Declare an element-type parameter with the types that the instruction takes."""
+    metadata = {"types": allowed, "doc": doc}
+    return (
+        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
+
+
+def choice(doc: str, *options: str | int, default: str | int) -> Any:
+    """Declare a parameter that is one of a few words or numbers."""
+    return field(default=default, metadata={"options": options, "doc": doc})
+
+
+def taken(doc: str) -> Any:
+    """Declare what the instruction takes from registers or memory when it starts; nobody gives it.
+
+    It is None until `Instruction.resolved` or `Instruction.located` fills it in.
+    """
+    return field(default=None, metadata={"taken": True, "doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalTraffic:
+    """What a transfer asks of the shared memory system; `of_ub`: from or to the Unified Buffer.
+
+    `pitch_bytes` is how far rows are apart whose starts matter for the time, else 0.
+    """
+
+    size_bytes: int
+    row_bytes: int
+    writes: bool
+    of_ub: bool = False
+    pitch_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Whole cycles on the instruction's pipe.
+
+    `busy` when it follows another without a gap, `idle_head` more when the pipe had to wait for it;
+    `traffic` goes to L2 and device memory.
+    """
+
+    busy: int
+    idle_head: int = 0
+    traffic: GlobalTraffic | None = None
+
+
+class Instruction:
+    """Base of all templates; subclasses are declared with `@instruction`."""
+
+    __slots__ = ("__dict__", "_hash")
+    _hash: int
+    name: ClassVar[str]
+    pipe: ClassVar[Pipe]
+    names: ClassVar[Mapping[str, str]]
+    source: ClassVar[str]
+    uncertain: ClassVar[tuple[str, ...]]
+    archs: ClassVar[tuple[str, ...]]
+    declared: ClassVar[tuple[Operand, ...]] = ()
+    copies: ClassVar[bool] = False
+    propagates: ClassVar[bool] = False
+    """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
+    stacks: ClassVar[bool] = False
+    """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
+    reads_left: ClassVar[bool] = False
+    """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    resolved_by_left: ClassVar[bool] = False
+    """Whether `resolved` takes something from its `register`, which holds values."""
+    placed_by_left: ClassVar[bool] = False
+    """Whether its `register` says where operands lie."""
+    register: ClassVar[str] = ""
+    """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
+    stacks_left: ClassVar[bool] = False
+    """Whether `compute_left` serves several cores, whose `register` decides it, at once."""
+    leaves_whole: ClassVar[str] = ""
+    """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
+    in_repeats: ClassVar[bool] = False
+    """Whether the offsets' first axis counts repeats, which run one after another."""
+    overlap: ClassVar[str] = ""
+    """Which overlap of dst and sources in one memory the documents allow; "": nothing is said.
+
+    `none`; `general`: within a repeat wholly or not at all, and dst of a repeat is source of no
+    later one; `accumulate`: the latter is allowed of src1 with a repeat stride of 0.
+    """
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+    """Further C API names, each with the parameters that it fixes."""
+    signature: ClassVar[tuple[str, ...]] = ()
+    """The C API's order of arguments where it is not operands, scalar, and parameters as declared.
+
+    Names of operands and parameters; one with an underscore before it is taken and means nothing.
+    """
+    signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Further orders of arguments, told apart by how many there are."""
+    pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
+    """What a copy moves: operands in pairs, target first."""
+    by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})
+    """Architectures whose C API has another order of arguments, and what goes without saying."""
+    size_unit: ClassVar[int] = 0
+    """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
+    count_form: ClassVar[Mapping[str, Any] | None] = None
+    """The parameters that the C API's form with a count of elements fixes; None: there is none."""
+    pointers: ClassVar[tuple[str, ...]] = ()
+    """Element types of the C API's pointers where bytes move whole; (): any."""
+    steered_by: ClassVar[tuple[str, ...]] = ()
+    """Operands whose values may decide which elements the others touch."""
+    picks_from: ClassVar[str] = ""
+    """The operand of which values say what is read (`picked`), where they say nothing else."""
+    stacks_steered: ClassVar[bool] = False
+    """Whether it serves cores whose steering values differ: `reaching` is all that they touch."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash behind: another process computes another one."""
+        return self.__dict__
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Return the operands that this template uses, in the order of its addresses.
+
+        Those whose address comes from a register stand last, and in a resolved template alone.
+        """
+        return self.declared
+
+    def fill(self, registers: Registers) -> bytes | None:
+        """Return what a copy puts where its source's offset is negative: -1 is the first element.
+
+        No bytes stand for zeros; None leaves what is filled unwritten.
+        """
+        return b""
+
+    @property
+    def steering(self) -> tuple[str, ...]:
+        """Operands whose values decide which elements the others of this template touch."""
+        return self.steered_by
+
+    def offsets(self, operand: str) -> Offsets:
+        """Return element offsets from the operand's address; negative ones are filled."""
+        method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
+        return method()
+
+    def active(self, operand: str) -> NDArray[np.bool_] | None:
+        """Return which elements the mask lets through, shaped as the offsets; None means all."""
+        return None
+
+    @property
+    def takes_registers(self) -> bool:
+        """Whether `resolved` may change this template."""
+        return type(self).resolved is not Instruction.resolved
+
+    def resolved(self, registers: Registers) -> Self:
+        """Return the template with what it takes from the registers filled in."""
+        return self
+
+    def located(self, values: Mapping[str, Array]) -> Self:
+        """Return the template with what it takes from its steering operands' values filled in."""
+        return self
+
+    def reaching(self) -> Self:
+        """Return the template that may touch all that this one may, whatever values are."""
+        return self
+
+    def picked(self, values: Array) -> Offsets | None:
+        """Return the offsets of `picks_from` by the values of the one operand that steers.
+
+        Of several cores: [cores, *shape]. None where some value is wrong.
+        """
+        raise NotImplementedError(f"{self.name} picks nothing")
+
+    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the operands' addresses: those given, and those that come from registers."""
+        return addresses
+
+    def rebased(self, addresses: tuple[int, ...]) -> tuple[Self, tuple[int, ...]]:
+        """Return the template that knows an address which decides what it touches, and addresses.
+
+        An address that the template knows is counted in its offsets, and 0 is left in its place.
+        """
+        return self, addresses
+
+    def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
+        """Return what is wrong with the operands' addresses beyond alignment and bounds."""
+        return []
+
+    @property
+    def lies_anywhere(self) -> bool:
+        """Whether only the operands' alignment, bounds and distances decide anything."""
+        own = type(self)
+        return own.misplaced is Instruction.misplaced and own.rebased is Instruction.rebased
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """Return what this template needs of the registers and does not find there.
+
+        Under set_atomic a store of values has the type that was set.
+        """
+        wanted = registers.atomic_type
+        if not registers.atomic or self.copies:
+            return []
+        return [
+            Violation(f"{self.name}.{o.name}", f"be {wanted}, as set_atomic says", element.name)
+            for o in self.operands()
+            if o.mem is Mem.GM and o.access.writes and (element := self.element(o)).name != wanted
+        ]
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Return the written operands' new values; a copy moves its source instead."""
+        raise NotImplementedError(f"{self.name} declares no computation")
+
+    def compute_left(
+        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[Any]
+    ) -> tuple[Mapping[str, Array], Sequence[Any]]:
+        """Return the operands' new values and what `register` holds then, of several cores.
+
+        Inputs and results have a further axis in front; `left` is what each core's register holds.
+        """
+        raise NotImplementedError(f"{self.name} is computed core by core")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Return the registers after this instruction, as far as no value decides them."""
+        return registers
+
+    def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
+        """Return the registers after this instruction has met these values."""
+        return registers
+
+    def run(
+        self, inputs: Mapping[str, Array], registers: Registers
+    ) -> tuple[Mapping[str, Array], Registers]:
+        """Return what `compute` and `leaves` do."""
+        return self.compute(inputs, registers), self.leaves(inputs, registers)
+
+    def result(self, registers: Registers) -> tuple[int, ...]:
+        """Return what the scalar unit reads; floats as their bits."""
+        raise NotImplementedError(f"{self.name} gives the scalar unit nothing")
+
+    @property
+    def shares_units(self) -> bool:
+        """Whether it waits for the flags that L0C has for each 512 B (the unit flag)."""
+        return False
+
+    @property
+    def hands_units_over(self) -> bool:
+        """Whether it turns the flags that it has waited for."""
+        return False
+
+    def keeps_behind(self, earlier: "Instruction", mem: Mem) -> bool:
+        """Whether the hardware keeps its accesses to `mem` behind those of an earlier instruction.
+
+        Flags and barriers are not meant; what they order is known without asking.
+        """
+        return mem is Mem.L0C and self.shares_units and earlier.shares_units
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that it moves; 0 where the ranges of its parameters keep them few."""
+        return 0
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Return what this template breaks beyond the ranges of its parameters."""
+        return []
+
+    def cost(self, chip: Chip) -> Cost:
+        """Return the cycles on the pipe."""
+        return Cost(0)
+
+    def element(self, operand: Operand) -> ElementType:
+        """Return the operand's element type."""
+        found: ElementType = getattr(self, operand.element)
+        return found
+
+    def violations(self, chip: Chip) -> list[Violation]:
+        """Return every broken range, type and precondition, in declaration order."""
+        found = [v for f in fields(self) for v in _field_violations(self, f)]  # type: ignore[arg-type]
+        if chip.arch not in self.archs:
+            found.append(
+                Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
+            )
+        return found or self.preconditions(chip)
+
+
+def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]:
+    value, meta = getattr(template, f.name), f.metadata
+    if isinstance(value, bool):
+        value = int(value)  # equal templates are judged once, so both must read the same
+    subject = f"{template.name}.{f.name}"
+    if "types" in meta and value.name not in meta["types"]:
+        return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
+    if "options" in meta and value not in meta["options"]:
+        options = ", ".join(str(option) for option in meta["options"])
+        return [Violation(subject, f"be one of {options}", repr(value))]
+    if "low" in meta:
+        if not meta["low"] <= value <= meta["high"]:
+            return [Violation(subject, f"be in [{meta['low']}, {meta['high']}]", str(value))]
+        if value % meta["multiple"]:
+            return [Violation(subject, f"be a multiple of {meta['multiple']}", str(value))]
+    return []
+
+
+def _kept(compute: Callable[[Instruction], int]) -> Callable[[Instruction], int]:
+    """Return a hash that keeps what it computed: templates are the keys of every cache."""
+
+    def kept(self: Instruction) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", compute(self))
+            return self._hash
+
+    return kept
+
+
+DECLARED: dict[str, type[Instruction]] = {}
+"""Instructions by name, as far as their modules are imported; `isa.catalogue` has them all."""
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def instruction(
+    name: str,
+    pipe: Pipe,
+    *,
+    source: str,
+    names: Mapping[str, str] | None = None,
+    uncertain: tuple[str, ...] = (),
+    archs: tuple[str, ...] = ("2201",),
+    copies: bool = False,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Callable[[type[Any]], type[Any]]:
+    """Declare an instruction: freeze the class, collect its operands, enter it in the registry.
+
+    `names` gives its name in other dialects; `variants` further names of the C API with the
+    parameters that each fixes; `uncertain` lists inferred semantics, which the manual repeats;
+    `copies` says that it moves bytes, so that uninitialised bytes travel instead of being a
+    finding.
+    """
+
+    def declare(cls: type[Any]) -> Any:
+        frozen: Any = dataclass(frozen=True, kw_only=True)(cls)
+        frozen.__hash__ = _kept(frozen.__hash__)
+        frozen.name, frozen.pipe, frozen.source = name, pipe, source
+        frozen.names = MappingProxyType(dict(names or {}))
+        frozen.uncertain, frozen.copies = uncertain, copies
+        frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()))
+        frozen.variants = MappingProxyType(dict(variants or {}))
+        frozen.declared = tuple(
+            v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
+        )
+        frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
+        if name in DECLARED:
+            raise ValueError(f"instruction {name} is declared twice")
+        DECLARED[name] = frozen
+        return frozen
+
+    return declare

@@ -1,0 +1,1 @@
+"""Instructions of the memory transfer engines: copies, loads to L0, fills."""

@@ -1,0 +1,1 @@
+"""Programs: expressions, trees, launches, recorded traces and their static checks."""

@@ -1,0 +1,58 @@
+"""Cores and their parts, and who hears whose signals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cubecore.isa.declare.registers import Place
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class CoreId:
+    """A core and its part: sub 0 is the AIC, 1 and 2 its AIVs."""
+
+    core: int
+    sub: int = 0
+
+    @property
+    def is_aic(self) -> bool:
+        """Whether it is the Cube part."""
+        return self.sub == 0
+
+    def __str__(self) -> str:
+        """Return ``core 3 AIC`` or ``core 3 AIV1``."""
+        return f"core {self.core} " + ("AIC" if self.is_aic else f"AIV{self.sub - 1}")
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The cores of a launch; modes are those of ffts_cross_core_sync (spec/isa_semantics.md 5)."""
+
+    cores: Sequence[CoreId]
+
+    def peers(self, core: CoreId, mode: int) -> list[CoreId]:
+        """Return the cores that must all signal before `mode`'s receivers are told."""
+        if mode == 0:
+            return [c for c in self.cores if c.is_aic == core.is_aic]
+        if mode == 1 or not core.is_aic:
+            return [c for c in self.cores if c.core == core.core and not c.is_aic]
+        return [core]
+
+    def receivers(self, core: CoreId, mode: int) -> list[CoreId]:
+        """Return the cores whose counters go up."""
+        if mode == 2:
+            return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
+        return self.peers(core, mode)
+
+    def place(self, core: CoreId) -> Place:
+        """Return what a core knows of its launch; without an AIC every AIV is a block of its own.
+
+        asc-devkit, GetBlockNum and GetSubBlockNum.
+        """
+        if not any(c.is_aic for c in self.cores):
+            return Place(sorted(self.cores).index(core), len(self.cores))
+        blocks = sorted({c.core for c in self.cores})
+        block = blocks.index(core.core)
+        if core.is_aic:
+            return Place(block, len(blocks))
+        parts = [c for c in self.cores if c.core == core.core and not c.is_aic]
+        return Place(block, len(blocks), sorted(parts).index(core), len(parts))

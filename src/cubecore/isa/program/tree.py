@@ -1,0 +1,305 @@
+"""A core's program as a tree: instructions, loops, branches, scalars.
+
+Leaves hold templates (all parameters but addresses) and symbolic addresses; cores that run the same
+tree differ only in the values of its slots. A program is a value: building one executes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import Any, Protocol
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.arithmetic import FUNCTIONS
+from cubecore.isa.program.expr import Condition, Expr, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in the author's source an instruction was written."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        """Return file:line (function)."""
+        return f"{self.file}:{self.line} ({self.function})"
+
+
+@dataclass(frozen=True, eq=False)
+class Issue:
+    """One instruction: a template, an address for each operand, and what is only known later.
+
+    `addresses` are in bytes, in the order of the template's operands. `late` are parameters whose
+    values depend on variables; they replace the template's own when the instruction is issued.
+    `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
+    trips) of each loop that it stands for, from the outermost; None where the loops around it do.
+    """
+
+    template: Instruction
+    addresses: tuple[Expr, ...]
+    location: Location
+    late: tuple[tuple[str, Expr], ...] = ()
+    walk: tuple[tuple[Expr, int], ...] | None = None
+
+    def bound(self, values: tuple[int, ...]) -> Instruction:
+        """Return the template with the late parameters filled in, each distinct one made once."""
+        return (
+            _bind(self.template, tuple(n for n, _ in self.late), values)
+            if values
+            else (self.template)
+        )
+
+
+@lru_cache(maxsize=65536)
+def _bind(template: Instruction, names: tuple[str, ...], values: tuple[int, ...]) -> Instruction:
+    return replace(template, **dict(zip(names, values, strict=True)))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The body for index = 0 .. trips - 1."""
+
+    index: Var
+    trips: Expr
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """One of two bodies."""
+
+    condition: Condition
+    then: tuple["Node", ...]
+    otherwise: tuple["Node", ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    """A scalar takes a value."""
+
+    target: Var
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class LoadScalar:
+    """A scalar takes the integer that memory holds at an address.
+
+    The core must have flushed what it issued before; a float element gives its bits.
+    """
+
+    target: Var
+    mem: Mem
+    element: ElementType
+    address: Expr
+    location: Location
+
+
+Node = Issue | Loop | Branch | Assign | LoadScalar
+
+
+class Sink(Protocol):
+    """What runs a program: one handler for each leaf, and memory to read scalars from."""
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes the leaf's late values and then its addresses."""
+        ...
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Return the integer at `address`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A tree and its slots: the variables that each core gives its own values."""
+
+    body: tuple[Node, ...]
+    slots: tuple[Var, ...] = ()
+    name: str = "program"
+
+    @cached_property
+    def issues(self) -> tuple[Issue, ...]:
+        """The leaves, in program order."""
+        return tuple(_leaves(self.body))
+
+    @cached_property
+    def is_uniform(self) -> bool:
+        """Whether cores differ in addresses alone, each by a distance that never changes.
+
+        So it is when slots stand in addresses only, and there in a straight line.
+        """
+        slots = set(self.slots)
+        return not any(var in slots for var in _steering(self.body))
+
+    @cached_property
+    def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
+        lines, constants = _source(self)
+        namespace: dict[str, Any] = {"K": constants, "placed": _placed, **FUNCTIONS}
+        # Generated from integer expressions only: a walk then costs what Python's own loops cost.
+        exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
+        run: Callable[[Sequence[Any], Sequence[int], Sink], None] = namespace["run"]
+        return run
+
+    def run(self, sink: Sink, slots: Mapping[Var, int]) -> None:
+        """Walk the tree in program order, calling the sink for each instruction.
+
+        Loops are never unrolled into lists: what a walk needs does not grow with its length.
+        """
+        handlers = [sink.handler(issue) for issue in self.issues]
+        self._run(handlers, [slots[var] for var in self.slots], sink)
+
+    def listing(self, slots: Mapping[Var, int]) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+        """Yield (template, addresses) flat, for short programs: a view, not the program."""
+        collected: list[tuple[Instruction, tuple[int, ...]]] = []
+        self.run(_Collector(collected), slots)
+        yield from collected
+
+
+class _Collector:
+    """A sink that keeps every instruction."""
+
+    def __init__(self, into: list[tuple[Instruction, tuple[int, ...]]]) -> None:
+        self._into = into
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        late = len(issue.late)
+
+        def keep(*values: int) -> None:
+            self._into.append((issue.bound(values[:late]), values[late:]))
+
+        return keep
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        raise TypeError(f"a listing has no memory for {load.target.name} at {address}")
+
+
+def nodes(body: Sequence[Node]) -> Iterator[Node]:
+    """Yield every node of a tree, each before what is in it."""
+    for node in body:
+        yield node
+        if isinstance(node, Loop):
+            yield from nodes(node.body)
+        elif isinstance(node, Branch):
+            yield from nodes(node.then)
+            yield from nodes(node.otherwise)
+
+
+def _leaves(body: Sequence[Node]) -> Iterator[Issue]:
+    return (node for node in nodes(body) if isinstance(node, Issue))
+
+
+def _steering(body: Sequence[Node]) -> Iterator[Var]:
+    """Yield the variables that decide more than where an address lies."""
+    for node in body:
+        if isinstance(node, Issue):
+            for address in node.addresses:
+                yield from address.bent_variables()
+            for _, value in node.late:
+                yield from value.variables()
+        elif isinstance(node, Loop):
+            yield from node.trips.variables()
+            yield from _steering(node.body)
+        elif isinstance(node, Branch):
+            yield from node.condition.left.variables()
+            yield from node.condition.right.variables()
+            yield from _steering(node.then)
+            yield from _steering(node.otherwise)
+        elif isinstance(node, Assign):
+            yield from node.value.variables()
+        else:
+            yield from node.address.variables()
+
+
+def _source(program: Program) -> tuple[list[str], list[Any]]:
+    """Return the program as Python: one function that calls a handler for each instruction."""
+    constants: list[Any] = []
+    numbers = {id(issue): number for number, issue in enumerate(program.issues)}
+    lines = ["def run(handlers, slots, sink):"]
+    names = ",".join(var.source() for var in program.slots)
+    if names:
+        lines.append(f"  {names}, = slots")
+    body: list[str] = []
+    slots = {var: place for place, var in enumerate(program.slots)}
+    outermost = [(node, _listed(node, slots)) for node in program.body]
+    for known, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
+        if known:
+            body.append(f"  for n,a in placed(K[{len(constants)}],slots): handlers[n](*a)")
+            constants.append([(numbers[id(node)], places) for node, places in nodes])
+        else:
+            _emit([node for node, _ in nodes], "  ", body, constants, numbers)
+    listed = {n for run in constants if isinstance(run, list) for n, _ in run}
+    lines.extend(f"  h{n}=handlers[{n}]" for n in range(len(program.issues)) if n not in listed)
+    return [*lines, *body, "  return None"], constants
+
+
+_Places = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+"""An instruction's values but for slots, and which value each slot adds to: (value, slot)."""
+
+
+def _listed(node: Node, slots: Mapping[Var, int]) -> _Places | None:
+    """Return an instruction's late values and addresses if each is a constant, or that and a slot.
+
+    In a program's outermost body those are listed: to compile a line takes a hundred calls' time.
+    """
+    if not isinstance(node, Issue):
+        return None
+    constants, added = [], []
+    for place, value in enumerate((*(value for _, value in node.late), *node.addresses)):
+        constants.append(value.const)
+        if not value.terms:
+            continue
+        (atom, factor), *more = value.terms
+        if more or factor != 1 or not isinstance(atom, Var) or atom not in slots:
+            return None
+        added.append((place, slots[atom]))
+    return tuple(constants), tuple(added)
+
+
+def _placed(
+    run: Sequence[tuple[int, _Places]], slots: Sequence[int]
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield the number and the values of each listed instruction."""
+    for number, (constants, added) in run:
+        if not added:
+            yield number, constants
+            continue
+        values = list(constants)
+        for place, slot in added:
+            values[place] += slots[slot]
+        yield number, values
+
+
+def _emit(
+    body: Sequence[Node],
+    indent: str,
+    lines: list[str],
+    constants: list[Any],
+    numbers: Mapping[int, int],
+) -> None:
+    if not body:
+        lines.append(f"{indent}pass")
+    for node in body:
+        if isinstance(node, Issue):
+            arguments = [e.source() for _, e in node.late] + [e.source() for e in node.addresses]
+            lines.append(f"{indent}h{numbers[id(node)]}({','.join(arguments)})")
+        elif isinstance(node, Loop):
+            lines.append(f"{indent}for {node.index.source()} in range({node.trips.source()}):")
+            _emit(node.body, indent + " ", lines, constants, numbers)
+        elif isinstance(node, Branch):
+            lines.append(f"{indent}if {node.condition.source()}:")
+            _emit(node.then, indent + " ", lines, constants, numbers)
+            if node.otherwise:
+                lines.append(f"{indent}else:")
+                _emit(node.otherwise, indent + " ", lines, constants, numbers)
+        elif isinstance(node, Assign):
+            lines.append(f"{indent}{node.target.source()}={node.value.source()}")
+        else:
+            constants.append(node)
+            at = node.address.source()
+            place = len(constants) - 1
+            lines.append(f"{indent}{node.target.source()}=sink.load_scalar(K[{place}],{at})")

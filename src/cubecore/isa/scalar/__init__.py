@@ -1,0 +1,1 @@
+"""Instructions of the scalar unit: registers, caches, synchronisation."""

@@ -1,0 +1,85 @@
+"""Cache control. The model has no caches: scalar loads meet memory itself, so nothing changes."""
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
+from cubecore.isa.declare.registers import Registers
+
+_ADDRESS = 2**64 - 1
+_NO_CACHE = "no cache is modelled: a kernel that lacks this runs as if it had it"
+
+
+@instruction(
+    "dcci",
+    Pipe.S,
+    names={"cpp": "DataCacheCleanAndInvalid"},
+    variants={
+        "asc_dcci_single": {"lines": "single", "where": "out"},
+        "asc_ub_dcci_single": {"lines": "single", "where": "ub"},
+        **{
+            f"asc_dcci_entire_{where}": {"lines": "entire", "where": where}
+            for where in ("all", "ub", "out", "atomic")
+        },
+    },
+    source="asc-devkit, asc_dcci (2201, 3510)",
+    uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
+)
+class Dcci(Instruction):
+    """Write lines of the data cache back and drop them. Nothing changes."""
+
+    lines: str = choice("one line, or all", "single", "entire", default="entire")
+    where: str = choice("whose lines", "all", "ub", "out", "atomic", default="all")
+    address: int = param(0, _ADDRESS, "address in the line, for a single one", default=0)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """Architecture 3510 does not drop all lines of the Unified Buffer."""
+        if chip.arch != "3510" or (self.lines, self.where) != ("entire", "ub"):
+            return []
+        return [Violation(f"{self.name}.where", f"not be ub for all lines on {chip.name}", "ub")]
+
+
+@instruction(
+    "dc_preload",
+    Pipe.S,
+    names={"c_api": "asc_datacache_preload", "cpp": "DataCachePreload"},
+    source="asc-devkit, asc_datacache_preload (2201, 3510)",
+    uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
+)
+class DcPreload(Instruction):
+    """Load a line of global memory into the data cache. Nothing changes."""
+
+    address: int = param(0, _ADDRESS, "where the source starts")
+    offset: int = param(-(2**63), 2**63 - 1, "bytes from there")
+
+
+@instruction(
+    "preload",
+    Pipe.S,
+    names={"c_api": "asc_icache_preload", "cpp": "ICachePreLoad"},
+    source="asc-devkit, asc_icache_preload (2201, 3510)",
+    uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
+)
+class Preload(Instruction):
+    """Load instructions into the instruction cache. Nothing changes."""
+
+    address: int = param(0, _ADDRESS, "first instruction")
+    prefetch_len: int = param(-(2**63), 2**63 - 1, "length")
+
+
+@instruction(
+    "get_icache_preload_status",
+    Pipe.S,
+    names={"c_api": "asc_get_icache_preload_status", "cpp": "GetICachePreloadStatus"},
+    source="asc-devkit, asc_get_icache_preload_status (2201, 3510)",
+    uncertain=(_NO_CACHE,),
+    archs=("2201", "3510"),
+)
+class GetIcachePreloadStatus(Instruction):
+    """Read whether the instruction cache is still loading: always 0, idle."""
+
+    def result(self, registers: Registers) -> tuple[int, ...]:
+        """Idle."""
+        return (0,)

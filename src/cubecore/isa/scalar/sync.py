@@ -1,0 +1,183 @@
+"""Flags between the pipes of a core, barriers, and flags between cores, arch 2201."""
+
+from typing import ClassVar
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
+
+_PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
+EVENT_IDS = 8
+"""Event ids of each pair of pipes (spec/isa_semantics.md 5)."""
+CROSS_CORE_FLAGS = 16
+"""Flag ids between cores."""
+CROSS_CORE_LIMIT = 15
+"""Largest value of a flag's counter between cores."""
+AIC_PIPES = ("M", "MTE1", "MTE2", "MTE3", "FIX")
+"""Pipes of an AIC that flags connect; its scalar unit takes no part in flags."""
+AIV_PIPES = ("S", "V", "MTE2", "MTE3")
+"""Pipes of an AIV that flags connect."""
+_ABSENT = {("M", "MTE3"), ("MTE3", "M")}
+
+
+def pairs(*, aic: bool) -> frozenset[tuple[str, str]]:
+    """Return the (source, destination) pairs of pipes that a flag can connect on an AIC or an AIV.
+
+    asc-devkit, pipe synchronisation within a core, tables 2 and 3 (2201): every ordered pair of
+    the part's pipes but M and MTE3. Pairs that the tables call possible but of no use are in.
+    """
+    pipes = AIC_PIPES if aic else AIV_PIPES
+    return frozenset((a, b) for a in pipes for b in pipes if a != b) - _ABSENT
+
+
+JOINED_PAIRS = frozenset((a, b) for a in _PIPES for b in _PIPES if a != b)
+"""Pairs of pipes that a flag connects where one core has all of them: inferred, any two."""
+
+
+class Sync(Instruction):
+    """Base of what orders other instructions; it touches no memory."""
+
+    waits: ClassVar[bool] = False
+
+
+@instruction(
+    "set_flag",
+    Pipe.S,
+    names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
+    source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
+)
+class SetFlag(Sync):
+    """Raise the flag (src, dst, event_id) once src's earlier instructions have completed."""
+
+    src: str = choice("pipe that raises it", *_PIPES, default="S")
+    dst: str = choice("pipe that waits for it", *_PIPES, default="S")
+    event_id: int = param(0, EVENT_IDS - 1, "event")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """A pipe does not signal itself."""
+        return _distinct(self.name, self.src, self.dst)
+
+
+@instruction(
+    "wait_flag",
+    Pipe.S,
+    names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
+    source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
+)
+class WaitFlag(Sync):
+    """Hold dst's later instructions until the flag (src, dst, event_id) is up, and clear it."""
+
+    waits = True
+    src: str = choice("pipe that raises it", *_PIPES, default="S")
+    dst: str = choice("pipe that waits for it", *_PIPES, default="S")
+    event_id: int = param(0, EVENT_IDS - 1, "event")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """A pipe does not signal itself."""
+        return _distinct(self.name, self.src, self.dst)
+
+
+def _distinct(name: str, src: str, dst: str) -> list[Violation]:
+    return [Violation(name, "name two different pipes", f"{src} twice")] if src == dst else []
+
+
+@instruction(
+    "pipe_barrier",
+    Pipe.S,
+    names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
+    variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
+    source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
+)
+class PipeBarrier(Sync):
+    """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
+
+    on: str = choice("pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value)
+
+
+_DSB_PIPES = {
+    "DSB_ALL": _PIPES,
+    "DSB_DDR": ("S", "MTE1", "MTE2", "MTE3", "FIX"),
+    "DSB_UB": ("S", "V", "MTE2", "MTE3"),
+}
+
+
+@instruction(
+    "dsb",
+    Pipe.S,
+    names={"c_api": "asc_sync_data_barrier", "cpp": "DataSyncBarrier"},
+    source="asc-devkit, asc_sync_data_barrier (2201)",
+    uncertain=(
+        "what accesses a memory is judged by pipe: all that the pipe was given completes",
+        "DSB_SEQ is reserved, the page says, and refused",
+    ),
+    archs=("2201", "3510"),
+)
+class Dsb(Sync):
+    """Hold everything later until earlier accesses of global memory, of UB or of both are complete.
+
+    The scalar unit itself waits. `pipes` are those whose instructions access the memory.
+    """
+
+    memory: str = choice("whose accesses complete", *_DSB_PIPES, default="DSB_ALL")
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        """The pipes that complete."""
+        return _DSB_PIPES[self.memory]
+
+
+def joined_pipes(sync: Instruction) -> tuple[str, ...]:
+    """Return the pipes that the scalar unit itself waits for: none, some, or all."""
+    if isinstance(sync, Dsb):
+        return sync.pipes
+    return _PIPES if isinstance(sync, PipeBarrier) and sync.on == Pipe.ALL.value else ()
+
+
+@instruction(
+    "ffts_cross_core_sync",
+    Pipe.S,
+    names={"cpp": "CrossCoreSetFlag"},
+    variants={
+        "asc_sync_inter_arrive": {"mode": 0},
+        "asc_sync_subblock_arrive": {"mode": 1},
+        "asc_sync_block_arrive": {"mode": 2},
+    },
+    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive (2201, 3510); "
+    "spec/isa_semantics.md 5",
+    archs=("2201", "3510"),
+    uncertain=("the pipe's earlier instructions complete before the signal: inferred",),
+)
+class FftsCrossCoreSync(Sync):
+    """Signal other cores on a flag once `pipe`'s earlier instructions have completed.
+
+    mode 0: when every core of the same kind has signalled, each one's counter goes up. mode 1: the
+    same among the two vector cores of one AI Core. mode 2: an AIC raises the counters of both its
+    AIVs; its AIVs together raise the AIC's. A counter may stand at 15 at most.
+    """
+
+    on: str = choice("pipe", *_PIPES, default="S")
+    mode: int = param(0, 2, "who is signalled")
+    flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
+
+
+@instruction(
+    "wait_flag_dev",
+    Pipe.S,
+    names={"cpp": "CrossCoreWaitFlag"},
+    variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
+    source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510); spec/isa_semantics.md 5",
+    uncertain=(
+        "on 3510 it holds the pipe that it names and no other (CrossCoreWaitFlag's page); here the "
+        "whole core waits, as on 2201: what another pipe does too early there is not found",
+    ),
+    archs=("2201", "3510"),
+)
+class WaitFlagDev(Sync):
+    """Hold the whole core until the flag's counter is above 0, and take one from it."""
+
+    waits = True
+    signature = ("_pipe", "flag_id")
+    flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")

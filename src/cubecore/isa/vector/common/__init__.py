@@ -1,0 +1,1 @@
+"""The parts that vector instructions share: masks, repeats, forms, lane functions."""

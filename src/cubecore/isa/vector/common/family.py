@@ -1,0 +1,67 @@
+"""A family: instructions that differ by a line of a table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import getdoc
+from types import MappingProxyType
+from typing import Any
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.declare import family
+from cubecore.isa.declare.instruction import Pipe, types
+from cubecore.isa.vector.common.repeated import Repeated
+
+ARITHMETIC = ("int16", "float16", "int32", "float32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One line of a family's table.
+
+    `doc` says in one sentence what it computes; `does` computes it; `types` are the element
+    types it takes. `fixed` are class attributes and `fields` parameters (with their types) in which
+    it differs from its base otherwise.
+    """
+
+    name: str
+    c_api: str
+    doc: str
+    cpp: str = ""
+    tik: str = ""
+    does: Callable[..., Any] | None = None
+    types: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    fields: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Its names by dialect."""
+        named = {"c_api": self.c_api, "cpp": self.cpp, "tik": self.tik}
+        return {dialect: name for dialect, name in named.items() if name}
+
+
+def declare(base: type[Any], member: Member, module: str, *, source: str = "") -> Any:
+    """Declare the instruction that `member` makes of `base`; `source` adds to its page's."""
+    body: dict[str, Any] = {"__module__": module, **member.fixed}
+    if member.does is not None:
+        body["function"] = staticmethod(member.does)
+    fields = dict(member.fields)
+    if member.types:
+        fields["dtype"] = (ElementType, types("element type", *member.types))
+    first = member.c_api or next(iter(member.variants), "")
+    page = f"asc-devkit, {first} (2201); seed 003" if first else "asc-devkit; seed 003"
+    return family.member(
+        base,
+        member.name,
+        Pipe.V,
+        doc=member.doc,
+        more=getdoc(Repeated) or "",
+        body=body,
+        fields=fields,
+        names=member.names,
+        source=f"{page}; {source}" if source else page,
+        uncertain=member.uncertain,
+        variants=member.variants,
+    )

@@ -1,0 +1,1 @@
+"""Vector instructions that work lane by lane."""

@@ -1,0 +1,283 @@
+"""Vector instructions of one source, and of one source and a scalar, as two families."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.errors import Violation
+from cubecore.isa.declare.family import HALF_AND_FLOAT
+from cubecore.isa.declare.instruction import Array, Mem, param, read, types, write
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.vector.common import lane_functions
+from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
+from cubecore.isa.vector.common.repeated import Repeated, settle, wide
+from cubecore.layouts import Offsets
+from cubecore.numerics import wrap
+from cubecore.numerics.conversion import value_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryStrides(Repeated):
+    """The strides of dst and src, in blocks of 32 bytes."""
+
+    stacks = True
+    dst_block_stride: int = param(0, 65535, "32 B between dst's blocks", default=1)
+    src_block_stride: int = param(0, 65535, "32 B between src's blocks", default=1)
+    dst_repeat_stride: int = param(0, 65535, "32 B between dst's repeats", default=8)
+    src_repeat_stride: int = param(0, 65535, "32 B between src's repeats", default=8)
+
+    def offsets(self, operand: str) -> Offsets:
+        """Shape [repeats, lanes]."""
+        (element,) = (self.element(o) for o in self.declared if o.name == operand)
+        block: int = getattr(self, f"{operand}_block_stride")
+        repeat: int = getattr(self, f"{operand}_repeat_stride")
+        return self.strided(element, block, repeat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unary(UnaryStrides):
+    """dst = f(src), lane by lane.
+
+    Results are rounded once. float16 stays finite (NaN gives 0) unless CTRL[48]; float32 never
+    does.
+    """
+
+    function: ClassVar[Callable[[Array], Any]]
+    bitwise: ClassVar[bool] = False
+    """Whether the result is a pattern of bits, which never saturates."""
+    dst = write(Mem.UB, "repeat lane")
+    src = read(Mem.UB, "repeat lane")
+    dtype: ElementType = types("element type")
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Compute wide, then come back to the element type once."""
+        with np.errstate(all="ignore"):
+            exact = type(self).function(wide(inputs["src"], self.dtype))
+        return {
+            "dst": wrap(exact, self.dtype) if self.bitwise else settle(exact, self.dtype, registers)
+        }
+
+
+SCALAR_DOC = "the scalar: an integer, or a float's bits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scalar(UnaryStrides):
+    """dst = f(src, value), lane by lane.
+
+    Integers wrap, or saturate under CTRL[53]; floats are rounded once. float16 stays finite (NaN
+    gives 0) unless CTRL[48]; float32 never does.
+    """
+
+    function: ClassVar[Callable[[Array, Array], Any]]
+    dst = write(Mem.UB, "repeat lane")
+    src = read(Mem.UB, "repeat lane")
+    dtype: ElementType = types("element type")
+    value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Compute wide, then come back to the element type once."""
+        with np.errstate(all="ignore"):
+            scalar = wide(value_of(self.value, self.dtype), self.dtype)
+            exact = type(self).function(wide(inputs["src"], self.dtype), scalar)
+        return {"dst": settle(exact, self.dtype, registers)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift(UnaryStrides):
+    """dst = src shifted by `distance` bits; bits that leave the type are lost, whatever CTRL says.
+
+    A distance equal to the width leaves 0, or the sign of a signed type that is shifted right.
+    """
+
+    function: ClassVar[Callable[[Array, Array], Any]]
+    dst = write(Mem.UB, "repeat lane")
+    src = read(Mem.UB, "repeat lane")
+    dtype: ElementType = types("element type")
+    distance: int = param(0, 32, "bits")
+    rounds: bool = param(0, 1, "add the last bit shifted out of a signed type", default=False)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Shift in int64."""
+        rounded = lane_functions.shift_right_rounded if self.rounds else type(self).function
+        shifted = rounded(wide(inputs["src"], self.dtype), np.array(self.distance))
+        return {"dst": wrap(shifted, self.dtype)}
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """The distance is at most the width; only a right shift of signed types rounds."""
+        found = super().preconditions(chip)
+        if self.distance > self.dtype.bits:
+            limit = f"be at most the {self.dtype.bits} bits of {self.dtype}"
+            found.append(Violation(f"{self.name}.distance", limit, str(self.distance)))
+        if self.rounds and (self.dtype.kind != "int" or self.name != "vshr"):
+            needs = "be clear but for vshr of a signed type"
+            found.append(Violation(f"{self.name}.rounds", needs, f"{self.name} of {self.dtype}"))
+        return found
+
+
+_PRECISE = ("the result is rounded correctly: its precision is not documented",)
+_UNARY = (
+    Member(
+        name="vabs",
+        c_api="asc_abs",
+        cpp="Abs",
+        tik="vec_abs",
+        doc="Take the absolute value",
+        does=np.abs,
+        types=HALF_AND_FLOAT,
+    ),
+    Member(
+        name="vexp",
+        c_api="asc_exp",
+        cpp="Exp",
+        tik="vec_exp",
+        doc="Raise e to src",
+        does=lane_functions.exponential,
+        types=HALF_AND_FLOAT,
+        uncertain=_PRECISE,
+    ),
+    Member(
+        name="vln",
+        c_api="asc_log",
+        cpp="Ln",
+        tik="vec_ln",
+        doc="Take the natural logarithm",
+        does=lane_functions.logarithm,
+        types=HALF_AND_FLOAT,
+        uncertain=_PRECISE,
+    ),
+    Member(
+        name="vrec",
+        c_api="asc_rcp",
+        cpp="Reciprocal",
+        tik="vec_rec",
+        doc="Divide one by src",
+        does=lane_functions.reciprocal,
+        types=HALF_AND_FLOAT,
+        uncertain=_PRECISE,
+    ),
+    Member(
+        name="vsqrt",
+        c_api="asc_sqrt",
+        cpp="Sqrt",
+        tik="vsqrt",
+        doc="Take the square root",
+        does=np.sqrt,
+        types=HALF_AND_FLOAT,
+        uncertain=_PRECISE,
+    ),
+    Member(
+        name="vrsqrt",
+        c_api="asc_rsqrt",
+        cpp="Rsqrt",
+        tik="vec_rsqrt",
+        doc="Divide one by the square root",
+        does=lane_functions.reciprocal_root,
+        types=HALF_AND_FLOAT,
+        uncertain=_PRECISE,
+    ),
+    Member(
+        name="vrelu",
+        c_api="asc_relu",
+        cpp="Relu",
+        tik="vec_relu",
+        doc="Replace what is negative, and -0, by 0",
+        does=lane_functions.relu,
+        types=("float16", "int32", "float32"),
+    ),
+    Member(
+        name="vnot",
+        c_api="asc_not",
+        cpp="Not",
+        tik="vec_not",
+        doc="Invert every bit",
+        does=np.invert,
+        types=("int16", "uint16"),
+        fixed={"bitwise": True},
+    ),
+)
+_SCALAR = (
+    Member(
+        name="vadds",
+        c_api="asc_add_scalar",
+        cpp="Adds",
+        tik="vec_adds",
+        doc="Add the scalar",
+        does=np.add,
+        types=ARITHMETIC,
+    ),
+    Member(
+        name="vsubs",
+        c_api="asc_sub_scalar",
+        cpp="Subs",
+        doc="Subtract the scalar",
+        does=np.subtract,
+        types=ARITHMETIC,
+        uncertain=("an instruction of its own: it may lower to vadds of the negated scalar",),
+    ),
+    Member(
+        name="vmuls",
+        c_api="asc_mul_scalar",
+        cpp="Muls",
+        tik="vec_muls",
+        doc="Multiply by the scalar",
+        does=np.multiply,
+        types=ARITHMETIC,
+    ),
+    Member(
+        name="vmaxs",
+        c_api="asc_max_scalar",
+        cpp="Maxs",
+        tik="vmaxs",
+        doc="Take the larger of src and the scalar",
+        does=lane_functions.larger,
+        types=ARITHMETIC,
+    ),
+    Member(
+        name="vmins",
+        c_api="asc_min_scalar",
+        cpp="Mins",
+        tik="vmins",
+        doc="Take the smaller of src and the scalar",
+        does=lane_functions.smaller,
+        types=ARITHMETIC,
+    ),
+    Member(
+        name="vlrelu",
+        c_api="asc_leakyrelu",
+        cpp="LeakyRelu",
+        tik="vlrelu",
+        doc="Multiply what has a negative sign by the scalar",
+        does=lane_functions.leaky_relu,
+        types=HALF_AND_FLOAT,
+    ),
+)
+_SHIFTED = ("int16", "uint16", "int32", "uint32")
+_SHIFTS = (
+    Member(
+        name="vshl",
+        c_api="asc_shiftleft",
+        cpp="ShiftLeft",
+        tik="vshl",
+        doc="Shift to the left",
+        does=lane_functions.shift_left,
+        types=_SHIFTED,
+    ),
+    Member(
+        name="vshr",
+        c_api="asc_shiftright",
+        cpp="ShiftRight",
+        tik="vshr",
+        doc="Shift to the right, keeping the sign of signed types",
+        does=lane_functions.shift_right,
+        types=_SHIFTED,
+        variants={"asc_shiftright_round": {"rounds": True}},
+    ),
+)
+for _base, _table in ((Unary, _UNARY), (Scalar, _SCALAR), (Shift, _SHIFTS)):
+    for _member in _table:
+        declare(_base, _member, __name__)

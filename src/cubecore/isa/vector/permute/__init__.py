@@ -1,0 +1,1 @@
+"""Vector instructions that move, gather, sort or reduce lanes."""

@@ -1,0 +1,1 @@
+"""Builders of program trees: flags, loop cursors, folded traces."""

@@ -1,0 +1,43 @@
+"""Flags and small counters of a kernel under construction."""
+
+from dataclasses import dataclass
+
+from cubecore.isa.program.expr import Expr, Int
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.kernels.build.builder import Builder, Scalar
+
+Event = tuple[str, str, int]
+"""(pipe that raises a flag, pipe that waits for it, event id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Raises and awaits flags in a program."""
+
+    builder: Builder
+
+    def set(self, src: str, dst: str, event: Int) -> None:
+        """Raise a flag."""
+        self.builder.issue(SetFlag(src=src, dst=dst, event_id=0), event_id=event)
+
+    def wait(self, src: str, dst: str, event: Int) -> None:
+        """Wait for a flag."""
+        self.builder.issue(WaitFlag(src=src, dst=dst, event_id=0), event_id=event)
+
+
+class Ring:
+    """A counter modulo a small size; a size of 1 needs no scalar."""
+
+    def __init__(self, builder: Builder, name: str, size: int) -> None:
+        self.size = size
+        self._scalar: Scalar | None = builder.scalar(name) if size > 1 else None
+
+    @property
+    def at(self) -> Expr:
+        """Where it stands."""
+        return Expr(0) if self._scalar is None else self._scalar.value
+
+    def next(self) -> None:
+        """Step on."""
+        if self._scalar is not None:
+            self._scalar.set((self.at + 1) % self.size)

@@ -1,0 +1,169 @@
+"""Folding: a trace becomes loops where it repeats with addresses that move evenly.
+
+Items are instructions or loops. After each instruction the end of the sequence is looked at: a run
+of items that continues the loop before it is one more trip of it; two equal runs become a loop of
+two trips. Nested loops follow, since loops are items too. Unfolded, the result is the trace again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cubecore.isa.program.trace import Trace
+
+_LONGEST_BODY = 512
+"""Items of a loop's body that are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One instruction of a trace: which template, at which place, with how many addresses."""
+
+    kind: int
+    place: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`trips` times a body; `steps` is how far each address of the body moves from trip to trip."""
+
+    trips: int
+    body: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+Shape = Leaf | Repeat
+Bases = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A shape by its number, and its addresses in the first trip of all loops within."""
+
+    shape: int
+    bases: Bases
+
+
+class Folder:
+    """Folds traces; equal shapes of all of them have one number."""
+
+    def __init__(self) -> None:
+        self.shapes: list[Shape] = []
+        self._numbers: dict[Shape, int] = {}
+
+    def number(self, shape: Shape) -> int:
+        """Return the number of a shape."""
+        found = self._numbers.get(shape)
+        if found is None:
+            found = self._numbers[shape] = len(self.shapes)
+            self.shapes.append(shape)
+        return found
+
+    def fold(self, trace: Trace) -> list[Item]:
+        """Return a trace as items."""
+        run = _Run(self)
+        widths = [len(t.operands()) for t in trace.templates]
+        at = 0
+        for kind, place in zip(trace.kinds, trace.wheres, strict=True):
+            width = widths[kind]
+            bases = tuple(trace.addresses[at : at + width])
+            run.push(Item(self.number(Leaf(kind, place, width)), bases))
+            at += width
+            while run.shorten():
+                pass
+        return run.items
+
+    def width(self, shape: int) -> int:
+        """Return how many addresses an item of a shape has."""
+        found = self.shapes[shape]
+        if isinstance(found, Leaf):
+            return found.width
+        return sum(self.width(part) for part in found.body)
+
+    def unfold(self, items: list[Item]) -> Iterator[tuple[Leaf, Bases]]:
+        """Yield the instructions in order: the inverse of folding."""
+        for item in items:
+            yield from self._unfolded(item.shape, item.bases)
+
+    def _unfolded(self, shape: int, bases: Bases) -> Iterator[tuple[Leaf, Bases]]:
+        found = self.shapes[shape]
+        if isinstance(found, Leaf):
+            yield found, bases
+            return
+        for trip in range(found.trips):
+            at = 0
+            for part in found.body:
+                width = self.width(part)
+                own = range(at, at + width)
+                yield from self._unfolded(
+                    part, tuple(bases[i] + trip * found.steps[i] for i in own)
+                )
+                at += width
+
+
+class _Run:
+    """The sequence so far, and where its end may fold.
+
+    `ends` has the places of each shape; `due` the loops that a body behind them, of their length,
+    would continue, by the place where it ends.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self.items: list[Item] = []
+        self._ends: dict[int, list[int]] = {}
+        self._due: dict[int, set[int]] = {}
+
+    def push(self, item: Item) -> None:
+        """Take the next item."""
+        place = len(self.items)
+        self._ends.setdefault(item.shape, []).append(place)
+        shape = self._folder.shapes[item.shape]
+        if isinstance(shape, Repeat):
+            self._due.setdefault(place + len(shape.body), set()).add(place)
+        self.items.append(item)
+
+    def _replace(self, count: int, item: Item) -> None:
+        for _ in range(count):
+            self._ends[self.items.pop().shape].pop()
+        self.push(item)
+
+    def shorten(self) -> bool:
+        """Fold the end of the sequence once, if it can be."""
+        return self._one_more_trip() or self._two_trips()
+
+    def _one_more_trip(self) -> bool:
+        last = len(self.items) - 1
+        for place in self._due.get(last, ()):
+            loop = self.items[place]
+            shape = self._folder.shapes[loop.shape]
+            if not isinstance(shape, Repeat) or len(shape.body) != last - place:
+                continue
+            tail = self.items[place + 1 :]
+            if tuple(item.shape for item in tail) != shape.body:
+                continue
+            found = tuple(base for item in tail for base in item.bases)
+            moved = zip(loop.bases, shape.steps, strict=True)
+            if found != tuple(base + shape.trips * step for base, step in moved):
+                continue
+            more = self._folder.number(Repeat(shape.trips + 1, shape.body, shape.steps))
+            self._replace(len(tail) + 1, Item(more, loop.bases))
+            return True
+        return False
+
+    def _two_trips(self) -> bool:
+        items, last = self.items, len(self.items) - 1
+        for place in reversed(self._ends[items[last].shape][:-1]):
+            length = last - place
+            if length > _LONGEST_BODY or place - length + 1 < 0:
+                break
+            first, second = items[place - length + 1 : place + 1], items[place + 1 :]
+            if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
+                continue
+            start = tuple(base for item in first for base in item.bases)
+            after = tuple(base for item in second for base in item.bases)
+            steps = tuple(b - a for a, b in zip(start, after, strict=True))
+            loop = self._folder.number(Repeat(2, tuple(i.shape for i in first), steps))
+            self._replace(2 * length, Item(loop, start))
+            return True
+        return False

@@ -1,0 +1,153 @@
+"""A recorded launch as trees: what cores issued, folded, for the clock to walk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Issue, Loop, Node, Program
+from cubecore.kernels.build.fold_trace import Bases, Folder, Item, Leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A tensor of the launch, and where global memory had it when it was recorded."""
+
+    spec: TensorSpec
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one core of a launch issued."""
+
+    core: int
+    sub: int
+    trace: Trace
+
+
+def recorded_launch(
+    name: str, tensors: Sequence[Placed], recordings: Sequence[Recording]
+) -> Launch:
+    """Return the launch that cores recorded; cores that differ by constant distances share a tree.
+
+    Values that kernels read from memory are those of the recording.
+    """
+    writer = _Writer(name, tuple(tensors))
+    cores = tuple(writer.core(recording) for recording in recordings)
+    return Launch(tuple(placed.spec for placed in tensors), cores)
+
+
+class _Writer:
+    """Writes trees over slots: one for each tensor."""
+
+    def __init__(self, name: str, tensors: tuple[Placed, ...]) -> None:
+        self.name, self._tensors = name, tensors
+        self.slots = tuple(Var(p.spec.name, n) for n, p in enumerate(tensors))
+        self._known: list[tuple[Trace, list[Item], Program]] = []
+        self._folder = Folder()
+
+    def core(self, recording: Recording) -> CoreProgram:
+        """Return one core's share."""
+        trace = recording.trace
+        items = self._folder.fold(trace)
+        for known, its_items, program in self._known:
+            distances = self._distances(known, its_items, trace, items)
+            if distances is not None:
+                return self._share(recording, program, distances)
+        program = _Tree(self, trace, self._folder).program(items)
+        self._known.append((trace, items, program))
+        return self._share(recording, program, [0] * len(self._tensors))
+
+    def _share(
+        self, recording: Recording, program: Program, distances: Sequence[int]
+    ) -> CoreProgram:
+        slots = {
+            var: (placed.spec.name, distance)
+            for var, placed, distance in zip(self.slots, self._tensors, distances, strict=True)
+        }
+        return CoreProgram(recording.core, program, slots, recording.sub)
+
+    def _distances(
+        self, known: Trace, its_items: list[Item], trace: Trace, items: list[Item]
+    ) -> list[int] | None:
+        """Return how far apart two cores are in each tensor; None if they differ otherwise."""
+        if (known.templates, known.places) != (trace.templates, trace.places):
+            return None
+        if [item.shape for item in its_items] != [item.shape for item in items]:
+            return None
+        found: dict[int, int] = {}
+        for its_item, item in zip(its_items, items, strict=True):
+            mems = self._memories(trace, item.shape)
+            for mem, base, own in zip(mems, its_item.bases, item.bases, strict=True):
+                if mem is not Mem.GM:
+                    if base != own:
+                        return None
+                    continue
+                tensor = self.tensor_at(base)
+                if tensor != self.tensor_at(own):
+                    return None
+                if tensor >= 0 and found.setdefault(tensor, own - base) != own - base:
+                    return None
+        return [found.get(number, 0) for number in range(len(self._tensors))]
+
+    def _memories(self, trace: Trace, shape: int) -> list[Mem]:
+        """Return the memory of each address of an item."""
+        found = self._folder.shapes[shape]
+        if isinstance(found, Leaf):
+            return [o.mem for o in trace.templates[found.kind].operands()]
+        return [mem for part in found.body for mem in self._memories(trace, part)]
+
+    def tensor_at(self, address: int) -> int:
+        """Return the number of the last tensor that starts at or before an address, or -1."""
+        starts = [n for n, p in enumerate(self._tensors) if p.address <= address]
+        return max(starts, key=lambda n: self._tensors[n].address, default=-1)
+
+    def expression(self, mem: Mem, address: int) -> Expr:
+        """Return an address: in global memory, a distance from its tensor's slot."""
+        tensor = self.tensor_at(address) if mem is Mem.GM else -1
+        if tensor < 0:
+            return Expr(address)
+        return Expr.of(self.slots[tensor]) + (address - self._tensors[tensor].address)
+
+
+class _Tree:
+    """Writes the tree of one core."""
+
+    def __init__(self, writer: _Writer, trace: Trace, folder: Folder) -> None:
+        self._writer, self._trace, self._folder = writer, trace, folder
+        self._variables = len(writer.slots)
+
+    def program(self, items: Sequence[Item]) -> Program:
+        """Return the tree of some items."""
+        body = [node for item in items for node in self._nodes(item.shape, item.bases, {})]
+        return Program(tuple(body), self._writer.slots, self._writer.name)
+
+    def _nodes(self, shape: int, bases: Bases, moves: Mapping[Var, Bases]) -> list[Node]:
+        """Return an item's nodes; `moves` is how far its addresses move with each loop around."""
+        found = self._folder.shapes[shape]
+        if isinstance(found, Leaf):
+            return [self._issue(found, bases, moves)]
+        index = Var("trip", self._variables)
+        self._variables += 1
+        body: list[Node] = []
+        at = 0
+        for part in found.body:
+            end = at + self._folder.width(part)
+            own = {var: steps[at:end] for var, steps in moves.items()}
+            own[index] = found.steps[at:end]
+            body.extend(self._nodes(part, bases[at:end], own))
+            at = end
+        return [Loop(index, Expr(found.trips), tuple(body))]
+
+    def _issue(self, leaf: Leaf, bases: Bases, moves: Mapping[Var, Bases]) -> Issue:
+        template = self._trace.templates[leaf.kind]
+        addresses = []
+        for place, operand in enumerate(template.operands()):
+            address = self._writer.expression(operand.mem, bases[place])
+            for var, steps in moves.items():
+                address = address + Expr.of(var) * steps[place]
+            addresses.append(address)
+        return Issue(template, tuple(addresses), self._trace.places[leaf.place])

@@ -1,0 +1,1 @@
+"""The matmul kernel that a TCubeTiling implies."""

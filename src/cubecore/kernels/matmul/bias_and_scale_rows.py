@@ -1,0 +1,206 @@
+"""Rows with a value for each column of C: bias on its way to BiasTable, scales to fixpipe's buffer.
+
+A row goes from global memory to L1, and a tile's part of it to the table.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.cube.mad import CopyCbufToBt
+from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, CopyCbufToFbuf
+from cubecore.isa.mte.copies import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.mte.copies_3510 import CopyCbufToFbufV2
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Event, Flags
+from cubecore.kernels.matmul.chunk_stream import Place
+from cubecore.units import (
+    DATA_BLOCK_BYTES,
+    FRACTAL_ROWS,
+    SCALE_WORD_BYTES,
+    align_up,
+    ceil_div,
+)
+
+_LONGEST_ROW = 65535
+"""Columns that one ND2NZ transfer takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow(ABC):
+    """The values of a core's `n` columns, in tiles of `base_n`.
+
+    The whole row stays in L1 where `room_bytes` of it are left; otherwise each tile's part is
+    loaded when it is needed, and MTE1 waits for it.
+    """
+
+    builder: Builder
+    place: Place
+    n: int
+    base_n: int
+    room_bytes: int
+
+    event: ClassVar[int]
+    """The flag between MTE2 and MTE1."""
+    reader: ClassVar[tuple[str, int]]
+    """The pipe that reads the table, and its flag towards the one that fills it."""
+    copier: ClassVar[str] = "MTE1"
+    """The pipe that fills the table; where it is the reader, barriers keep them in order."""
+
+    @property
+    @abstractmethod
+    def value_bytes(self) -> int:
+        """Bytes of one column's value."""
+
+    @property
+    @abstractmethod
+    def alignment_bytes(self) -> int:
+        """What a row in L1 is rounded up to."""
+
+    @abstractmethod
+    def _transfer(self, source: Expr, columns: int) -> None:
+        """Issue the transfer of `columns` values to L1."""
+
+    @abstractmethod
+    def _copy(self, source: Expr, columns: int) -> None:
+        """Issue the copy of `columns` values from L1 to the table."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Flags that are up while the place in L1, and in the table, is free."""
+        pipe, number = self.reader
+        of_l1 = (self.copier, "MTE2", self.event)
+        return (of_l1,) if pipe == self.copier else (of_l1, (pipe, self.copier, number))
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the whole row in L1."""
+        return int(align_up(self.n * self.value_bytes, self.alignment_bytes))
+
+    @property
+    def stays(self) -> bool:
+        """Whether the whole row is in L1."""
+        return self.n <= _LONGEST_ROW and self.row_bytes <= self.room_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of L1 that are used: the row, or a tile's part of it."""
+        part = int(align_up(self.base_n * self.value_bytes, self.alignment_bytes))
+        return self.row_bytes if self.stays else part
+
+    def start(self) -> None:
+        """Load what stays."""
+        if self.stays:
+            self._load(Expr(0), self.n)
+
+    def finish(self) -> None:
+        """Let go of it."""
+        if self.stays:
+            self._flags.set(self.copier, "MTE2", self.event)
+
+    def fetch(self, n_block: Expr, n: int) -> None:
+        """Bring the values of tile `n_block`, `n` columns, to the table once it is free."""
+        offset = n_block * (self.base_n * self.value_bytes)
+        if not self.stays:
+            self._load(offset, n)
+        pipe, number = self.reader
+        if pipe == self.copier:
+            self.builder.issue(PipeBarrier(on=pipe))
+        else:
+            self._flags.wait(pipe, self.copier, number)
+        self._copy(self.place.l1 + (offset if self.stays else Expr(0)), n)
+        if not self.stays:
+            self._flags.set(self.copier, "MTE2", self.event)
+
+    def used(self) -> None:
+        """Free the table behind what the reader has done so far."""
+        pipe, number = self.reader
+        if pipe != self.copier:
+            self._flags.set(pipe, self.copier, number)
+
+    @property
+    def _flags(self) -> Flags:
+        return Flags(self.builder)
+
+    def _load(self, offset: Expr, columns: int) -> None:
+        self._flags.wait(self.copier, "MTE2", self.event)
+        self._transfer(self.place.source + offset, columns)
+        self._flags.set("MTE2", self.copier, self.event)
+        self._flags.wait("MTE2", self.copier, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class BiasRow(TableRow):
+    """Bias of type `kind`, which Mmad reads from BiasTable."""
+
+    kind: ElementType
+    event: ClassVar[int] = 6
+    reader: ClassVar[tuple[str, int]] = ("M", 4)
+
+    @property
+    def value_bytes(self) -> int:
+        """The bias's size in global memory and L1."""
+        return self.kind.size_bytes
+
+    @property
+    def alignment_bytes(self) -> int:
+        """A block."""
+        return DATA_BLOCK_BYTES
+
+    def _transfer(self, source: Expr, columns: int) -> None:
+        row = CopyGmToCbufMultiNd2Nz(
+            dtype=self.kind, n_value=1, d_value=columns, src_d_value=columns, dst_nz_c0_stride=1
+        )
+        self.builder.issue(row, self.place.l1, source)
+
+    def _copy(self, source: Expr, columns: int) -> None:
+        blocks = ceil_div(columns * self.value_bytes, DATA_BLOCK_BYTES)
+        convert = self.kind.name == "float16"
+        copy = CopyCbufToBt(src_type=self.kind, len_burst=blocks, conv_control=convert)
+        self.builder.issue(copy, 0, source)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRow(TableRow):
+    """Words of 64 bits, which fixpipe reads from its buffer; global memory pads them to 128 B."""
+
+    event: ClassVar[int] = 7
+    reader: ClassVar[tuple[str, int]] = ("FIX", 2)
+
+    @property
+    def value_bytes(self) -> int:
+        """A word."""
+        return SCALE_WORD_BYTES
+
+    @property
+    def alignment_bytes(self) -> int:
+        """The unit of the copy to fixpipe's buffer."""
+        return FIXPIPE_ALIGN_BYTES
+
+    def _transfer(self, source: Expr, columns: int) -> None:
+        # A fixpipe to NZ scales whole fractals.
+        row_bytes = align_up(columns, FRACTAL_ROWS) * SCALE_WORD_BYTES
+        copy = CopyGmToCbuf(n_burst=1, len_burst=row_bytes // DATA_BLOCK_BYTES)
+        self.builder.issue(copy, self.place.l1, source)
+
+    def _copy(self, source: Expr, columns: int) -> None:
+        units = ceil_div(columns * SCALE_WORD_BYTES, FIXPIPE_ALIGN_BYTES)
+        self.builder.issue(CopyCbufToFbuf(len_burst=units), 0, source)
+        flags, number = self._flags, self.reader[1]
+        flags.set("MTE1", "FIX", number)
+        flags.wait("MTE1", "FIX", number)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRowOfFixpipe(ScaleRow):
+    """The same on architecture 3510, where fixpipe itself fills its buffer."""
+
+    copier: ClassVar[str] = "FIX"
+
+    def _copy(self, source: Expr, columns: int) -> None:
+        units = ceil_div(columns * SCALE_WORD_BYTES, CopyCbufToFbufV2.size_unit)
+        self.builder.issue(CopyCbufToFbufV2(len_burst=units), 0, source)
+        self.builder.issue(PipeBarrier(on="FIX"))

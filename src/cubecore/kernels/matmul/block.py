@@ -1,0 +1,350 @@
+"""The part of a core's tree that computes one block of C."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.cube.mad_mx import MadMx
+from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Event, Flags, Ring
+from cubecore.kernels.matmul.bias_and_scale_rows import (
+    BiasRow,
+    ScaleRow,
+    ScaleRowOfFixpipe,
+    TableRow,
+)
+from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream, Place, Slot, Stream, Walk
+from cubecore.kernels.matmul.norm_stream import norm_stream
+from cubecore.kernels.matmul.plan import MatmulPlan
+from cubecore.kernels.matmul.result import VectorStores
+from cubecore.tiling.model.core_grid import CoreBlock, batch_groups
+from cubecore.units import (
+    DATA_BLOCK_BYTES,
+    FRACTAL_ROWS,
+    SCALE_WORD_BYTES,
+    align_up,
+    ceil_div,
+)
+
+_L0B_EVENT = 2
+"""First event id of L0B's buffers; L0A's start at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a block's tree depends on: extents, matrices of the batch, what L1 already holds.
+
+    `kept` is ``a`` or ``b`` where the client before on this core left that operand, else empty.
+    """
+
+    m: int
+    n: int
+    k: int
+    batches: int = 1
+    kept: str = ""
+    has_bias: bool = True
+
+    def lies_as(self, other: "Share") -> bool:
+        """Whether its buffers lie in L1 where those of `other` do."""
+        return (self.m, self.n, self.k) == (other.m, other.n, other.k)
+
+
+class BlockTree:
+    """Builds the tree of a block, and knows its slots.
+
+    `up` are the flags that are up between the blocks of a core: everything is free there.
+    """
+
+    def __init__(
+        self, plan: MatmulPlan, builder: Builder, share: Share, before: "BlockTree | None"
+    ) -> None:
+        self.plan, self.share, self.builder = plan, share, builder
+        self.flags = Flags(builder)
+        self.up: list[Event] = [] if before is None else before.up
+        self.k_blocks = ceil_div(share.k, plan.tiling.baseK)
+        kind = plan.problem.bias_type if share.has_bias else None
+        optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}
+        optional |= dict.fromkeys(("scale_a", "scale_b"), plan.problem.mx)
+        names = ("a", "b", *(name for name, given in optional.items() if given), "c")
+        self._slots = {name: builder.slot(name) for name in names}
+        # L1 holds A, then B, then scales and bias; what a client before left stays where it was.
+        a_bytes = plan.a.buffers * plan.a.buffer_bytes(share.m)
+        kept = before is not None and bool(share.kept)
+        self.l1_b: int = before.l1_b if before is not None and kept else a_bytes
+        self.l1_rows = self.l1_b + plan.b.buffers * plan.b.buffer_bytes(share.n)
+        self._build()
+
+    def slots(self, block: CoreBlock) -> dict[Var, tuple[str, int]]:
+        """Return what the slots hold for `block`: tensor and offset in bytes."""
+        p, plan = self.plan.problem, self.plan
+        batch = block.batch0
+        offsets = {
+            "a": batch * plan.a.stored_bytes + plan.a.start(block.m0, block.k0),
+            "b": batch * plan.b.stored_bytes + plan.b.start(block.n0, block.k0),
+            "c": batch * plan.c.stored_bytes + plan.c.start(block.m0, block.n0),
+        }
+        if p.bias_type is not None:
+            offsets["bias"] = p.bias_type.bytes_of(block.n0)
+        offsets["scale"] = block.n0 * SCALE_WORD_BYTES
+        for name, operand, first in (("a", plan.a, block.m0), ("b", plan.b, block.n0)):
+            if operand.scales is not None:
+                own = operand.scales.start(first, block.k0)
+                offsets[f"scale_{name}"] = batch * operand.scales.stored_bytes + own
+        return {slot: (name, offsets[name]) for name, slot in self._slots.items()}
+
+    # --- the walk over tiles
+
+    def _build(self) -> None:
+        b, t = self.builder, self.plan.tiling
+        self.l0a, self.l0b = Ring(b, "l0a", t.dbL0A), Ring(b, "l0b", t.dbL0B)
+        self.l0c, self.step = Ring(b, "l0c", t.dbL0C), Ring(b, "step", max(t.dbL0A, t.dbL0B))
+        stores = VectorStores(b, self.plan.c) if self.plan.by_vector_cores else None
+        self.vector_stores: VectorStores | None = stores
+        with b.loop("batch", self.share.batches) as matrix, b.part(matrix, self.share.batches):
+            self._matrix(matrix)
+
+    def _matrix(self, matrix: Expr) -> None:
+        """Compute the block for one matrix of the batch; it ends with everything free."""
+        b = self.builder
+        self.stream_a = self._stream("a", matrix)
+        self.stream_b = self._stream("b", matrix)
+        self.scales, self.bias = self._rows()
+        self.at_c = self._source("c", matrix, self.plan.c.stored_bytes)
+        with b.when(matrix, "==", 0):
+            self._raise_flags()
+        for row in self._table_rows:
+            row.start()
+        self.stream_a.start()
+        self.stream_b.start()
+        for m_chunk, n_chunk in self._chunks():
+            self._tiles(m_chunk, n_chunk)
+        self.stream_a.finish()
+        self.stream_b.finish()
+        for row in self._table_rows:
+            row.finish()
+
+    def _source(self, name: str, matrix: Expr, size_bytes: int) -> Expr:
+        p, plan = self.plan.problem, self.plan
+        groups = batch_groups(p, plan.chip, plan.tiling.usedCoreNum)
+        return Expr.of(self._slots[name]) + matrix * (groups * size_bytes)
+
+    def _steps(self) -> tuple[int, int]:
+        """Return the tiles of a chunk along M and N; NORM has chunks only where K stays in L1."""
+        t = self.plan.tiling
+        if self.plan.problem.template == "MDL":
+            return t.stepM, t.stepN
+        step_m = t.stepM if self.k_blocks <= t.stepKa else 1
+        return step_m, t.stepN if self.k_blocks <= t.stepKb else 1
+
+    def _stream(self, name: str, matrix: Expr) -> Stream:
+        share, t = self.share, self.plan.tiling
+        (step_m, step_n), m_outer = self._steps(), t.iterateOrder == 1
+        if name == "a":
+            plan, l1 = self.plan.a, 0
+            walk = Walk(share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer)
+        else:
+            plan, l1 = self.plan.b, self.l1_b
+            walk = Walk(share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer)
+        walk = replace(walk, ahead=self.plan.preload)
+        scales = None
+        if plan.scales is not None:
+            scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)
+        place = Place(self._source(name, matrix, plan.stored_bytes), l1, scales)
+        if self.plan.problem.template == "MDL":
+            return ChunkStream(self.builder, plan, place, walk)
+        return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
+
+    def _rows(self) -> tuple[ScaleRow | None, BiasRow | None]:
+        """Return the rows of scales and of bias, one behind the other in what is left of L1."""
+        l1 = self.l1_rows
+        base_n, n = self.plan.tiling.baseN, self.share.n
+        # A part of the bias always has its place; the rules count it.
+        kind = self.plan.problem.bias_type if "bias" in self._slots else None
+        kept = 0 if kind is None else align_up(kind.bytes_of(base_n), DATA_BLOCK_BYTES)
+        scales = bias = None
+        if "scale" in self._slots:
+            place = Place(Expr.of(self._slots["scale"]), l1)
+            room = self.plan.chip.l1_bytes - l1 - kept
+            by_fixpipe = self.plan.chip.arch == "3510"
+            kind_of_row = ScaleRowOfFixpipe if by_fixpipe else ScaleRow
+            scales = kind_of_row(self.builder, place, n, base_n, room)
+            l1 += scales.held_bytes
+        if kind is not None:
+            place = Place(Expr.of(self._slots["bias"]), l1)
+            room = self.plan.chip.l1_bytes - l1
+            bias = BiasRow(self.builder, place, n, base_n, room, kind)
+        return scales, bias
+
+    def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:
+        """Give ((index, length) of the M chunk, the same of the N chunk) in the tiling's order."""
+        t, b = self.plan.tiling, self.builder
+        step_m, step_n = self._steps()
+        m_size, n_size = step_m * t.baseM, step_n * t.baseN
+        if t.iterateOrder == 1:
+            for m_chunk in b.split("m_chunk", self.share.m, m_size):
+                self.stream_a.enter("outer")
+                for n_chunk in b.split("n_chunk", self.share.n, n_size):
+                    self.stream_b.enter("inner")
+                    yield m_chunk, n_chunk
+                    self.stream_b.leave("inner")
+                self.stream_a.leave("outer")
+        else:
+            for n_chunk in b.split("n_chunk", self.share.n, n_size):
+                self.stream_b.enter("outer")
+                for m_chunk in b.split("m_chunk", self.share.m, m_size):
+                    self.stream_a.enter("inner")
+                    yield m_chunk, n_chunk
+                    self.stream_a.leave("inner")
+                self.stream_b.leave("outer")
+
+    def _tiles(self, m_chunk: tuple[Expr, int], n_chunk: tuple[Expr, int]) -> None:
+        t, b = self.plan.tiling, self.builder
+        step_m, step_n = self._steps()
+        m_at, n_at = m_chunk[0] * step_m, n_chunk[0] * step_n
+        if t.iterateOrder == 1:
+            for mi, m in b.split("m", m_chunk[1], t.baseM):
+                for ni, n in b.split("n", n_chunk[1], t.baseN):
+                    self._fetch_rows(n_at + ni, n)
+                    self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
+        else:
+            for ni, n in b.split("n", n_chunk[1], t.baseN):
+                self._fetch_rows(n_at + ni, n)
+                for mi, m in b.split("m", m_chunk[1], t.baseM):
+                    self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
+                for row in self._table_rows:
+                    row.used()
+
+    @property
+    def _table_rows(self) -> tuple[TableRow, ...]:
+        return tuple(row for row in (self.scales, self.bias) if row is not None)
+
+    def _fetch_rows(self, n_block: Expr, n: int) -> None:
+        for row in self._table_rows:
+            row.fetch(n_block, n)
+
+    # --- one tile
+
+    def _tile(self, m: Along, n: Along) -> None:
+        b, flags, slot = self.builder, self.flags, self.l0c.at
+        b.issue(ScalarWork(step=self.plan.step, part="tile"))
+        if not self.plan.problem.shares_unit_flag:
+            flags.wait("FIX", "M", slot)
+        for k_block, k in b.split("k", self.share.k, self.plan.tiling.baseK):
+            self._step(k_block, k, m, n)
+        if not self.plan.problem.shares_unit_flag:
+            flags.set("M", "FIX", slot)
+            flags.wait("M", "FIX", slot)
+        to = self.at_c + self.plan.c.tile(m.tile, n.tile)
+        source = self._l0_slot(self.l0c, self.plan.chip.l0c_bytes).at
+        if self.vector_stores is not None:
+            self.vector_stores.store((m.length, n.length), source, to)
+        else:
+            shared = self.plan.problem.shares_unit_flag
+            b.issue(self.plan.c.store(m.length, n.length, unit_flag=shared), to, source)
+        if not self.plan.problem.shares_unit_flag:
+            flags.set("FIX", "M", slot)
+        if self.scales is not None and self.plan.tiling.iterateOrder == 1:
+            self.scales.used()  # no other tile reads these scales
+        self.l0c.next()
+
+    def _step(self, k_block: Expr, k: int, m: Along, n: Along) -> None:
+        b, chip, flags = self.builder, self.plan.chip, self.flags
+        b.issue(ScalarWork(step=self.plan.step))
+        self.stream_a.enter_step(k_block, m, n)
+        self.stream_b.enter_step(k_block, n, m)
+        flags.wait("M", "MTE1", self.l0a.at)
+        self.stream_a.move(k_block, k, m, self._l0_slot(self.l0a, chip.l0a_bytes))
+        flags.wait("M", "MTE1", self.l0b.at + _L0B_EVENT)
+        self.stream_b.move(k_block, k, n, self._l0_slot(self.l0b, chip.l0b_bytes))
+        flags.set("MTE1", "M", self.step.at)
+        self.stream_a.leave_step(k_block)
+        self.stream_b.leave_step(k_block)
+        flags.wait("MTE1", "M", self.step.at)
+        self._multiply(k_block, m.length, n.length, k)
+        flags.set("M", "MTE1", self.l0a.at)
+        flags.set("M", "MTE1", self.l0b.at + _L0B_EVENT)
+        for ring in (self.step, self.l0a, self.l0b):
+            ring.next()
+
+    def _multiply(self, k_block: Expr, m: int, n: int, k: int) -> None:
+        b, chip = self.builder, self.plan.chip
+        c = self._l0_slot(self.l0c, chip.l0c_bytes).at
+        a = self._l0_slot(self.l0a, chip.l0a_bytes).at
+        bb = self._l0_slot(self.l0b, chip.l0b_bytes).at
+        for first in b.choose(k_block, "==", 0):
+            for final in self._lasts(k_block):
+                template = self._mad((m, k, n), first=first, final=final)
+                if template.starts_from_bias:
+                    b.issue(template, c, a, bb, 0)
+                else:
+                    b.issue(template, c, a, bb)
+            if first and self.bias is not None and self.plan.tiling.iterateOrder == 1:
+                self.bias.used()  # no other tile reads this bias
+        fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
+        if self.k_blocks > 1 and fractals < DEPENDENT_MAD_FRACTALS:
+            b.issue(PipeBarrier(on="M"))
+
+    def _lasts(self, k_block: Expr) -> Iterator[bool]:
+        """Give whether the step is the last of its tile, where the unit flag makes it matter."""
+        if self.plan.problem.shares_unit_flag:
+            return self.builder.choose(k_block, "==", self.k_blocks - 1)
+        return iter((False,))
+
+    def _mad(self, shape: tuple[int, int, int], *, first: bool, final: bool) -> Mad | MadMx:
+        p, (m, k, n) = self.plan.problem, shape
+        unit_flag = (3 if final else 2) if p.shares_unit_flag else 0
+        # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
+        rows = 2 if m == 1 and not self.plan.a.has_vector(1) else m
+        zero, biased = first and self.bias is None, first and self.bias is not None
+        if p.mx:
+            return MadMx(
+                a_type=p.a_type,
+                b_type=p.b_type,
+                m=rows,
+                k=self.plan.a.multiplied(k),
+                n=n,
+                c_matrix_init_val=zero,
+                c_matrix_source=biased,
+                unit_flag=unit_flag,
+            )
+        return Mad(
+            a_type=p.a_type,
+            b_type=p.b_type,
+            c_type=self.plan.accumulator,
+            m=rows,
+            k=k,
+            n=n,
+            c_matrix_init_val=zero,
+            c_matrix_source=biased,
+            k_direction_align=self.plan.a.banded,
+            a_layout="NZ" if self.plan.a.l0_by_column else "ZZ",
+            unit_flag=unit_flag,
+        )
+
+    @staticmethod
+    def _l0_slot(ring: Ring, buffer_bytes: int) -> Slot:
+        """Return the part of a buffer that the ring stands at: it is cut evenly."""
+        return Slot(ring.at, buffer_bytes // ring.size)
+
+    # --- flags
+
+    def _raise_flags(self) -> None:
+        """Raise the flags of everything that is free, but for what the client before left up."""
+        events: list[Event] = []
+        if not self.plan.problem.shares_unit_flag:
+            events += [("FIX", "M", i) for i in range(self.l0c.size)]
+        events += [("M", "MTE1", i) for i in range(self.l0a.size)]
+        events += [("M", "MTE1", _L0B_EVENT + i) for i in range(self.l0b.size)]
+        events += self.stream_a.events + self.stream_b.events
+        for row in self._table_rows:
+            events += row.events
+        if self.vector_stores is not None:
+            events += self.vector_stores.events
+        for src, dst, event in events:
+            if (src, dst, event) not in self.up:
+                self.builder.issue(SetFlag(src=src, dst=dst, event_id=event))
+                self.up.append((src, dst, event))

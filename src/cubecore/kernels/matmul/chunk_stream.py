@@ -1,0 +1,351 @@
+"""An operand's chunks on their way: which stays in L1, which is loaded ahead, what moves to L0.
+
+`Stream` is what every template shares; `ChunkStream` moves a chunk of several base blocks in one
+transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_stream`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from cubecore.errors import refuse
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Event, Flags, Ring
+from cubecore.kernels.build.loop_cursor import Cursor
+from cubecore.kernels.matmul.gm_to_l1 import Loader
+from cubecore.kernels.matmul.l1_to_l0 import Mover
+from cubecore.kernels.matmul.operand import OperandPlan, Tile
+from cubecore.units import ceil_div
+
+EVENTS = 3
+"""Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
+Level = Literal["core", "outer", "inner", "step"]
+"""What a chunk stays in L1 for: the core, a chunk of the outer or inner axis, a chunk of K."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an operand comes from in global memory, and where its buffers start in L1, bytes.
+
+    `scales` is where its scales come from, if it has some.
+    """
+
+    source: Expr
+    l1: int
+    scales: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A buffer of L0: which of them, and the bytes of one."""
+
+    number: Expr
+    size_bytes: int
+
+    @property
+    def at(self) -> Expr:
+        """Its address."""
+        return self.number * self.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Where a tile lies along M or N.
+
+    `first` is the first tile of its chunk, `place` the tile in the chunk, `length` its elements,
+    `chunk` those of the chunk.
+    """
+
+    first: Expr
+    place: Expr
+    length: int
+    chunk: int
+
+    @property
+    def tile(self) -> Expr:
+        """The tile's number along the axis."""
+        return self.first + self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a stream knows of the core's walk.
+
+    `step` and `other_step` are the tiles of a chunk of the operand's own axis and of the other.
+    `outer` says that the operand's own axis is the outer one of the tiling's order, `ahead` that
+    the next chunk is asked for ahead of its use even if it holds all of K.
+    """
+
+    own: int
+    other: int
+    k: int
+    step: int
+    step_k: int
+    other_base: int
+    other_step: int
+    outer: bool
+    ahead: bool = True
+
+
+class Stream(ABC):
+    """The chunks of one operand.
+
+    A chunk that holds all of K stays until its own axis moves on; otherwise every tile loads its
+    chunks anew.
+    """
+
+    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+        self._builder, self._plan, self._place, self._walk = builder, plan, place, walk
+        self._flags = Flags(builder)
+        self._first = 0 if plan.is_a else EVENTS
+        self._name = "a" if plan.is_a else "b"
+        self._size = plan.buffer_bytes(walk.own)
+        self._k_blocks = ceil_div(walk.k, plan.base_k)
+        self._k_chunks = ceil_div(self._k_blocks, walk.step_k)
+        self._own_tiles = ceil_div(walk.own, plan.base_r)
+        self._own_chunks = ceil_div(self._own_tiles, walk.step)
+        self._other_tiles = ceil_div(walk.other, walk.other_base)
+        self._other_chunks = ceil_div(self._other_tiles, walk.other_step)
+        self._level = self._residency()
+
+    def _residency(self) -> Level:
+        if self._k_chunks > 1:
+            if self._walk.step > 1:
+                raise refuse(
+                    "stepM" if self._plan.is_a else "stepN",
+                    "be 1 while K is not in one chunk",
+                    self._walk.step,
+                )
+            return "step"
+        if self._own_chunks == 1:
+            return "core"
+        return "outer" if self._walk.outer else "inner"
+
+    def _repeats(self, k: int) -> list[tuple[str, int]]:
+        """Return the wheels of a cursor over what every tile loads anew: K in `k` parts."""
+        if self._walk.outer:
+            return [("k", k), ("again", self._other_tiles), ("own", self._own_tiles)]
+        again = min(self._walk.other_step, self._other_tiles)
+        return [("k", k), ("again", again), ("own", self._own_tiles), ("round", self._other_chunks)]
+
+    def _limit_repeats(self, cursor: Cursor) -> None:
+        """Let the last chunk of the other axis have the tiles that are left."""
+        step = self._walk.other_step
+        if not self._walk.outer and step > 1 and self._other_tiles % step:
+            left = self._other_tiles - cursor.at("round") * step
+            cursor.limit("again", left.minimum(step))
+
+    def _lengths(self, index: Expr, total: int, size: int) -> Iterator[int]:
+        """Give the length of part `index`, in a branch where the last one is shorter."""
+        whole, tail = divmod(total, size)
+        if not tail:
+            yield size
+            return
+        for last in self._builder.choose(index, "==", whole):
+            yield tail if last else size
+
+    def _transfer(self, own: Expr, k: Expr, sizes: tuple[int, int], target: Expr) -> None:
+        """Load part (own, k) of a grid of `sizes` elements."""
+        r_size, k_size = sizes
+        self._builder.issue(ScalarWork(step=self._builder.kind, part="load"))
+        loader = Loader(self._builder, self._plan)
+        source = self._place.source + self._plan.offset(own, r_size, k, k_size)
+        for r_len in self._lengths(own, self._walk.own, r_size):
+            for k_len in self._lengths(k, self._walk.k, k_size):
+                loader.load(source, target, self._plan.chunk(r_len, k_len))
+                if self._chunks_of_scales == 1:
+                    self._load_scales((own, r_size, k, k_size), target, (r_len, k_len))
+
+    @property
+    def _chunks_of_scales(self) -> int:
+        """The chunks whose scales travel at once; a chunk with all of K brings its own."""
+        scales = self._plan.scales
+        return 1 if scales is None or self._level != "step" else scales.chunks
+
+    def _load_scales(
+        self, part: tuple[Expr, int, Expr, int], buffer: Expr, shape: tuple[int, int]
+    ) -> None:
+        scales, source = self._plan.scales, self._place.scales
+        if scales is not None and source is not None:
+            to = buffer + self._plan.values_bytes(self._walk.own)
+            scales.load(self._builder, source + scales.offset(*part), to, shape)
+
+    def _move_scales(
+        self, buffer: Expr, block: tuple[Expr, Expr], slot: Slot, shape: tuple[int, int]
+    ) -> None:
+        """Move the scales of a base block, (r, k) of those behind `buffer`, beside its values."""
+        plan = self._plan
+        if plan.scales is not None:
+            start = buffer + plan.values_bytes(self._walk.own)
+            start = start + plan.scales.at(block[0], plan.base_r, block[1], plan.base_k)
+            plan.scales.move(self._builder, start, (slot.number, slot.size_bytes), shape)
+
+    @property
+    @abstractmethod
+    def events(self) -> list[Event]:
+        """Flags that are up while everything of the operand in L1 is free."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Load what runs ahead, and what stays for the whole core."""
+
+    @abstractmethod
+    def enter(self, level: Level) -> None:
+        """Begin a chunk of the outer or the inner axis."""
+
+    @abstractmethod
+    def leave(self, level: Level) -> None:
+        """End it."""
+
+    @abstractmethod
+    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+        """Begin a base-K step."""
+
+    @abstractmethod
+    def leave_step(self, k_block: Expr) -> None:
+        """End it: everything of it has been moved to L0."""
+
+    @abstractmethod
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+        """Move the base block of a step into a buffer of L0."""
+
+    def finish(self) -> None:
+        """Let go of what stayed for the whole core."""
+        self.leave("core")
+
+
+class ChunkStream(Stream):
+    """Chunks of step x stepK base blocks in some buffers: template MDL has one or two of them."""
+
+    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+        super().__init__(builder, plan, place, walk)
+        self._cursor = self._sequence()
+        self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
+        self._used = Ring(builder, f"{self._name}_used", plan.buffers)
+        # As many places for scales as for values: what a load of scales overwrites was read before
+        # the buffer of values became free that is waited for at the same time.
+        places = plan.buffers if self._chunks_of_scales > 1 else 1
+        self._scales_filled = Ring(builder, f"{self._name}_scales_filled", places)
+        self._scales_used = Ring(builder, f"{self._name}_scales_used", places)
+        ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
+        self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
+
+    def _sequence(self) -> Cursor:
+        """Set `_total`, the loads of a core, and return the cursor over them."""
+        b, name = self._builder, self._name
+        if self._level == "step":
+            self._total = self._k_chunks * self._own_chunks * self._other_tiles
+            cursor = Cursor(b, name, self._repeats(self._k_chunks))
+            self._limit_repeats(cursor)
+            return cursor
+        rounds = self._other_chunks if self._level == "inner" else 1
+        self._total = self._own_chunks * rounds
+        return Cursor(b, name, [("own", self._own_chunks), ("round", rounds)])
+
+    @property
+    def events(self) -> list[Event]:
+        """One for each buffer."""
+        return [("MTE1", "MTE2", self._first + i) for i in range(self._plan.buffers)]
+
+    def start(self) -> None:
+        """Load the first chunk ahead of its use where there is a second buffer."""
+        if self._left is not None:
+            self._load_next()
+        self.enter("core")
+
+    def enter(self, level: Level) -> None:
+        """Wait for the chunk that stays at this level."""
+        if self._level == level:
+            self._acquire()
+
+    def leave(self, level: Level) -> None:
+        """Free its buffer."""
+        if self._level == level:
+            self._release()
+
+    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+        """Wait for a chunk of K where one begins."""
+        if self._level == "step":
+            with self._builder.when(k_block % self._plan.step_k, "==", 0):
+                self._acquire()
+
+    def leave_step(self, k_block: Expr) -> None:
+        """Free a chunk of K where one ends."""
+        if self._level != "step":
+            return
+        step, last = self._plan.step_k, self._k_blocks - 1
+        if step == 1:
+            self._release()
+            return
+        for final in self._builder.choose(k_block, "==", last):
+            if final:
+                self._release()
+                self._scales_used.next()
+            else:
+                with self._builder.when(k_block % step, "==", step - 1):
+                    self._release()
+                    self._leave_scales(k_block)
+
+    def _leave_scales(self, k_block: Expr) -> None:
+        """Step on to the next transfer of scales where one chunk of several ends."""
+        steps = self._chunks_of_scales * self._plan.step_k
+        if self._scales_used.size > 1:
+            with self._builder.when(k_block % steps, "==", steps - 1):
+                self._scales_used.next()
+
+    def _acquire(self) -> None:
+        """Wait for the next chunk, after asking for the one behind it."""
+        if self._left is None:
+            self._load_next()
+        else:
+            with self._builder.when(self._left.value, ">", 0):
+                self._load_next()
+        self._flags.wait("MTE2", "MTE1", self._used.at + self._first)
+
+    def _release(self) -> None:
+        self._flags.set("MTE1", "MTE2", self._used.at + self._first)
+        self._used.next()
+
+    def _load_next(self) -> None:
+        """Load the chunk at the cursor into the buffer that is filled next."""
+        plan = self._plan
+        k = self._cursor.at("k") if self._level == "step" else Expr(0)
+        event = self._filled.at + self._first
+        self._flags.wait("MTE1", "MTE2", event)
+        sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
+        target = self._place.l1 + self._filled.at * self._size
+        with self._builder.walking(self._cursor.walk()):
+            self._transfer(self._cursor.at("own"), k, sizes, target)
+            if self._chunks_of_scales > 1:
+                with self._builder.when(k % self._chunks_of_scales, "==", 0):
+                    self._load_more_scales(self._cursor.at("own"), k, sizes)
+        self._flags.set("MTE2", "MTE1", event)
+        self._filled.next()
+        self._cursor.advance()
+        if self._left is not None:
+            self._left.set(self._left.value - 1)
+
+    def _load_more_scales(self, own: Expr, k: Expr, sizes: tuple[int, int]) -> None:
+        """Load the scales of chunk k and of those behind it, as many as travel at once."""
+        r_size, k_size = sizes[0], sizes[1] * self._chunks_of_scales
+        part = k // self._chunks_of_scales
+        buffer = self._place.l1 + self._scales_filled.at * self._size
+        for r_len in self._lengths(own, self._walk.own, r_size):
+            for k_len in self._lengths(part, self._walk.k, k_size):
+                self._load_scales((own, r_size, part, k_size), buffer, (r_len, k_len))
+        self._scales_filled.next()
+
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+        """Move a base block of the chunk that is used now."""
+        plan = self._plan
+        local = k_block % plan.step_k if self._k_chunks > 1 else k_block
+        buffer = self._place.l1 + self._used.at * self._size
+        tile = Tile(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
+        Mover(self._builder, plan).move(buffer, slot.at, (own.place, local), tile)
+        if self._chunks_of_scales > 1:
+            buffer = self._place.l1 + self._scales_used.at * self._size
+            local = k_block % (self._chunks_of_scales * plan.step_k)
+        self._move_scales(buffer, (own.place, local), slot, (own.length, k))

@@ -1,0 +1,187 @@
+"""Template NORM: base blocks travel one by one, and each may be used as soon as it is there (D13).
+
+L1 holds depth base blocks of an operand. Where they hold all of K, they stay as a chunk does in
+template MDL; otherwise they are a ring: chunks of one block, in as many buffers as L1 and the flags
+give. The flags bound how far MTE2 runs ahead, not what stays.
+"""
+
+from dataclasses import replace
+
+from cubecore.isa.program.expr import Expr, Int
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Event, Ring
+from cubecore.kernels.build.loop_cursor import Cursor
+from cubecore.kernels.matmul.chunk_stream import (
+    EVENTS,
+    Along,
+    ChunkStream,
+    Level,
+    Place,
+    Slot,
+    Stream,
+    Walk,
+)
+from cubecore.kernels.matmul.l1_to_l0 import Mover
+from cubecore.kernels.matmul.operand import OperandPlan, Tile
+from cubecore.units import ceil_div
+
+
+def norm_stream(
+    builder: Builder, plan: OperandPlan, place: Place, walk: Walk, *, kept: bool = False
+) -> Stream:
+    """Return the stream that the operand's residency asks for.
+
+    `kept` says that an earlier client of the core left the operand in L1; it is used if all of it
+    was there.
+    """
+    if ceil_div(walk.k, plan.base_k) > walk.step_k:
+        ring = replace(plan, buffers=min(plan.buffers, EVENTS))
+        return ChunkStream(builder, ring, place, replace(walk, step_k=1))
+    whole = ceil_div(walk.own, plan.base_r) <= walk.step
+    return (KeptBlocks if kept and whole else StayingBlocks)(builder, plan, place, walk)
+
+
+class _Blocks(Stream):
+    """What both have: where a block lies, and its transfer."""
+
+    def _load(self, own: Expr, k: Expr, slot: Expr) -> None:
+        sizes = (self._plan.base_r, self._plan.base_k)
+        self._transfer(own, k, sizes, self._place.l1 + slot * self._size)
+
+    def _move(self, k: int, own: Along, to: Slot, slot: Expr) -> None:
+        tile = Tile(own.length, self._plan.multiplied(k), self._plan.chunk(own.length, 0))
+        at, block = self._place.l1 + slot * self._size, (Expr(0), Expr(0))
+        Mover(self._builder, self._plan).move(at, to.at, block, tile)
+        self._move_scales(at, block, to, (own.length, k))
+
+
+class StayingBlocks(_Blocks):
+    """Chunks that hold all of K: loaded block by block during their first use, then used again.
+
+    A flag (MTE2, MTE1) says that a block is there; MTE1 answers when it has seen it, so that the
+    flag can be raised for another block. One flag (MTE1, MTE2) for each buffer says that the chunk
+    in it is no longer used.
+    """
+
+    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+        super().__init__(builder, plan, place, walk)
+        self._slots = walk.step * walk.step_k
+        self._buffers = plan.buffers // self._slots
+        rounds = self._other_chunks if self._level == "inner" else 1
+        tiles = min(walk.step, self._own_tiles)
+        wheels = [("k", self._k_blocks), ("tile", tiles), ("own", self._own_chunks)]
+        self._cursor = Cursor(builder, self._name, [*wheels, ("round", rounds)])
+        if self._own_tiles % walk.step and self._own_chunks > 1:
+            self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
+        seen = EVENTS - self._buffers
+        self._ready = Ring(builder, f"{self._name}_ready", seen)
+        self._taken = Ring(builder, f"{self._name}_taken", seen)
+        self._used = Ring(builder, f"{self._name}_used", self._buffers)
+        total = self._k_blocks * self._own_tiles * rounds
+        self._left = builder.scalar(f"{self._name}_left", total) if self._buffers > 1 else None
+
+    def _tiles_of(self, chunk: Expr) -> Expr:
+        step = self._walk.step
+        left: Expr = self._own_tiles - chunk * step
+        return left.minimum(step)
+
+    @property
+    def events(self) -> list[Event]:
+        """Blocks that may be announced, and buffers that are free."""
+        return [("MTE1", "MTE2", self._first + i) for i in range(EVENTS)]
+
+    def start(self) -> None:
+        """Load the first block ahead of its use where there is a second buffer."""
+        if self._left is not None:
+            self._load_next()
+        self.enter("core")
+
+    def enter(self, level: Level) -> None:
+        """Begin a chunk: a single buffer is filled from here on."""
+        if self._level == level and self._left is None:
+            self._load_next()
+
+    def leave(self, level: Level) -> None:
+        """Free the chunk's buffer."""
+        if self._level == level:
+            self._flags.set("MTE1", "MTE2", self._used.at + self._release)
+            self._used.next()
+
+    @property
+    def _release(self) -> int:
+        return self._first + self._ready.size
+
+    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+        """Wait for the step's block where it is used for the first time."""
+        passes = other.place if self._level == "inner" else other.tile
+        with self._builder.when(passes, "==", 0):
+            event = self._taken.at + self._first
+            self._flags.wait("MTE2", "MTE1", event)
+            self._flags.set("MTE1", "MTE2", event)
+            self._taken.next()
+            self._load_ahead(k_block, own)
+
+    def _load_ahead(self, k_block: Expr, own: Along) -> None:
+        """Ask for the block behind the step's: of the same chunk, or of the next buffer's."""
+        if self._left is not None:
+            with self._builder.when(self._left.value, ">", 0):
+                self._load_next()
+            return
+        last = ceil_div(own.chunk, self._plan.base_r) * self._k_blocks - 1
+        with self._builder.when(own.place * self._k_blocks + k_block, "<", last):
+            self._load_next()
+
+    def leave_step(self, k_block: Expr) -> None:
+        """The block stays."""
+
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+        """Move the step's block of the chunk that is used now."""
+        at = self._used.at * self._slots + own.place * self._k_blocks + k_block
+        self._move(k, own, slot, at)
+
+    def _load_next(self) -> None:
+        """Load the block at the cursor, and announce it."""
+        cursor = self._cursor
+        own, k, tile = cursor.at("own"), cursor.at("k"), cursor.at("tile")
+        place = tile * self._k_blocks + k
+        number: Int = cursor.at("round") * self._own_chunks + own
+        buffer = Expr.of(number) % self._buffers
+        with self._builder.when(place, "==", 0):
+            self._flags.wait("MTE1", "MTE2", buffer + self._release)
+        with self._builder.walking(cursor.walk()):
+            self._load(own * self._walk.step + tile, k, buffer * self._slots + place)
+        event = self._ready.at + self._first
+        self._flags.wait("MTE1", "MTE2", event)
+        self._flags.set("MTE2", "MTE1", event)
+        self._ready.next()
+        cursor.advance()
+        if self._left is not None:
+            self._left.set(self._left.value - 1)
+
+
+class KeptBlocks(_Blocks):
+    """An operand that another client of the core has brought to L1, all of it (D13, IBSHARE)."""
+
+    @property
+    def events(self) -> list[Event]:
+        """None: nothing is loaded, and MTE1 has seen every block arrive."""
+        return []
+
+    def start(self) -> None:
+        """All is there."""
+
+    def enter(self, level: Level) -> None:
+        """All is there."""
+
+    def leave(self, level: Level) -> None:
+        """Nobody waits for the place."""
+
+    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+        """The block is there."""
+
+    def leave_step(self, k_block: Expr) -> None:
+        """The block stays."""
+
+    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+        """Move the step's block."""
+        self._move(k, own, slot, own.tile * self._k_blocks + k_block)

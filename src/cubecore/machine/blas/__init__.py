@@ -1,0 +1,1 @@
+"""The engine that proves Cube products and computes them with BLAS."""

@@ -1,0 +1,127 @@
+"""Computing proven stores: sums of block products with BLAS, and their bytes in global memory."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.machine.blas.block_products import (
+    EXACT_FLOAT32_BITS,
+    Block,
+    Leftover,
+    Tile,
+    fits_int32,
+    product_bound,
+)
+from cubecore.machine.blas.operand_cache import Shadows, row_values
+from cubecore.machine.blas.stores import Store
+from cubecore.numerics import saturate
+from cubecore.numerics.quantisation import atomic
+from cubecore.units import FRACTAL_ROWS
+
+Array = NDArray[Any]
+Known = NDArray[np.bool_] | None
+"""Which elements were written in L0C; None: all."""
+
+
+def computed(store: Store, core: int, shadows: Shadows) -> tuple[Array, Known]:
+    """Return what one core stores, [m, n] in the target's type."""
+    total, known = _sum(store.tile, core, shadows)[: store.m, : store.n], None
+    if total.shape != (store.m, store.n):
+        whole = np.zeros((store.m, store.n), total.dtype)
+        known = np.zeros(whole.shape, bool)
+        whole[:, : total.shape[1]], known[:, : total.shape[1]] = total, True
+        for leftover in store.leftovers:
+            _add_leftover(whole, leftover, core, shadows)
+            known[leftover.rows, leftover.columns] = True
+        total = whole
+    inputs = {"src": total}
+    if store.scales is not None:
+        inputs["scales"] = row_values(store.scales, core)[: store.n]
+    return store.template.compute(inputs, store.registers)["dst"], known
+
+
+def commit(store: Store, core: int, values: Array, known: Known) -> None:
+    """Write what one core stores, and which elements are initialised by that."""
+    buffer, kind = store.tensor.buffer, store.target.kind
+    size = kind.size_bytes
+    for columns, place in store.places(buffer.data.view(kind.numpy), core):
+        found = _by_panel(values[:, columns], place.shape)
+        place[...] = atomic(store.atomic, place, found) if store.atomic else found
+    if store.atomic:
+        return  # all of it was initialised, and is
+    whole = np.ones(size, np.uint8).view(f"u{size}")[0]
+    for columns, place in store.places(buffer.valid.view(f"u{size}"), core):
+        place[...] = whole if known is None else _by_panel(known[:, columns], place.shape) * whole
+
+
+def _by_panel(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return [m, columns] as [columns of fractals, m, columns in one]."""
+    groups, m, wide = shape
+    return values.reshape(m, groups, wide).transpose(1, 0, 2)
+
+
+def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows) -> None:
+    """Fill in the lanes of an older tile: 16 columns of it at a time are computed again."""
+    groups = leftover.tile_columns // FRACTAL_ROWS
+    for group in np.unique(groups):
+        first = int(group) * FRACTAL_ROWS
+        values = _sum(leftover.tile.columns(first), core, shadows)
+        here = groups == group
+        lanes = values[leftover.tile_rows[here], leftover.tile_columns[here] - first]
+        total[leftover.rows[here], leftover.columns[here]] = lanes
+
+
+def _sum(tile: Tile, core: int, shadows: Shadows) -> Array:
+    """Return start + sum of products, [m, n]."""
+    bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
+    integer = tile.kind.kind == "int"
+    return (_integer_sum if integer else _float_sum)(tile, bias, core, shadows)
+
+
+def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
+    """Return the sum in float32; BLAS chooses the order within each product.
+
+    Products with scales too far for float32 are made in float64.
+    """
+    total: Array | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for a, b in tile.terms:
+            product = _rows(a, tile.m, core, shadows) @ shadows.factor(b, core).T
+            total = product if total is None else np.add(total, product, out=total)
+        assert total is not None
+        if bias is not None:
+            total += bias.astype(np.float32)
+        return total.astype(np.float32, copy=False)
+
+
+def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
+    """Return the sum as int32, clamped after each product that may leave its range.
+
+    Parts of K are exact in float32.
+    """
+    total = np.zeros((tile.m, tile.n), np.int32)
+    if bias is not None:
+        total += bias
+    largest = tile.largest - sum(product_bound(a, b) for a, b in tile.terms)
+    for a, b in tile.terms:
+        largest += product_bound(a, b)
+        left, right = _rows(a, tile.m, core, shadows), shadows.values(b, core)
+        exact = 1 << (EXACT_FLOAT32_BITS - (a.kind.bits - 1) - (b.kind.bits - 1))
+        parts = (slice(k, k + exact) for k in range(0, a.k, exact))
+        pieces = (left[:, part] @ right[:, part].T for part in parts)
+        if fits_int32(largest):
+            for piece in pieces:
+                total += piece.astype(np.int32)
+        else:
+            wide = total.astype(np.int64)
+            for piece in pieces:
+                wide += piece.astype(np.int64)
+            total = saturate(wide, tile.kind)
+    return total
+
+
+def _rows(a: Block, m: int, core: int, shadows: Shadows) -> Array:
+    """Return the block's [r, k] with rows of zeros up to m."""
+    values = shadows.factor(a, core)
+    return values if a.r == m else np.pad(values, ((0, m - a.r), (0, 0)))

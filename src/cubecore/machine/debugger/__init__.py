@@ -1,0 +1,1 @@
+"""The debugger: breakpoints, dumps, views of fractal matrices."""

@@ -1,0 +1,1 @@
+"""Execution of equal cores together, over stacked memories."""

@@ -1,0 +1,193 @@
+"""What cores in lockstep touch in global memory: alike, but for a distance that never changes.
+
+The first core of a group stands for all: another one touches the same bytes of each tensor, further
+on by its distance. Cores in lockstep take turns that the reference engine gives them otherwise, so
+no core may touch what another one writes (`require_apart`).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.layouts import ascending
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor
+from cubecore.machine.memory.footprint import Bytes, Footprint
+
+_MOST_NOTED = 4096
+"""Accesses of a tensor that are kept before they are joined."""
+Runs = tuple[Bytes, Bytes]
+"""Starts and ends of bytes, ascending, apart from each other."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Distances:
+    """How far from the first core's bytes each core's lie in a tensor, [cores].
+
+    `step` is the distance of neighbours where it is the same for all, and not negative; `unit`
+    divides every distance, 0 if there is none but 0.
+    """
+
+    values: NDArray[np.int64]
+    step: int | None
+    low: int
+    high: int
+    unit: int
+
+    @staticmethod
+    def of(values: NDArray[np.int64]) -> "Distances":
+        """Prepare the distances of a group, the first one 0."""
+        steps = ascending(np.diff(values))
+        step = int(steps[0]) if steps.size else 0
+        even = steps.size <= 1 and step >= 0
+        unit = int(np.gcd.reduce(values))
+        return Distances(values, step if even else None, int(values.min()), int(values.max()), unit)
+
+
+class Reach:
+    """The distances of a group's cores, and the bytes that its first core read and wrote."""
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self._distances: dict[int, Distances] = {}
+        self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
+        self._runs: dict[tuple[int, bool], Runs] = {}
+
+    def agree(self, tensor: int, values: NDArray[np.int64]) -> bool:
+        """Take the distances in the tensor that starts at `tensor`; False if others are known."""
+        known = self._distances.get(tensor)
+        if known is None:
+            self._distances[tensor] = Distances.of(values)
+            return True
+        return np.array_equal(known.values, values)
+
+    def distances(self, tensor: GlobalTensor) -> Distances:
+        """Return the distances in a tensor.
+
+        Raises:
+            IrregularError: none are known.
+        """
+        found = self._distances.get(tensor.address)
+        if found is None:
+            raise IrregularError("an address that was counted from another tensor")
+        return found
+
+    def place(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
+        """Return the tensor, in which [low, high) of the first core, and all others', lie.
+
+        Raises:
+            IrregularError: some core's do not.
+        """
+        if tensor is None:
+            raise IrregularError("a core leaves its tensor")
+        far = self.distances(tensor)
+        if low + far.low < tensor.address or high + far.high > tensor.end:
+            raise IrregularError("a core leaves its tensor")
+        return tensor
+
+    def note(self, tensor: GlobalTensor, touched: Footprint, address: int, *, writes: bool) -> None:
+        """Remember an access of the first core."""
+        key = tensor.address, writes
+        noted = self._noted.get(key)
+        if noted is None:
+            noted = self._noted[key] = set()
+        noted.add((touched, address))
+        if len(noted) >= _MOST_NOTED:
+            self._join(key)
+
+    def _join(self, key: tuple[int, bool]) -> Runs:
+        noted = self._noted.pop(key, set())
+        pieces = [(touched.starts + at, touched.ends + at) for touched, at in noted]
+        if key in self._runs:
+            pieces.append(self._runs[key])
+        starts, ends = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        self._runs[key] = found = _joined(starts, ends)
+        return found
+
+    @property
+    def written(self) -> set[int]:
+        """The tensors that something was written to, by their addresses."""
+        return {tensor for tensor, writes in (*self._noted, *self._runs) if writes}
+
+    def all_runs(self, tensor: int, *, writes: bool) -> Iterator[Runs]:
+        """Yield what each core read or wrote in a tensor."""
+        key = tensor, writes
+        if key not in self._noted and key not in self._runs:
+            yield from [(np.zeros(0, np.int64), np.zeros(0, np.int64))] * self.cores
+            return
+        starts, ends = self._join(key) if key in self._noted else self._runs[key]
+        for distance in self._distances[tensor].values:
+            yield starts + distance, ends + distance
+
+
+def _joined(starts: Bytes, ends: Bytes) -> Runs:
+    """Return runs of bytes joined where they meet."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    apart = np.flatnonzero(starts[1:] > ends[:-1])
+    first = np.concatenate([[0], apart + 1])
+    last = np.concatenate([apart, [starts.size - 1]])
+    return starts[first], ends[last]
+
+
+def require_apart(groups: Iterable[Reach]) -> None:
+    """Require that no core touched bytes that another one wrote.
+
+    Raises:
+        IrregularError: one did.
+    """
+    reaches = list(groups)
+    if any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches))):
+        raise IrregularError("a core touches what another one writes")
+
+
+def _meet(reaches: list[Reach], tensor: int) -> bool:
+    written = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=True)]
+    read = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=False)]
+    starts, ends, owners = _together(written)
+    if np.any(starts[1:] < ends[:-1]):
+        return True
+    changes = np.cumsum(np.concatenate([[0], owners[1:] != owners[:-1]]))
+    low, high, readers = _together(read)
+    first = np.searchsorted(ends, low, side="right")
+    last = np.searchsorted(starts, high, side="left") - 1
+    hit = np.flatnonzero(first <= last)
+    own = owners[first[hit]] == readers[hit]
+    alone = changes[first[hit]] == changes[last[hit]]
+    return not bool((own & alone).all())
+
+
+def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, NDArray[Any]]:
+    """Return the runs of all cores in order, each with the number of its core."""
+    owners = np.repeat(np.arange(len(runs)), [starts.size for starts, _ in runs])
+    starts = np.concatenate([starts for starts, _ in runs])
+    ends = np.concatenate([ends for _, ends in runs])
+    order = np.argsort(starts, kind="stable")
+    return starts[order], ends[order], owners[order]
+
+
+_Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""A tensor's bytes and map; None stands for one that nobody has written."""
+
+
+class Snapshots:
+    """What global memory held before it was first written."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[GlobalTensor, _Held | None]] = {}
+
+    def keep(self, tensor: GlobalTensor) -> None:
+        """Remember a tensor that is about to be written."""
+        if tensor.address not in self._kept:
+            buffer = tensor.buffer
+            held = (buffer.data.copy(), buffer.valid.copy()) if buffer.valid.any() else None
+            self._kept[tensor.address] = tensor, held
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for tensor, held in self._kept.values():
+            data, valid = (POISON_BYTE, 0) if held is None else held
+            tensor.buffer.data[:], tensor.buffer.valid[:] = data, valid

@@ -1,0 +1,131 @@
+"""Gathers by cores in lockstep whose offsets are their own: one look-up for all cores.
+
+What any core reads is judged as if each read it: in local memories, which are alike, an access
+races if it does on one core.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.program.check import memory_bytes
+from cubecore.layouts import Offsets
+from cubecore.machine.lockstep.operands import Cores, Side, limits_of, require_inside, side
+from cubecore.machine.lockstep.sanitizer import NOWHERE
+from cubecore.machine.memory.buffers import Array
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.happens_before import INDEX
+from cubecore.machine.sanitizer.racecheck import touches
+
+_MOST_PICKED = 64
+"""Sets of values that are remembered."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Picked:
+    """The elements that each core reads, [cores, *shape], and the bytes of all of them."""
+
+    offsets: Offsets
+    touched: Footprint
+
+
+def picking(
+    cores: Cores, template: Instruction, one_by_one: Callable[[tuple[int, ...]], object]
+) -> Callable[[tuple[int, ...]], None]:
+    """Return the act of a resolved template with `picks_from`, its values each core's own.
+
+    What is out of the ordinary (a value that is wrong, bytes that nobody wrote, operands that may
+    meet, a check of who reads what) is done `one_by_one`.
+    """
+    sides = {one.operand.name: one for one in _sides(cores, template)}
+    (steering,) = (sides[name] for name in template.steering)
+    source = sides[template.picks_from]
+    (target,) = (one for one in sides.values() if one.operand.access.writes)
+    usable = memory_bytes(cores.chip, source.operand.mem)[1]
+    limits = [limit for limit in limits_of(cores, template) if limit.place != source.place]
+    pipe = INDEX[template.pipe.value]
+    plan = touches(template, range(len(sides)), NOWHERE, cores.registers)
+    met: dict[bytes, _Picked | None] = {}
+    active = template.active(source.operand.name)
+
+    def pick(values: Array) -> _Picked | None:
+        key = values.tobytes()
+        if key not in met:
+            if len(met) >= _MOST_PICKED:
+                met.clear()
+            offsets = template.picked(values)
+            through = offsets if offsets is None or active is None else offsets[:, active]
+            if offsets is None or through is None or not through.size:
+                met[key] = None
+            else:
+                met[key] = _Picked(offsets, Footprint.of_elements(through, source.element.bits))
+        return met[key]
+
+    def act(addresses: tuple[int, ...]) -> None:
+        places = template.places(addresses)
+        values = _read(steering, places)
+        picked = None if values is None or cores.watch.uses else pick(values)
+        if picked is None or not _lies_well(
+            usable, source, (steering, target), picked.touched, places
+        ):
+            one_by_one(addresses)
+            return
+        require_inside(template, limits, places)
+        found = [
+            (picked.touched if touch.operand == source.operand.name else touched, places[n], touch)
+            for touched, n, touch in plan
+        ]
+        cores.watch.enter(pipe, found)
+        values = _gathered(source, places[source.place], picked.offsets)
+        results = template.compute({source.operand.name: values}, cores.registers)
+        assert target.stack is not None
+        given = places[target.place], target.elements, target.element
+        target.stack.writer(*given)(results[target.operand.name])
+        target.stack.marker(*given)()
+
+    return act
+
+
+def _sides(cores: Cores, template: Instruction) -> list[Side]:
+    return [side(cores, template, place) for place in range(len(template.operands()))]
+
+
+def _read(steering: Side, places: tuple[int, ...]) -> Array | None:
+    """Return the values that steer, [cores, *shape]; None where not all were written."""
+    stack, at, span = steering.stack, places[steering.place], steering.elements.span
+    assert stack is not None
+    values = stack.read_inside(at, steering.elements, steering.element)
+    return None if values is None or span is None or not stack.map.written(at, span) else values
+
+
+def _lies_well(
+    ends: int, source: Side, others: tuple[Side, Side], touched: Footprint, places: tuple[int, ...]
+) -> bool:
+    """Whether all that is read was written, before `ends`, and apart from what is written."""
+    at, stack, (steering, target) = places[source.place], source.stack, others
+    low, high = at + touched.low, at + touched.high
+    if stack is None or at % source.operand.alignment or high > ends:
+        return False
+    start, end = _hull(target, places)
+    first, last = _hull(steering, places)
+    if (start < high and low < end) or (start < last and first < end):
+        return False
+    return stack.map.written(0, (low, high))
+
+
+def _hull(one: Side, places: tuple[int, ...]) -> tuple[int, int]:
+    low, high = one.elements.span or (0, 0)
+    return places[one.place] + low, places[one.place] + high
+
+
+def _gathered(source: Side, at: int, offsets: Offsets) -> Array:
+    """Return the elements at each core's offsets, [cores, *shape]."""
+    stack, element = source.stack, source.element
+    assert stack is not None
+    end = at + (stack.size_bytes - at) // element.size_bytes * element.size_bytes
+    window = stack.data[:, at:end].view(element.numpy)
+    rows = np.arange(len(window)).reshape(-1, *[1] * (offsets.ndim - 1))
+    found: Array = window[rows, offsets]
+    return found

@@ -1,0 +1,388 @@
+"""Cores in lockstep: one walk, and one call of NumPy, for all cores of a group.
+
+Their local memories are stacked (`stacked_memory`), their registers are one but for what
+values left there. For each template, what the reference engine does at every issue is prepared
+once, and only addresses change. What is not prepared (values decide which elements are touched,
+registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
+the rows of the stacks. Whatever the reference engine would report ends lockstep (`IrregularError`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import Array, Instruction, Mem
+from cubecore.isa.declare.registers import LEFT, Place, Registers
+from cubecore.isa.program.check import memory_bytes, template_violations
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import LoadScalar
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Reach, Snapshots
+from cubecore.machine.lockstep.compute import computing, prepares, steers
+from cubecore.machine.lockstep.copy import moving
+from cubecore.machine.lockstep.gather import picking
+from cubecore.machine.lockstep.sanitizer import NOWHERE, Collecting, GroupWatch
+from cubecore.machine.lockstep.stacked_memory import Stack
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.elements import elements
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.happens_before import INDEX
+from cubecore.machine.sanitizer.shadow_memory import Touched
+
+_MOST_STEERED = 64
+"""Sets of values for which a steered template is prepared, or remembered."""
+Act = Callable[[tuple[int, ...]], object]
+"""What an instruction does at the first core's addresses."""
+
+
+class Group:
+    """Cores that issue alike, at local addresses that are equal."""
+
+    def __init__(
+        self,
+        chip: Chip,
+        gm: GlobalMemory,
+        log: FindingLog,
+        snapshots: Snapshots,
+        cores: Sequence[tuple[CoreId, Place]],
+    ) -> None:
+        self.chip, self.gm, self.snapshots = chip, gm, snapshots
+        self.count = len(cores)
+        self.reach = Reach(self.count)
+        first = cores[0][0], self.reach
+        self.watch = GroupWatch(gm, log, first, joined=chip.joins_vector)
+        self.registers = Registers()
+        self._places = [place for _, place in cores]
+        self._stacks: dict[Mem, Stack] = {}
+        self._rows = [_Row(self, number, core, log) for number, (core, _) in enumerate(cores)]
+        self._own: dict[str, list[Any]] = {}
+        self._late: dict[str, Callable[[int], object]] = {}
+        self._synced: Registers | None = None
+        self._states: dict[Registers, tuple[Registers, dict[Instruction, Act]]] = {}
+        self._acts: dict[Instruction, Act] = {}
+        self._enter(self.registers)
+
+    def stack(self, mem: Mem) -> Stack:
+        """Return a local memory of all cores, made on first use."""
+        found = self._stacks.get(mem)
+        if found is None:
+            if not self._rows[0].has(mem):
+                raise IrregularError(f"a memory that {self._rows[0].id} lacks")
+            found = self._stacks[mem] = Stack(self.count, memory_bytes(self.chip, mem)[0])
+        return found
+
+    # --- instructions
+
+    def issue(self, template: Instruction, addresses: tuple[int, ...]) -> None:
+        """Run an instruction on every core; `addresses` are the first one's.
+
+        Raises:
+            IrregularError: a finding, or cores that would not do alike.
+        """
+        act = self._acts.get(template)
+        if act is None:
+            act = self._acts[template] = self._act(template)
+        act(addresses)
+
+    def _act(self, template: Instruction) -> Act:
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+            raise IrregularError("cores that wait for each other")
+        if isinstance(template, Sync):
+            self._require_legal(template)
+            follow = self.watch.syncer(template, NOWHERE)
+            return lambda _: follow()
+        resolved = template.resolved(self.registers).reaching()
+        self._require_legal(resolved)
+        if template.reads_left:
+            placed = template.placed_by_left
+            return self._placed(template) if placed else self._with_left(template, resolved)
+        after = resolved.apply(self.registers)
+        if resolved.register and not resolved.operands():
+            return lambda _: self.watch.touch(resolved, (), NOWHERE, self.registers)
+        if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
+            state = self._state(after)
+            return lambda _: self._go(state)
+        if after != self.registers:
+            return self._one_by_one(template)
+        if steers(resolved):
+            return self._steered(template, resolved)
+        return self._prepared(template, resolved)
+
+    def _one_by_one(self, issued: Instruction) -> Act:
+        """Return the reference engine's way, one core after another."""
+        return lambda addresses: self._each(issued, addresses)
+
+    def _require_legal(self, template: Instruction) -> None:
+        if template_violations(template, self.chip) or template.unmet(self.registers):
+            raise IrregularError(f"{template.name} is not legal")
+
+    def _state(self, registers: Registers) -> tuple[Registers, dict[Instruction, Act]]:
+        return self._states.setdefault(registers, (registers, {}))
+
+    def _go(self, state: tuple[Registers, dict[Instruction, Act]]) -> None:
+        self.registers, self._acts = state
+
+    def _enter(self, registers: Registers) -> None:
+        self._go(self._state(registers))
+
+    def _prepared(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does, on all cores at once if that can be."""
+        registers, each = self.registers, self._one_by_one(issued)
+        if not prepares(template, registers):
+            return each
+        if template.copies:
+            return moving(self, template)
+        act = computing(self, template, each, lambda read: template.compute(read, registers))
+        if type(template).leaves is Instruction.leaves:
+            return act
+
+        def leave(addresses: tuple[int, ...]) -> None:
+            inputs = act(addresses)
+            if inputs is not None:
+                self._leave(template, inputs, registers)
+
+        return leave
+
+    def _steered(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does that values steer.
+
+        Where all cores have the same ones, and had them before, it is prepared for them.
+        """
+        reads = [
+            (place, o, self.stack(o.mem), elements(template, o.name), template.element(o))
+            for place, o in enumerate(template.operands())
+            if o in steers(template)
+        ]
+        met: dict[tuple[bytes, ...], Act | None] = {}
+        apart = self._one_by_one(issued)
+        if template.picks_from and prepares(template, self.registers):
+            apart = picking(self, template, apart)
+
+        def act(addresses: tuple[int, ...]) -> None:
+            places, values = template.places(addresses), {}
+            for place, operand, stack, here, element in reads:
+                found = stack.read_inside(places[place], here, element)
+                if found is None or (self.count > 1 and (found != found[0]).any()):
+                    apart(addresses)
+                    return
+                values[operand.name] = found[0]
+            key = tuple([found.tobytes() for found in values.values()])
+            prepared = met.get(key)
+            if prepared is not None:
+                prepared(addresses)
+                return
+            if len(met) >= _MOST_STEERED:
+                met.clear()
+            if key in met:
+                located = template.located(values)
+                self._require_legal(located)
+                prepared = self._prepared(issued, located)
+            met[key] = prepared
+            (prepared or self._one_by_one(issued))(addresses)
+
+        return act if type(template).stacks else self._one_by_one(issued)
+
+    # --- what values leave in registers
+
+    def _with_left(self, issued: Instruction, template: Instruction) -> Act:
+        """Return what a template does that a register with values in it decides."""
+        registers, name = self.registers, template.register
+        each = self._one_by_one(issued)
+        alone = bool(steers(template)) and not template.stacks_steered
+        if alone or not prepares(template, registers):
+            return each
+
+        def compute(read: dict[str, Array]) -> Mapping[str, Array]:
+            values, left = template.compute_left(read, registers, self._left(name))
+            self._own[name], self._synced = list(left), None
+            return values
+
+        return computing(self, template, each, compute)
+
+    def _placed(self, issued: Instruction) -> Act:
+        """Return what a template does if a register with values in it says where operands lie.
+
+        Where it says the same on all cores, it is prepared for that.
+        """
+        registers, name = self.registers, issued.register
+        met: dict[object, Act] = {}
+
+        def act(addresses: tuple[int, ...]) -> None:
+            first, *others = self._left(name)
+            if any(other != first for other in others):
+                self._each(issued, addresses)
+                return
+            found = met.get(first)
+            if found is None:
+                if len(met) >= _MOST_STEERED:
+                    met.clear()
+                own: dict[str, Any] = {name: first}
+                resolved = issued.resolved(replace(registers, **own)).reaching()
+                self._require_legal(resolved)
+                found = met[first] = self._with_left(issued, resolved)
+            found(addresses)
+
+        return act
+
+    def _left(self, name: str) -> Sequence[Any]:
+        """Return what one register holds on each core."""
+        late = self._late.pop(name, None)
+        if late is not None:
+            self._own[name], self._synced = [late(core) for core in range(self.count)], None
+        return self._own.get(name) or [_NONE_LEFT[name]] * self.count
+
+    def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
+        """Let a template that replaces a register whole leave it when somebody asks."""
+        name = template.leaves_whole
+        held = {operand: values.copy() for operand, values in inputs.items()}
+
+        def left(core: int) -> object:
+            own = {operand: values[core] for operand, values in held.items()}
+            return getattr(template.leaves(own, registers), name)
+
+        self._late[name] = left
+
+    def rows(self) -> Sequence[Core]:
+        """Return the cores as the reference engine sees them, their registers up to date."""
+        for name in list(self._late):
+            self._left(name)
+        if self._synced is not self.registers:
+            for number, row in enumerate(self._rows):
+                own: dict[str, Any] = {name: left[number] for name, left in self._own.items()}
+                row.registers = replace(self.registers, place=self._places[number], **own)
+            self._synced = self.registers
+        return self._rows
+
+    def _take(self, before: Sequence[Registers]) -> None:
+        """Take the registers that the reference engine left; they were `before`."""
+        after = [row.registers for row in self._rows]
+        if all(new is old for new, old in zip(after, before, strict=True)):
+            return
+        self._own = {name: [getattr(registers, name) for registers in after] for name in LEFT}
+        shared = {replace(registers, place=Place(), **_NONE_LEFT) for registers in after}
+        if len(shared) > 1:
+            raise IrregularError("registers that differ from core to core")
+        self._enter(shared.pop())
+        self._synced = self.registers
+
+    # --- core by core
+
+    def _each(self, template: Instruction, addresses: tuple[int, ...]) -> None:
+        """Run an instruction by the reference engine, one core after another."""
+        mems = [operand.mem for operand in template.operands()]
+        far = [self._far(mem, at) for mem, at in zip(mems, addresses, strict=True)]
+        rows = self.rows()
+        before = [row.registers for row in rows]
+        steered = self.count > 1 and (bool(template.steering) or template.reads_left)
+        collected = Collecting()
+        maps = _Maps(self._stacks) if self.count > 1 and _decides(template) else None
+        for core, row in enumerate(rows):
+            known = len(collected.found)
+            row.watch = collected if steered else None if core else self.watch  # type: ignore[assignment]
+            own = tuple(at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True))
+            row.perform((template, own, NOWHERE))
+            if maps is not None:
+                maps.compare(collected.found[known:] if steered else None)
+        if maps is not None:
+            maps.settle()
+        if collected.found:
+            self.watch.together(INDEX[template.pipe.value], collected.found)
+        self._take(before)
+
+    def _far(self, mem: Mem, address: int) -> list[int] | None:
+        """Return the cores' distances in the tensor at an address; None in a local memory."""
+        if mem is not Mem.GM:
+            return None
+        tensor = self.gm.at(address)
+        if tensor is None:
+            raise IrregularError("an address between tensors")
+        self.snapshots.keep(tensor)
+        return [int(distance) for distance in self.reach.distances(tensor).values]
+
+    # --- the scalar unit
+
+    def scalars(self, template: Instruction) -> list[tuple[int, ...]]:
+        """Return what each core's scalar unit reads from its registers."""
+        return [template.result(row.registers) for row in self.rows()]
+
+    def load_scalars(self, load: LoadScalar, address: int) -> list[int]:
+        """Return what each core's scalar unit reads from memory."""
+        far = self._far(load.mem, address)
+        found = []
+        for core, row in enumerate(self.rows()):
+            row.watch = None if core else self.watch
+            found.append(row.load_scalar(load, address + (far[core] if far else 0)))
+        return found
+
+    def finish(self) -> None:
+        """Judge what the cores leave behind."""
+        self.watch.finish()
+
+
+def _decides(template: Instruction) -> bool:
+    """Whether an initialised map depends on values, or on what it was."""
+    return template.propagates or template.copies or bool(template.steering)
+
+
+class _Maps:
+    """The maps that cores share, while they take turns: each finds what the first one found."""
+
+    def __init__(self, stacks: Mapping[Mem, Stack]) -> None:
+        self._maps = {mem: stack.valid for mem, stack in stacks.items()}
+        self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
+        self._left: list[tuple[Mem, int, bytes]] | None = None
+
+    def compare(self, found: Sequence[Touched] | None) -> None:
+        """Require a core to leave what the first one left, and take it back.
+
+        `found` is what it touched; None: anything.
+        """
+        left = []
+        for mem, low, high in self._written(found):
+            now, then = self._maps[mem][low:high], self._before[mem][low:high]
+            if not (now.all() and then.all()):
+                left.append((mem, low, now.tobytes()))
+                now[:] = then
+        if self._left is None:
+            self._left = left
+        if left != self._left:
+            raise IrregularError("cores that differ in what they have written")
+
+    def _written(self, found: Sequence[Touched] | None) -> list[tuple[Mem, int, int]]:
+        if found is None:
+            return [(mem, 0, valid.size) for mem, valid in self._maps.items()]
+        return [
+            (touch.mem, at + touched.low, at + touched.high)
+            for touched, at, touch in found
+            if touch.writes and isinstance(touch.mem, Mem) and touch.mem is not Mem.GM
+        ]
+
+    def settle(self) -> None:
+        """Leave what every core left."""
+        for mem, low, raw in self._left or ():
+            self._maps[mem][low : low + len(raw)] = np.frombuffer(raw, np.uint8)
+
+
+_NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}
+
+
+class _Row(Core):
+    """One core of a group: its memories are rows of the group's stacks."""
+
+    def __init__(self, group: Group, number: int, core: CoreId, log: FindingLog) -> None:
+        super().__init__(core, group.chip, group.gm, log, execute.execute, _alone, _alone)
+        self._group, self._number = group, number
+
+    def memory(self, mem: Mem) -> Buffer | None:
+        """Return the core's row."""
+        return self._group.stack(mem).rows[self._number] if mem in self._own else None
+
+
+def _alone(core: Core, *_: object) -> None:
+    raise IrregularError(f"{core.id} waits for others")

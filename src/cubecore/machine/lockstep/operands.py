@@ -1,0 +1,85 @@
+"""Operands of cores in lockstep: their memories, their elements, and where they may lie."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.check import memory_bytes
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Reach, Snapshots
+from cubecore.machine.lockstep.sanitizer import GroupWatch
+from cubecore.machine.lockstep.stacked_memory import Stack
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.elements import Elements, elements
+
+
+class Cores(Protocol):
+    """What acts work on: a group of cores."""
+
+    chip: Chip
+    gm: GlobalMemory
+    count: int
+    reach: Reach
+    watch: GroupWatch
+    snapshots: Snapshots
+    registers: Registers
+
+    def stack(self, mem: Mem) -> Stack:
+        """Return a local memory of all cores."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Side:
+    """An operand: its memory (None: global) and its elements."""
+
+    place: int
+    operand: Operand
+    stack: Stack | None
+    elements: Elements
+    element: ElementType
+
+
+def side(cores: Cores, template: Instruction, place: int) -> Side:
+    """Return the operand at a place of a resolved template."""
+    operand = template.operands()[place]
+    stack = None if operand.mem is Mem.GM else cores.stack(operand.mem)
+    return Side(place, operand, stack, elements(template, operand.name), template.element(operand))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Limit:
+    """Where an operand in a local memory may lie: a multiple of `unit` in [low, high]."""
+
+    place: int
+    unit: int
+    low: int
+    high: int
+
+
+def limits_of(cores: Cores, template: Instruction) -> list[Limit]:
+    """Return where the operands of a resolved template that lie in local memories may lie."""
+    found = []
+    for place, operand in enumerate(template.operands()):
+        if operand.mem is Mem.GM:
+            continue
+        span = elements(template, operand.name).span
+        usable = memory_bytes(cores.chip, operand.mem)[1]
+        low, high = (-(1 << 62), 1 << 62) if span is None else (-span[0], usable - span[1])
+        found.append(Limit(place, operand.alignment, low, high))
+    return found
+
+
+def require_inside(template: Instruction, limits: list[Limit], places: tuple[int, ...]) -> None:
+    """Require addresses to be where operands may lie.
+
+    Raises:
+        IrregularError: one is not.
+    """
+    for limit in limits:
+        address = places[limit.place]
+        if address % limit.unit or not limit.low <= address <= limit.high:
+            raise IrregularError(f"{template.name} leaves its memory")

@@ -1,0 +1,108 @@
+"""racecheck, synccheck and usecheck of cores in lockstep: once for all of them, in program order.
+
+Their local memories are touched alike. In global memory the first core stands for all: what a core
+meets there of its own it meets as the others do, at another distance; what it might meet of another
+core's is left to `aliasing`. Nothing is reported: lockstep ends where something would
+be (`StrictLog`).
+"""
+
+from collections.abc import Sequence
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Location
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Reach
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.findings import USECHECK, Finding, FindingLog
+from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
+from cubecore.machine.sanitizer.shadow_memory import Region, Touch, Touched
+
+NOWHERE = Location("", 0, "")
+"""The place of what no finding will name."""
+
+
+class StrictLog(FindingLog):
+    """A log that takes no finding."""
+
+    def add(self, finding: Finding, operand: str = "") -> None:
+        """Give up, if the finding's check is on; what went wrong in memory always ends lockstep."""
+        if finding.check in self.checks or finding.check in {"memcheck", "initcheck"}:
+            raise IrregularError(finding.message)
+
+
+class GroupWatch(CoreWatch):
+    """Watches a group's first core."""
+
+    def __init__(
+        self,
+        gm: GlobalMemory,
+        log: FindingLog,
+        cores: tuple[CoreId, Reach],
+        *,
+        joined: bool,
+    ) -> None:
+        first, self._reach = cores
+        super().__init__(Sanitizer(gm, log, [first], joined=joined), first)
+        self._gm = gm
+
+    @property
+    def uses(self) -> bool:
+        """Whether results that nobody reads are looked for: then who reads what counts."""
+        return USECHECK in self._launch.log.checks
+
+    def enter(self, pipe: int, found: list[Touched]) -> None:
+        """Follow an instruction that touches the same on every core, or of which that counts."""
+        self.order.submit(pipe, lambda: self._enter(pipe, found), NOWHERE)
+
+    def together(self, pipe: int, found: list[Touched]) -> None:
+        """Follow an instruction that touches other bytes in each core, as one that touches all."""
+        distinct: dict[tuple[str, Footprint, int], Touched] = {}
+        for entry in found:
+            touched, address, touch = entry
+            distinct.setdefault((touch.operand, touched, address), entry)
+        kept = sorted(distinct.values(), key=lambda entry: entry[2].writes)
+
+        def enter() -> None:
+            self._require_alike(kept)
+            self._enter(pipe, kept)
+
+        self.order.submit(pipe, enter, NOWHERE)
+
+    def _require_alike(self, found: list[Touched]) -> None:
+        """Require that of what nobody has read yet all cores read the same results."""
+        reads: dict[str, set[Region]] = {}
+        for touched, address, touch in found:
+            if touch.reads and touch.mem is not Mem.GM:
+                region = self.shadow(touch.mem).region(touched, address, writes=False)
+                fresh = {other for other, _ in region.near if other.fresh is not None}
+                if reads.setdefault(touch.operand, fresh) != fresh:
+                    raise IrregularError("results that some cores read")
+
+    def _global(
+        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+    ) -> None:
+        """Follow an access of the first core to global memory."""
+        low, high = address + touched.low, address + touched.high
+        tensor = self._reach.place(self._gm.at(low), low, high)
+        self._reach.note(tensor, touched, address, writes=touch.writes)
+        super()._global(touched, address, touch, pipe, number)
+
+
+class Collecting:
+    """Stands where an engine expects a watch, and keeps what it is told for `together`."""
+
+    def __init__(self) -> None:
+        self.found: list[Touched] = []
+
+    def touch(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> None:
+        """Keep an instruction's touches: `addresses` are those of its operands."""
+        self.found.extend(touches(template, addresses, where, registers))

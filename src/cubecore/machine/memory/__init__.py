@@ -1,0 +1,1 @@
+"""Memories of a core: buffers, element access, footprints."""

@@ -1,0 +1,1 @@
+"""Execution of one core at a time: the definition."""

@@ -1,0 +1,182 @@
+"""One core: its local memories and registers, and the record of what it issued."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.check import memory_bytes, template_violations
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Issue, LoadScalar, Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.reference.queue_order import Queues
+from cubecore.machine.sanitizer.findings import Finding, FindingLog
+from cubecore.machine.sanitizer.racecheck import CoreWatch
+from cubecore.machine.sanitizer.shadow_memory import ScalarLoad, Touch
+
+AIC_MEMORIES = (
+    *(Mem.L1, Mem.L0A, Mem.L0B, Mem.L0B_INDEX, Mem.L0A_MX, Mem.L0B_MX, Mem.L0C, Mem.BT, Mem.FB),
+)
+AIV_MEMORIES = (Mem.UB,)
+FLUSH_AFTER = 8192
+"""Issues that a core records before it executes them."""
+
+
+_SCALAR_LOAD = ScalarLoad()
+Recorded = tuple[Instruction, tuple[int, ...], Location]
+
+
+@dataclass(eq=False)
+class Core:
+    """The state of one core during a run.
+
+    The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in
+    program order, at the latest when the core needs a value, signals or waits for another core,
+    or ends. `watch` is told of every instruction that is made.
+    """
+
+    id: CoreId
+    chip: Chip
+    gm: GlobalMemory
+    log: FindingLog
+    execute: Callable[["Core", Recorded], None]
+    signal: Callable[["Core", FftsCrossCoreSync, Location], None]
+    wait: Callable[["Core", WaitFlagDev, Location], None]
+    watch: CoreWatch | None = None
+    registers: Registers = field(default_factory=Registers)
+    memories: dict[Mem, Buffer] = field(default_factory=dict)
+    pending: list[Recorded] = field(default_factory=list)
+    issued: int = 0
+    queues: Queues | None = None
+    """What runs instructions in another order than the program's; None: program order."""
+    planned_for: Registers | None = None
+    planned: dict[Instruction, Any] = field(default_factory=dict)
+    """What an engine knows of templates under the registers `planned_for`, of those it met."""
+    observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
+    """Told what an instruction touches, just before it does; its operands' addresses."""
+
+    def memory(self, mem: Mem) -> Buffer | None:
+        """Return a local memory, made on first use; None if this part of the core lacks it."""
+        found = self.memories.get(mem)
+        if found is None and self.has(mem):
+            physical, _ = memory_bytes(self.chip, mem)
+            found = self.memories[mem] = Buffer(physical)
+        return found
+
+    @property
+    def _own(self) -> tuple[Mem, ...]:
+        """The memories of this part of the core; where Cube and Vector share a core, all."""
+        if self.chip.joins_vector:
+            return AIC_MEMORIES + AIV_MEMORIES
+        return AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES
+
+    def has(self, mem: Mem) -> bool:
+        """Whether this part of the core has a local memory."""
+        return mem in self._own
+
+    def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        """Take one instruction, in program order."""
+        self.issued += 1
+        if self.queues is not None:
+            self._queue(self.queues, (template, addresses, where))
+        elif isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+            self.flush()
+            if self.allows(template, where):
+                if isinstance(template, WaitFlagDev):
+                    self.wait(self, template, where)
+                    if self.watch is not None:
+                        self.watch.heard(template.flag_id)
+                else:
+                    if self.watch is not None:
+                        self.watch.signal(template, where)
+                    self.signal(self, template, where)
+        else:
+            self.pending.append((template, addresses, where))
+            if len(self.pending) >= FLUSH_AFTER:
+                self.flush()
+
+    def _queue(self, queues: Queues, recorded: Recorded) -> None:
+        template, _, where = recorded
+        if isinstance(template, Sync) and not self.allows(template, where):
+            return
+        if isinstance(template, WaitFlagDev):
+            queues.drain()
+            self.wait(self, template, where)
+        else:
+            queues.issue(recorded)
+
+    def perform(self, recorded: Recorded) -> None:
+        """Execute one instruction now."""
+        self.execute(self, recorded)
+
+    def allows(self, template: Instruction, where: Location) -> bool:
+        """Return whether the template breaks nothing on this core; log what it breaks."""
+        found = list(template_violations(template, self.chip))
+        if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
+            found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
+        return self.report(found, template, where)
+
+    def report(
+        self, violations: Sequence[Violation], template: Instruction, where: Location
+    ) -> bool:
+        """Log violations; return whether there were none."""
+        kind = "flag-parameter" if isinstance(template, Sync) else "parameter"
+        for violation in violations:
+            finding = Finding(kind, str(violation), template.name, where, str(self.id))
+            self.log.add(finding, violation.subject)
+        return not violations
+
+    def flush(self) -> None:
+        """Execute everything recorded; what stands in queues is left there."""
+        pending, self.pending = self.pending, []
+        for recorded in pending:
+            self.execute(self, recorded)
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the recorder of one leaf (the sink protocol of programs)."""
+        late, template, where, record = len(issue.late), issue.template, issue.location, self.record
+        if not late:
+            return lambda *addresses: record(template, addresses, where)
+        return lambda *values: record(issue.bound(values[:late]), values[late:], where)
+
+    def scalars(self, template: Instruction) -> tuple[int, ...]:
+        """Return what the scalar unit reads from the core's registers, after flushing."""
+        self.flush()
+        return template.result(self.registers)
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Return the integer (or the bits of the float) that memory holds at `address`.
+
+        Outside every memory it is 0, where nothing was written poison, each with a finding.
+        """
+        self.flush()
+        size = load.element.size_bytes
+        where, buffer, local = load.mem.label, self.memory(load.mem), address
+        if load.mem is Mem.GM and (tensor := self.gm.near(address)) is not None:
+            where, buffer, local = tensor.name, tensor.buffer, address - tensor.address
+        if buffer is None or not 0 <= local <= buffer.size_bytes - size:
+            extent = where if buffer is None else f"{where} (0 to {buffer.size_bytes} B)"
+            got = f"bytes [{local}, {local + size})"
+            self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
+            return 0
+        zero = np.zeros(1, np.intp)
+        if not buffer.initialised(local, zero, load.element)[0]:
+            self._log_scalar(
+                "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
+            )
+        if self.watch is not None:
+            touch = Touch(_SCALAR_LOAD, load.target.name, load.mem, True, False, load.location)
+            self.watch.scalar_read(touch, address, address + size)
+        value = buffer.read(local, zero, load.element)
+        bits = value.view(f"u{size}")
+        return int(value[0]) if load.element.kind != "float" else int(bits[0])
+
+    def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
+        text = f"the scalar {load.target.name} must {message}"
+        self.log.add(Finding(kind, text, "scalar load", load.location, str(self.id)))

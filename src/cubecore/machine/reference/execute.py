@@ -1,0 +1,381 @@
+"""The reference engine: slow, readable, and the definition of what an instruction does."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.operand_overlap import STEERED, overlaps, relation
+from cubecore.isa.program.check import memory_bytes
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import Sync
+from cubecore.layouts import Offsets
+from cubecore.machine.memory.buffers import Array, Buffer
+from cubecore.machine.memory.elements import Elements, Use, part, use, uses
+from cubecore.machine.reference.core import Core, Recorded
+from cubecore.machine.reference.issue_cache import Plan, plan
+from cubecore.machine.sanitizer.findings import Access, Finding
+from cubecore.numerics.quantisation import atomic
+
+Placed = tuple[Use, Buffer, int]
+"""An operand, the memory that it lies in, and its address there."""
+Target = tuple[Instruction, Use, Buffer, int]
+Values = tuple[Array, NDArray[np.bool_] | None]
+"""What is written, and which of it is known; None: all."""
+
+
+def execute(core: Core, recorded: Recorded) -> None:
+    """Run one instruction on a core and log what is wrong with it.
+
+    An instruction whose parameters are wrong, or that would leave a memory, is not made; one that
+    is only misaligned, or reaches into reserved bytes, is.
+    """
+    template, addresses, where = recorded
+    if isinstance(template, Sync):
+        if core.allows(template, where) and core.watch is not None:
+            core.watch.sync(template, where)
+        return
+    known = plan(core, template)
+    resolved = known.template
+    if known.wrong:
+        core.report(known.wrong, resolved, where)
+        return
+    if known.applies:
+        core.registers = resolved.apply(core.registers)
+    if not known.operands:
+        if resolved.register and core.watch is not None:
+            core.watch.touch(resolved, (), where, core.registers)
+        return
+    if known.moves:
+        resolved, addresses = resolved.rebased(addresses)
+    places = resolved.places(addresses)
+    steering: dict[str, tuple[Buffer, int]] = {}
+    if resolved.steering:
+        found = _steered(core, resolved, places, where)
+        if found is None:
+            return
+        resolved, steering = found
+    placed = _places(core, known, resolved, steering, (places, where))
+    if placed is None or (known.judges and not _lies_well(core, resolved, places, where)):
+        return
+    settled = resolved is known.template
+    feeds, meets = known.relation(places) if settled else relation(resolved, places)
+    if meets:
+        _log_overlaps(core, resolved, places, where)
+    if core.watch is not None:
+        core.watch.touch(resolved, places, where, core.registers)
+    if core.observe is not None:
+        core.observe(core, resolved, places)
+    if resolved.copies:
+        _move(core, resolved, placed, where)
+    else:
+        _compute(core, resolved, placed, where, feeds=feeds)
+
+
+def _places(
+    core: Core,
+    known: Plan,
+    template: Instruction,
+    steering: dict[str, tuple[Buffer, int]],
+    at: tuple[tuple[int, ...], Location],
+) -> list[Placed] | None:
+    """Return where the operands lie; None, after logging, where one cannot be placed."""
+    places, where = at
+    complete, placed = True, []
+    for used, usable, address in zip(uses(template), known.usable, places, strict=True):
+        if steering and used.name in steering:
+            placed.append((used, *steering[used.name]))
+            continue
+        found = _placed(core, used, usable, address) or _place(core, template, used, address, where)
+        if found is None:
+            complete = False
+        else:
+            placed.append(found)
+    return placed if complete else None
+
+
+def _placed(core: Core, used: Use, usable: int, address: int) -> Placed | None:
+    """Return an operand's buffer and its address there; None if that takes a closer look."""
+    low, high, mem = address + used.low, address + used.high, used.operand.mem
+    if address % used.unit or low < 0 or low == high:
+        return None
+    if mem is Mem.GM:
+        tensor = core.gm.at(low)
+        if tensor is None or high > tensor.end:
+            return None
+        return used, tensor.buffer, address - tensor.address
+    buffer = core.memories.get(mem)
+    return None if buffer is None or high > usable else (used, buffer, address)
+
+
+def _steered(
+    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+) -> tuple[Instruction, dict[str, tuple[Buffer, int]]] | None:
+    """Return the template that values have located, and where those lie; None where it is wrong."""
+    placed = {
+        operand.name: _place(core, template, use(template, operand), address, where)
+        for operand, address in zip(template.operands(), places, strict=True)
+        if operand.name in template.steering
+    }
+    found = {name: place for name, place in placed.items() if place is not None}
+    if len(found) < len(placed):
+        return None
+    values = tuple(
+        (name, used.element, buffer.read(address, used.elements.offsets, used.element).tobytes())
+        for name, (used, buffer, address) in found.items()
+    )
+    located, violations = _located(template, core.chip, values)
+    if violations:  # of what nobody has written, perhaps
+        for place in found.values():
+            _require_written(core, template, place, place[0].elements, where)
+    if not core.report(violations, located, where):
+        return None
+    return located, {name: (buffer, address) for name, (_, buffer, address) in found.items()}
+
+
+def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip((o.name for o in template.operands()), places, strict=True))
+
+
+def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
+    """Whether nothing is wrong with the operands' addresses beyond alignment and bounds."""
+    return core.report(template.misplaced(_named(template, places)), template, where)
+
+
+def _log_overlaps(
+    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+) -> None:
+    for to, source, wrong in overlaps(template, _named(template, places)):
+        message = f"{template.name}.{to} must {wrong}"
+        finding = Finding("overlap", message, template.name, where, str(core.id))
+        core.log.add(finding, f"{to} {source}")
+
+
+@lru_cache(maxsize=STEERED)
+def _located(
+    template: Instruction, chip: Chip, values: tuple[tuple[str, ElementType, bytes], ...]
+) -> tuple[Instruction, list[Violation]]:
+    """Return what values make of a template, and what it breaks then."""
+    found = {
+        name: np.frombuffer(raw, element.numpy).reshape(template.offsets(name).shape)
+        for name, element, raw in values
+    }
+    located = template.located(found)
+    return located, located.preconditions(chip)
+
+
+def _place(
+    core: Core, template: Instruction, used: Use, address: int, where: Location
+) -> Placed | None:
+    """Return the operand's buffer and its address there, or None after logging what is wrong."""
+    operand, span = used.operand, used.elements.span
+
+    def log(kind: str, message: str) -> None:
+        subject = f"{template.name}.{operand.name}"
+        finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
+        core.log.add(finding, operand.name)
+
+    first, last = address + used.low, address + used.high
+    if address % operand.alignment:
+        log(
+            "misaligned",
+            f"start at a multiple of {operand.alignment} B in {operand.mem.label}, got {address}",
+        )
+    if operand.mem is Mem.GM:
+        if span is None:
+            return used, Buffer(0), 0
+        return _place_global(core, used, address, log)
+    buffer = core.memory(operand.mem)
+    if buffer is None:
+        part = "AIC" if core.id.is_aic else "AIV"
+        log("parameter", f"lie in a memory of the {part}, got {operand.mem.label}")
+        return None
+    _, usable = memory_bytes(core.chip, operand.mem)
+    if span is not None and (first < 0 or last > buffer.size_bytes):
+        log("out-of-bounds", _inside(operand.mem.label, buffer.size_bytes, first, last))
+        return None
+    if span is not None and last > usable:
+        log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
+    return used, buffer, address
+
+
+def _place_global(
+    core: Core, used: Use, address: int, log: Callable[[str, str], None]
+) -> Placed | None:
+    first, last = address + used.low, address + used.high
+    tensor = core.gm.at(first)
+    if tensor is None or last > tensor.end:
+        near = tensor or core.gm.near(first)
+        if near is None:
+            log(
+                "out-of-bounds",
+                f"lie in a tensor, got bytes [{first}, {last}) before the first one",
+            )
+        else:
+            start = near.address
+            log(
+                "out-of-bounds",
+                _inside(near.name, near.buffer.size_bytes, first - start, last - start),
+            )
+        return None
+    return used, tensor.buffer, address - tensor.address
+
+
+def _inside(what: str, size: int, first: int, last: int) -> str:
+    return f"stay inside {what} (0 to {size} B), got bytes [{first}, {last})"
+
+
+def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
+    by_name = {place[0].name: place for place in placed}
+    for target, origin in template.pairs:
+        _move_one(core, template, by_name[target], by_name[origin], where)
+
+
+def _move_one(
+    core: Core, template: Instruction, target: Placed, origin: Placed, where: Location
+) -> None:
+    (dst, to, dst_address), (src, source, src_address) = target, origin
+    offsets = src.elements.offsets, dst.elements.offsets
+    if dst.operand.mem is Mem.GM and core.registers.atomic:
+        element = element_type(core.registers.atomic_type)
+        here, there = (_cut(o, dst.element.bits // element.bits) for o in offsets)
+        values = source.read(src_address, here, element)
+        known = source.initialised(src_address, here, element)
+        _combine(core, (template, *target), (there, element), (values, known), where)
+        return
+    places, first, target_first = (src_address, dst_address), src.elements.first, dst.elements.first
+    fill = template.fill(core.registers)
+    firsts = None if first is None or target_first is None else (first, target_first)
+    source.move_to(to, places, offsets, src.element, fill, firsts)
+
+
+def _cut(offsets: Offsets, ratio: int) -> Offsets:
+    """Return the offsets of the `ratio` elements that make up each block, last axis new."""
+    return offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
+
+
+def _store(core: Core, target: Target, there: Elements, values: Values, where: Location) -> None:
+    """Write the values that the mask lets through."""
+    _, used, buffer, address = target
+    if there.active is not None:
+        found, known = values
+        values = found[there.active], None if known is None else known[there.active]
+    if used.operand.mem is Mem.GM and core.registers.atomic:
+        _combine(core, target, (there.through, used.element), values, where)
+        return
+    first = there.first if there.active is None else None
+    buffer.write(address, there.through, used.element, values[0], first)
+    buffer.mark(address, there.through, used.element, values[1], first)
+
+
+def _combine(
+    core: Core,
+    target: Target,
+    elements_of: tuple[Offsets, ElementType],
+    values: Values,
+    where: Location,
+) -> None:
+    """Write values under set_atomic, combined with what the memory holds."""
+    template, used, buffer, address = target
+    operand, (offsets, element), (new, known) = used.operand, elements_of, values
+    there = buffer.initialised(address, offsets, element)
+    blocks = there.ndim > len(operand.axes.split())
+    ready = np.asarray(there.all(axis=-1)) if blocks else there
+    _log_uninitialised(core, template, operand, ready, where)
+    old = buffer.read(address, offsets, element)
+    buffer.write(address, offsets, element, atomic(core.registers.atomic, old, new))
+    buffer.mark(address, offsets, element, there if known is None else there & known)
+
+
+def _compute(
+    core: Core, template: Instruction, placed: list[Placed], where: Location, *, feeds: bool
+) -> None:
+    """Run an instruction on arrays: all at once, or repeat by repeat where one feeds the next."""
+    if not feeds:
+        _compute_part(core, template, placed, [u.elements for u, _, _ in placed], where)
+        return
+    for repeat in range(placed[0][0].elements.offsets.shape[0]):
+        touched = [part(template, u.name, repeat) for u, _, _ in placed]
+        _compute_part(core, template, placed, touched, where)
+
+
+def _compute_part(
+    core: Core,
+    template: Instruction,
+    placed: list[Placed],
+    touched: list[Elements],
+    where: Location,
+) -> None:
+    inputs: dict[str, Array] = {}
+    valid: NDArray[np.bool_] | None = None
+    for (used, buffer, address), here in zip(placed, touched, strict=True):
+        if not used.reads:
+            continue
+        inputs[used.name] = buffer.read(address, here.offsets, used.element, here.first)
+        if here.span is None or buffer.written(address, here.span):
+            continue
+        if template.propagates and not used.operand.used:
+            ready = buffer.initialised(address, here.offsets, used.element)
+            valid = ready if valid is None else valid & ready
+        else:
+            _require_written(core, template, (used, buffer, address), here, where)
+    before = core.registers
+    results, core.registers = template.run(inputs, before)
+    if core.planned_for is before:  # what values leave decides nothing of other templates
+        core.planned_for = core.registers
+    for (used, buffer, address), there in zip(placed, touched, strict=True):
+        if used.writes:
+            values = results[used.name], valid
+            _store(core, (template, used, buffer, address), there, values, where)
+
+
+def _require_written(
+    core: Core, template: Instruction, place: Placed, here: Elements, where: Location
+) -> None:
+    """Log those elements of an operand that are used and that nobody has written."""
+    used, buffer, address = place
+    ready = buffer.initialised(address, here.offsets, used.element)
+    if here.active is not None:
+        ready |= ~here.active
+    missing = _extent(here.offsets[~ready], address, used.element)
+    _log_uninitialised(core, template, used.operand, ready, where, missing)
+
+
+def _extent(missing: Offsets, address: int, element: ElementType) -> tuple[int, int]:
+    """Return the bytes [start, end) that reach from the first of some elements to the last."""
+    if not missing.size:
+        return address, address
+    low, high = int(missing.min()) * element.bits, (int(missing.max()) + 1) * element.bits
+    return address + low // 8, address - (-high // 8)
+
+
+def _log_uninitialised(
+    core: Core,
+    template: Instruction,
+    operand: Operand,
+    ready: NDArray[np.bool_],
+    where: Location,
+    missing: tuple[int, int] | None = None,
+) -> None:
+    """Log elements that are not ready; `missing` are the bytes of local memory that they reach."""
+    if ready.all():
+        return
+    place = tuple(int(i) for i in np.argwhere(~ready)[0])
+    axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), place, strict=True))
+    message = (
+        f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
+        f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
+    )
+    own, accesses = str(core.id), tuple[Access, ...]()
+    if missing is not None:
+        pipe, memory = template.pipe.value, operand.mem.label
+        accesses = (
+            Access("read", template.name, operand.name, pipe, memory, *missing, own, where),
+        )
+    found = Finding("uninitialised", message, template.name, where, own, accesses=accesses)
+    core.log.add(found, operand.name)

@@ -1,0 +1,90 @@
+"""What the reference engine asks of a template at every issue, found out once.
+
+A plan holds under one state of the registers, but for what values leave there: those decide nothing
+of templates that do not read them.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.operand_overlap import relation
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.check import memory_bytes, template_violations
+from cubecore.machine.reference.core import Core
+
+_MOST_PLANNED = 4096
+"""Templates that are remembered under one state of the registers."""
+_MOST_PLACED = 256
+"""Addresses of one template of which it is remembered how they lie."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
+    """A resolved template, and what it breaks; with operands if it breaks nothing.
+
+    `applies` says that it sets registers, `moves` that an address may be counted in its offsets,
+    `judges` that it has rules of its own on how its operands lie. `usable` are the bytes of the
+    operands' memories.
+    """
+
+    template: Instruction
+    wrong: tuple[Violation, ...]
+    operands: tuple[Operand, ...] = ()
+    usable: tuple[int, ...] = ()
+    applies: bool = False
+    moves: bool = False
+    judges: bool = False
+    _relations: dict[tuple[int, ...], tuple[bool, bool]] = field(default_factory=dict)
+
+    def relation(self, places: tuple[int, ...]) -> tuple[bool, bool]:
+        """Return what `isa.overlap.relation` says of the template at these addresses."""
+        found = self._relations.get(places)
+        if found is None:
+            if len(self._relations) >= _MOST_PLACED:
+                self._relations.clear()
+            found = self._relations[places] = relation(self.template, places)
+        return found
+
+
+def plan(core: Core, template: Instruction) -> Plan:
+    """Return a template's plan under a core's registers."""
+    registers = core.registers
+    if template.resolved_by_left:
+        return _planned_by_left(template, registers, core.chip)
+    if core.planned_for is not registers:
+        core.planned_for, core.planned = registers, _plans(registers, core.chip)
+    found: Plan | None = core.planned.get(template)
+    if found is None:
+        if len(core.planned) >= _MOST_PLANNED:
+            core.planned.clear()
+        found = core.planned[template] = _plan(template, registers, core.chip)
+    return found
+
+
+def _plan(template: Instruction, registers: Registers, chip: Chip) -> Plan:
+    resolved, kind = template.resolved(registers), type(template)
+    wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
+    if wrong:
+        return Plan(resolved, wrong)
+    operands = resolved.operands()
+    return Plan(
+        template=resolved,
+        wrong=(),
+        operands=operands,
+        usable=tuple(0 if o.mem is Mem.GM else memory_bytes(chip, o.mem)[1] for o in operands),
+        applies=kind.apply is not Instruction.apply,
+        moves=kind.rebased is not Instruction.rebased,
+        judges=kind.misplaced is not Instruction.misplaced,
+    )
+
+
+_planned_by_left = lru_cache(maxsize=4096)(_plan)
+
+
+@lru_cache(maxsize=64)
+def _plans(_registers: Registers, _chip: Chip) -> dict[Instruction, Plan]:
+    """Return what is known of templates under some registers: filled as they are met."""
+    return {}

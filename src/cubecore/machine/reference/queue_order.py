@@ -1,0 +1,276 @@
+"""In which order a core's queues run: what the flags leave open, decided one way.
+
+Program order is one of the orders that a core may take. A `Queues` takes another: each pipe has a
+queue, the scalar unit fills them, and a schedule says whose turn it is. Flags hold a pipe, and the
+unit flags of L0C hold products and fixpipe. `Late` lets consumers run
+before the producers that flags do not hold them behind, `Early` lets producers overtake consumers,
+so that a missing flag changes the answer of one of them; `Drawn` draws. Two instructions of a pipe
+without a barrier between them may change places, unless the hardware keeps them in order.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from cubecore.errors import DeadlockError, Violation, refuse
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import (
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    Sync,
+    WaitFlag,
+    joined_pipes,
+)
+from cubecore.machine.reference.unit_flag_gate import UnitGate
+
+Recorded = tuple[Instruction, tuple[int, ...], Location]
+_LATE = ("S", "MTE3", "FIX", "V", "M", "MTE1", "MTE2")
+"""Pipes as data leaves the core, last first."""
+_LEFT_BY_VECTORS = ("cmp_mask", "kept", "extreme", "merged")
+"""Registers that instructions of V leave for others, when they run."""
+
+
+class Schedule(Protocol):
+    """Chooses among what may run next."""
+
+    def pipe(self, ready: Sequence[str]) -> str:
+        """Return the pipe whose turn it is."""
+        ...
+
+    def place(self, count: int) -> int:
+        """Return which of `count` instructions of a pipe that may change places runs."""
+        ...
+
+    def core(self, count: int) -> int:
+        """Return which of `count` ready cores runs."""
+        ...
+
+
+class Late:
+    """Consumers first, producers last; of a pipe the last instruction first; the last core."""
+
+    def pipe(self, ready: Sequence[str]) -> str:
+        """Return the pipe nearest to the way out."""
+        return min(ready, key=_LATE.index)
+
+    def place(self, count: int) -> int:
+        """Return the last."""
+        return count - 1
+
+    def core(self, count: int) -> int:
+        """Return the last."""
+        return count - 1
+
+
+class Early(Late):
+    """Producers first: they overwrite what consumers have not read yet."""
+
+    def pipe(self, ready: Sequence[str]) -> str:
+        """Return the pipe furthest from the way out."""
+        return max(ready, key=_LATE.index)
+
+
+class Drawn:
+    """Draws; pipes have weights that differ by orders of magnitude, so that some run far ahead."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._weights = dict(zip(_LATE, 10.0 ** self._rng.uniform(-3, 3, len(_LATE)), strict=True))
+
+    def pipe(self, ready: Sequence[str]) -> str:
+        """Return one by its weight."""
+        chance = np.array([self._weights[pipe] for pipe in ready])
+        return ready[int(self._rng.choice(len(ready), p=chance / chance.sum()))]
+
+    def place(self, count: int) -> int:
+        """Return any."""
+        return int(self._rng.integers(count)) if count > 1 else 0
+
+    def core(self, count: int) -> int:
+        """Return any."""
+        return int(self._rng.integers(count)) if count > 1 else 0
+
+
+ORDERS = "program, late, early or random:SEED"
+
+
+_FIXED: dict[str, type[Late]] = {"late": Late, "early": Early}
+
+
+def schedule_of(order: str) -> Schedule | None:
+    """Return the schedule called ``late``, ``early`` or ``random:SEED``; None for ``program``.
+
+    Raises:
+        RequestError: another word.
+    """
+    if order == "program":
+        return None
+    if order in _FIXED:
+        return _FIXED[order]()
+    word, _, seed = order.partition(":")
+    if word != "random" or not seed.isdecimal():
+        raise refuse("order", f"be {ORDERS}", repr(order))
+    return Drawn(int(seed))
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """What stands in a queue: an instruction and the registers at its issue, or a flag."""
+
+    recorded: Recorded
+    registers: Registers
+
+    @property
+    def template(self) -> Instruction:
+        return self.recorded[0]
+
+    @property
+    def orders(self) -> bool:
+        """Whether nothing of its pipe changes places with it."""
+        return isinstance(self.template, Sync)
+
+
+class Machine(Protocol):
+    """What runs instructions: a core."""
+
+    registers: Registers
+
+    def perform(self, recorded: Recorded) -> None:
+        """Run an instruction now."""
+        ...
+
+
+@dataclass(eq=False)
+class Queues:
+    """The queues of one core."""
+
+    schedule: Schedule
+    core: Machine
+    signal: Callable[[FftsCrossCoreSync, Location], None]
+    up: set[tuple[str, str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
+        self._units = UnitGate()
+
+    def issue(self, recorded: Recorded) -> None:
+        """Take what the scalar unit issues; it stands still where it waits itself."""
+        template = recorded[0]
+        if joined := joined_pipes(template):
+            self.drain(joined)
+            return
+        if isinstance(template, SetFlag):
+            pipe = template.src
+        elif isinstance(template, WaitFlag):
+            pipe = template.dst
+        elif isinstance(template, (FftsCrossCoreSync, PipeBarrier)):
+            pipe = template.on
+        else:
+            pipe = template.pipe.value
+        if pipe == "S" or type(template).apply is not Instruction.apply:
+            self._scalar(recorded)  # registers that are set are those of every later issue
+        else:
+            self._queues[pipe].append(_Entry(recorded, self.core.registers))
+
+    def _scalar(self, recorded: Recorded) -> None:
+        template, _, where = recorded
+        if isinstance(template, SetFlag):
+            self.up.add(_flag(template))
+        elif isinstance(template, WaitFlag):
+            while _flag(template) not in self.up:
+                self._step(f"S at {where}")
+            self.up.discard(_flag(template))
+        elif isinstance(template, FftsCrossCoreSync):
+            self.signal(template, where)
+        else:
+            self.core.perform(recorded)
+
+    def drain(self, pipes: Sequence[str] = _LATE) -> None:
+        """Run everything that some pipes were given, and of the others what is chosen before.
+
+        Raises:
+            DeadlockError: a wait that nothing meets.
+        """
+        while any(self._queues[pipe] for pipe in pipes):
+            self._step("")
+
+    def _step(self, waiting: str) -> None:
+        ready = [pipe for pipe, queue in self._queues.items() if queue and self._runs(queue[0])]
+        if not ready:
+            raise self._stuck(waiting)
+        self._run(self._queues[self.schedule.pipe(ready)])
+
+    def _stuck(self, waiting: str) -> DeadlockError:
+        """Return what no pipe gets past; `waiting` is where the scalar unit waits itself."""
+        heads = {pipe: queue[0] for pipe, queue in self._queues.items() if queue}
+        places = [f"{pipe} at {entry.recorded[2]}" for pipe, entry in heads.items()]
+        subject, need = "every wait_flag", "be met by a set_flag"
+        if not waiting and all(entry.template.shares_units for entry in heads.values()):
+            subject, need = "every unit flag", "be turned by what shares it"
+        got = ", ".join([*([waiting] if waiting else []), *places]) + " waiting"
+        return DeadlockError([Violation(subject, need, got)])
+
+    def _runs(self, entry: _Entry) -> bool:
+        template, addresses, _ = entry.recorded
+        if isinstance(template, WaitFlag):
+            return _flag(template) in self.up
+        return self._units.lets(template, addresses, entry.registers)
+
+    def _run(self, queue: deque[_Entry]) -> None:
+        head = queue[0]
+        if head.orders:
+            queue.popleft()
+            self._order(head)
+            return
+        free = [place for place in _exchangeable(queue) if self._runs(queue[place])]
+        place = free[self.schedule.place(len(free))]
+        entry = queue[place]
+        del queue[place]
+        self._perform(entry)
+
+    def _order(self, entry: _Entry) -> None:
+        template, _, where = entry.recorded
+        if isinstance(template, SetFlag):
+            self.up.add(_flag(template))
+        elif isinstance(template, WaitFlag):
+            self.up.discard(_flag(template))
+        elif isinstance(template, FftsCrossCoreSync):
+            self.signal(template, where)
+
+    def _perform(self, entry: _Entry) -> None:
+        """Run an instruction under the registers of its issue, and keep what it leaves in them."""
+        issued = self.core.registers
+        left = {name: getattr(issued, name) for name in _LEFT_BY_VECTORS}
+        self.core.registers = replace(entry.registers, **left)
+        self.core.perform(entry.recorded)
+        self._units.turn(*entry.recorded[:2], entry.registers)
+        left = {name: getattr(self.core.registers, name) for name in _LEFT_BY_VECTORS}
+        self.core.registers = replace(issued, **left)
+
+
+def _flag(template: SetFlag | WaitFlag) -> tuple[str, str, int]:
+    return template.src, template.dst, template.event_id
+
+
+_MOST_EXCHANGED = 8
+"""Instructions of a pipe that are looked at for a change of places."""
+
+
+def _exchangeable(queue: deque[_Entry]) -> list[int]:
+    """Return the places of the instructions that may be the pipe's next."""
+    free: list[int] = []
+    for place in range(min(len(queue), _MOST_EXCHANGED)):
+        entry = queue[place]
+        if entry.orders:
+            break
+        mems = {operand.mem for operand in entry.template.operands()}
+        earlier = [queue[before].template for before in range(place)]
+        if not any(entry.template.keeps_behind(e, mem) for e in earlier for mem in mems):
+            free.append(place)
+    return free

@@ -1,0 +1,197 @@
+"""The execution protocol: every core on its own greenlet, switching only where it must.
+
+A core runs until it waits for another core or ends. The next core is the first ready one in the
+order of (core, sub-core). When none is ready, the run is a deadlock.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from greenlet import getcurrent, greenlet
+from threadpoolctl import threadpool_limits
+
+from cubecore.chips.model import Chip
+from cubecore.errors import CubecoreError, DeadlockError, Violation
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.topology import CoreId, Topology
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core, Recorded
+from cubecore.machine.reference.queue_order import Queues, schedule_of
+from cubecore.machine.sanitizer.findings import USUAL, WATCHES, Finding, FindingLog
+from cubecore.machine.sanitizer.racecheck import Sanitizer
+
+Body = Callable[[Core], None]
+Wait = tuple[int, Location]
+"""The flag that a core waits for, and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one core runs."""
+
+    id: CoreId
+    body: Body
+
+
+@dataclass(eq=False)
+class _CrossFlags:
+    """The counters of every core's flags, and the signals that are not complete yet."""
+
+    topology: Topology
+    counters: dict[tuple[CoreId, int], int] = field(default_factory=dict)
+    arrivals: dict[tuple[CoreId, int, int], int] = field(default_factory=dict)
+
+    def signal(self, core: CoreId, mode: int, flag: int) -> list[CoreId]:
+        """Count a signal; return the cores whose counter passed the hardware's limit."""
+        key = (core, mode, flag)
+        self.arrivals[key] = self.arrivals.get(key, 0) + 1
+        peers = self.topology.peers(core, mode)
+        if not all(self.arrivals.get((peer, mode, flag), 0) for peer in peers):
+            return []
+        for peer in peers:
+            self.arrivals[peer, mode, flag] -= 1
+        over = []
+        for receiver in self.topology.receivers(core, mode):
+            value = self.counters.get((receiver, flag), 0) + 1
+            self.counters[receiver, flag] = value
+            if value > CROSS_CORE_LIMIT:
+                over.append(receiver)
+        return over
+
+    def take(self, core: CoreId, flag: int) -> bool:
+        """Take one from a counter; False while it stands at 0."""
+        if not self.counters.get((core, flag), 0):
+            return False
+        self.counters[core, flag] -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left: findings, and how many instructions were issued."""
+
+    findings: tuple[Finding, ...]
+    issued: int
+
+
+def run(
+    chip: Chip,
+    gm: GlobalMemory,
+    tasks: Sequence[Task],
+    execute: Callable[[Core, Recorded], None] = execute.execute,
+    checks: frozenset[str] | None = None,
+    order: str = "program",
+) -> Outcome:
+    """Run every task to its end and return what the `checks` found.
+
+    None: those that need no order. A piece of a program has no flags, so that racecheck and
+    synccheck would find every step of it. `order` is program, late or random:SEED
+    (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
+
+    Raises:
+        DeadlockError: every core that has not ended waits for another; it carries what was found.
+    """
+    log = FindingLog(USUAL if checks is None else checks)
+    flags = _CrossFlags(Topology([task.id for task in tasks]))
+    hub = getcurrent()
+    waiting: dict[CoreId, Wait] = {}
+
+    def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
+        for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
+            message = (
+                f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+                f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
+            )
+            log.add(Finding("flag-overflow", message, sync.name, where, str(core.id)))
+
+    def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
+        while not flags.take(core.id, sync.flag_id):
+            waiting[core.id] = sync.flag_id, where
+            hub.switch()
+
+    cores: dict[CoreId, Core] = {}
+    threads: dict[CoreId, greenlet] = {}
+    sanitizer = None
+    schedule = schedule_of(order)
+    if schedule is None and checks is not None and checks & WATCHES:
+        sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
+    for task in sorted(tasks, key=lambda t: t.id):
+        watch = None if sanitizer is None else sanitizer.watch(task.id)
+        registers = Registers(place=flags.topology.place(task.id))
+        core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
+        if schedule is not None:
+            core.queues = Queues(schedule, core, partial(signal, core))
+        cores[task.id] = core
+        threads[task.id] = greenlet(_thread(task.body, core))
+    # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
+    with threadpool_limits(limits=1, user_api="blas"):
+        choose = (lambda _: 0) if schedule is None else schedule.core
+        try:
+            _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
+        except CubecoreError as error:
+            if isinstance(error, DeadlockError):
+                _log_deadlock(log, error, waiting)
+            error.findings = tuple(log)
+            raise
+    if sanitizer is not None:
+        sanitizer.finish()
+    return Outcome(tuple(log), sum(core.issued for core in cores.values()))
+
+
+def _run_threads(
+    threads: dict[CoreId, greenlet],
+    waiting: dict[CoreId, Wait],
+    flags: _CrossFlags,
+    done: Callable[[CoreId], None],
+    choose: Callable[[int], int],
+) -> None:
+    """Run a ready core until it waits or ends, until none is left; `choose` says which."""
+    while threads:
+        able = [i for i in threads if _is_ready(i, waiting, flags)]
+        if not able:
+            raise _deadlock(waiting)
+        ready = able[choose(len(able))]
+        waiting.pop(ready, None)
+        threads[ready].switch()
+        if threads[ready].dead:
+            del threads[ready]
+            done(ready)
+
+
+def _thread(body: Body, core: Core) -> Callable[[], None]:
+    def run_body() -> None:
+        body(core)
+        core.flush()
+        if core.queues is not None:
+            core.queues.drain()
+        if core.watch is not None:
+            core.watch.finish()
+
+    return run_body
+
+
+def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> bool:
+    wait = waiting.get(core)
+    return wait is None or flags.counters.get((core, wait[0]), 0) > 0
+
+
+def _log_deadlock(log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait]) -> None:
+    """Log a deadlock where the first core waits for another; pipes that wait have no one place."""
+    core, where, name = "all cores", Location("kernel", 0, ""), "wait_flag"
+    if waiting:
+        first = min(waiting)
+        core, where, name = str(first), waiting[first][1], WaitFlagDev.name
+    log.add(Finding("deadlock", str(error), name, where, core))
+
+
+def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:
+    stuck = ", ".join(
+        f"{core} waits for flag {flag} at {where}" for core, (flag, where) in waiting.items()
+    )
+    return DeadlockError(
+        [Violation("every wait_flag_dev", "be met by a signal of another core", stuck)]
+    )

@@ -1,0 +1,1 @@
+"""Checks of execution: races, initialisation, flags, cross-core signals."""

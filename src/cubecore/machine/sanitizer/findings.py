@@ -1,0 +1,224 @@
+"""What a run reports: records, collected once each, with a count."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.program.tree import Location
+
+MEMCHECK = "memcheck"
+INITCHECK = "initcheck"
+RACECHECK = "racecheck"
+SYNCCHECK = "synccheck"
+USECHECK = "usecheck"
+CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK, USECHECK)
+"""The checks; each can be switched on or off."""
+USUAL = frozenset(CHECKS) - {USECHECK}
+"""What is on unless told: a kernel that computes something for nothing is right."""
+WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
+"""The checks that follow who touches what in which order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding: the check that it belongs to, what it says, and msSanitizer's words."""
+
+    check: str
+    text: str
+    vendor: str = ""
+
+
+KINDS: dict[str, Kind] = {
+    "out-of-bounds": Kind(
+        MEMCHECK,
+        "an access leaves its memory, its tensor or its array",
+        "illegal read, illegal write",
+    ),
+    "misaligned": Kind(MEMCHECK, "an address that the memory does not take", "misaligned access"),
+    "capacity": Kind(MEMCHECK, "an access reaches into bytes that the system keeps"),
+    "overlap": Kind(MEMCHECK, "operands share bytes that they must not share"),
+    "parameter": Kind(MEMCHECK, "a parameter, a type or a register that the instruction refuses"),
+    "stale-mask": Kind(
+        MEMCHECK, "a vector instruction under the mask that a count left behind (seed 003)"
+    ),
+    "mixed-allocation": Kind(
+        MEMCHECK, "arrays and physical addresses in one memory, which may be the same bytes"
+    ),
+    "uninitialised": Kind(
+        INITCHECK, "bytes are used that nobody has written", "uninitialized read"
+    ),
+    "race-raw": Kind(
+        RACECHECK, "a read may run before the write that it needs", "Potential RAW hazard detected"
+    ),
+    "race-war": Kind(
+        RACECHECK, "a write may run before an earlier read", "Potential WAR hazard detected"
+    ),
+    "race-waw": Kind(
+        RACECHECK, "two writes may run in either order", "Potential WAW hazard detected"
+    ),
+    "flag-unmet": Kind(
+        SYNCCHECK,
+        "a wait that no set_flag meets, a unit flag that no product raises: the pipe stands still "
+        "for ever",
+    ),
+    "flag-doubled": Kind(
+        SYNCCHECK,
+        "a flag is raised again before its wait has taken it, a tile is shared before fixpipe has "
+        "given it back",
+    ),
+    "flag-leaked": Kind(
+        SYNCCHECK,
+        "a flag, a unit flag or a counter is up at the end, and leaks into the next kernel",
+        "Unpaired set_flag instructions detected",
+    ),
+    "flag-late": Kind(SYNCCHECK, "a wait stands before its set_flag in program order"),
+    "flag-pair": Kind(SYNCCHECK, "two pipes that no flag of the AIC or AIV connects"),
+    "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
+    "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
+    "deadlock": Kind(SYNCCHECK, "waits go round in a circle"),
+    "unread": Kind(USECHECK, "a result is written over before anybody has read a byte of it"),
+}
+"""Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
+
+FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
+"""Stable ids, and the check that each belongs to."""
+
+
+_SETS: dict[str, frozenset[str]] = {"usual": USUAL, "all": frozenset(CHECKS), "none": frozenset()}
+
+
+def checks_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the checks that `words` name; ``usual``, ``all`` and ``none`` are words too.
+
+    Raises:
+        RequestError: a word that names no check.
+    """
+    found: set[str] = set()
+    for word in words:
+        if word not in {*CHECKS, *_SETS}:
+            need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
+            raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
+        found |= _SETS.get(word, frozenset({word}))
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access of a finding: who touched which bytes [start, end) of a memory, how."""
+
+    how: str
+    instruction: str
+    operand: str
+    pipe: str
+    memory: str
+    start: int
+    end: int
+    core: str
+    location: Location
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the access as JSON."""
+        return {
+            "how": self.how,
+            "instruction": self.instruction,
+            "operand": self.operand,
+            "pipe": self.pipe,
+            "memory": self.memory,
+            "start": self.start,
+            "end": self.end,
+            "core": self.core,
+            "location": str(self.location),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a program: the first time it happened, and how often it did.
+
+    A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
+    written has one, from the first of these bytes to the last.
+    """
+
+    id: str
+    message: str
+    instruction: str
+    location: Location
+    core: str
+    count: int = 1
+    accesses: tuple[Access, ...] = ()
+
+    @property
+    def check(self) -> str:
+        """The check that found it."""
+        return FINDING_IDS[self.id]
+
+    @property
+    def page(self) -> str | None:
+        """The documents that its instruction is declared from; None for what is no instruction."""
+        kind = instructions().get(self.instruction)
+        return None if kind is None else kind.source
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return {
+            "id": self.id,
+            "check": self.check,
+            "vendor_name": KINDS[self.id].vendor or None,
+            "message": self.message,
+            "instruction": self.instruction,
+            "page": self.page,
+            "location": str(self.location),
+            "core": self.core,
+            "count": self.count,
+            "accesses": [access.to_json() for access in self.accesses],
+        }
+
+
+Key = tuple[str, str, str, Location]
+"""What findings that are one have in common: kind, instruction, operand, place."""
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """A finding, and how often it was made."""
+
+    first: Finding
+    count: int
+
+
+@dataclass(slots=True)
+class FindingLog:
+    """Collects findings; one for each kind, instruction, operand and place.
+
+    Those of a check that is not in `checks` are dropped. Each counts `weight` times: as often as
+    there are cores that one stands for.
+    """
+
+    checks: frozenset[str] = frozenset(CHECKS)
+    weight: int = 1
+    _tallies: dict[Key, Tally] = field(default_factory=dict)
+
+    def add(self, finding: Finding, operand: str = "") -> None:
+        """Count a finding; the first of its kind is the one that is shown."""
+        if finding.check not in self.checks:
+            return
+        key = (finding.id, finding.instruction, operand, finding.location)
+        if (known := self._tallies.get(key)) is None:
+            known = self._tallies[key] = Tally(finding, 0)
+        known.count += self.weight
+
+    def again(self, key: Key) -> Tally | None:
+        """Count a finding that is already there; None if it is new, and is to be added."""
+        known = self._tallies.get(key)
+        if known is not None:
+            known.count += self.weight
+        return known
+
+    def __iter__(self) -> Iterator[Finding]:
+        for tally in self._tallies.values():
+            yield replace(tally.first, count=tally.count)
+
+    def __len__(self) -> int:
+        return len(self._tallies)

@@ -1,0 +1,336 @@
+"""What is known to be complete: one clock for each pipe of a core, joined by flags and barriers.
+
+Every pipe numbers what it is given. The clock of pipe p says, for each pipe q, up to which number
+everything on q is complete before p's next instruction starts. A pipe's own clock does not advance
+with its instructions: they start in order, and may still overlap, until a barrier or a round of
+flags says otherwise. The scalar unit issues everything, so what it knows every later instruction
+knows.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.declare.instruction import Pipe
+from cubecore.isa.program.tree import Location
+
+PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
+INDEX: Mapping[str, int] = {name: number for number, name in enumerate(PIPES)}
+SCALAR = INDEX["S"]
+
+Clock = list[int]
+Foreign = NDArray[np.int64]
+"""What is known of other cores: a clock for each core, shape [cores, pipes]."""
+Act = Callable[[], None]
+
+
+class Flag(NamedTuple):
+    """A flag between two pipes, by their numbers."""
+
+    src: int
+    dst: int
+    event: int
+
+    def __str__(self) -> str:
+        """Return ``MTE2 -> V 0``."""
+        return f"{PIPES[self.src]} -> {PIPES[self.dst]} {self.event}"
+
+
+@dataclass(eq=False, slots=True)
+class _State:
+    """A flag's life: the clock that it carries while it is up, and the last wait's number."""
+
+    clock: Clock | None = None
+    raised: Location | None = None
+    taken: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """An instruction behind a wait that nothing has met yet, and what was known at its issue.
+
+    `awaits` and `raises` say that it is itself a wait, or a set.
+    """
+
+    act: Act
+    where: Location
+    scalar: Clock
+    foreign: Foreign
+    awaits: Flag | None = None
+    raises: Flag | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFault:
+    """Something wrong with a flag: a stable id, what was expected, what was met, and where."""
+
+    id: str
+    instruction: str
+    message: str
+    where: Location
+
+
+class CoreOrder:
+    """The clocks, flags and held instructions of one core, in program order.
+
+    `fault` is told what is wrong. After a deadlock everything later is ignored (`stuck`).
+    """
+
+    def __init__(self, fault: Callable[[FlagFault], None], cores: int = 1) -> None:
+        self.counts: Clock = [0] * len(PIPES)
+        self.done: list[Clock] = [[0] * len(PIPES) for _ in PIPES]
+        self.foreign: Foreign = np.zeros((cores, len(PIPES)), np.int64)
+        self.held: list[deque[Held]] = [deque() for _ in PIPES]
+        self.stuck = False
+        self._fault = fault
+        self._flags: dict[Flag, _State] = {}
+        self._version = 0
+        self._seen = [0] * len(PIPES)
+
+    # --- instructions
+
+    def enter(self, pipe: int) -> int:
+        """Return the number of a pipe's next instruction; its clock knows what the scalar does."""
+        if self._seen[pipe] != self._version:
+            self._seen[pipe] = self._version
+            _join(self.done[pipe], self.done[SCALAR])
+        number = self.counts[pipe] + 1
+        self.counts[pipe] = number
+        if pipe == SCALAR:
+            self.done[SCALAR][SCALAR] = number
+            self._version += 1
+        return number
+
+    def submit(
+        self,
+        pipe: int,
+        act: Act,
+        where: Location,
+        *,
+        awaits: Flag | None = None,
+        raises: Flag | None = None,
+    ) -> None:
+        """Do `act` now, or when the pipe's wait before it is met."""
+        if self.stuck:
+            return
+        if self.held[pipe]:
+            scalar = list(self.done[SCALAR])
+            self.held[pipe].append(Held(act, where, scalar, self.foreign, awaits, raises))
+        else:
+            act()
+
+    # --- flags
+
+    def set_flag(self, flag: Flag, where: Location) -> None:
+        """Raise a flag when everything before it on its source pipe is complete."""
+        if self.stuck or self.held[flag.src]:
+            self.submit(flag.src, lambda: self._raise(flag, where), where, raises=flag)
+        else:
+            self._raise(flag, where)
+
+    def wait_flag(self, flag: Flag, where: Location) -> None:
+        """Hold the destination pipe until the flag is up, and take it."""
+        if self.stuck or self.held[flag.dst]:
+            self.submit(flag.dst, lambda: None, where, awaits=flag)
+        elif not self._take(flag):
+            self._hold(flag, where)
+
+    def _hold(self, flag: Flag, where: Location) -> None:
+        wait = Held(lambda: None, where, list(self.done[SCALAR]), self.foreign, awaits=flag)
+        self.held[flag.dst].append(wait)
+        if flag.dst == SCALAR:
+            self._give_up()
+
+    def _raise(self, flag: Flag, where: Location) -> None:
+        state = self._flags.get(flag)
+        if state is None:
+            state = self._flags[flag] = _State()
+        number = self.enter(flag.src)
+        clock = self.done[flag.src]
+        if state.clock is not None:
+            self._doubled(flag, where, f"raised again at {where} while up since {state.raised}")
+        elif clock[flag.dst] < state.taken:
+            self._doubled(flag, where, f"raised at {where} before {PIPES[flag.dst]}'s last wait")
+        state.clock = list(clock)
+        state.clock[flag.src] = number
+        state.raised = where
+        if self.held[flag.dst]:
+            self._resume(flag.dst)
+
+    def _doubled(self, flag: Flag, where: Location, got: str) -> None:
+        message = (
+            f"flag {flag} must be waited for between two set_flags, got it {got}; make "
+            f"{PIPES[flag.src]} wait for {PIPES[flag.dst]} first, or take another event"
+        )
+        self._fault(FlagFault("flag-doubled", "set_flag", message, where))
+
+    def _take(self, flag: Flag) -> bool:
+        state = self._flags.get(flag)
+        if state is None or state.clock is None:
+            return False
+        state.taken = self.enter(flag.dst)
+        _join(self.done[flag.dst], state.clock)
+        state.clock = None
+        if flag.dst == SCALAR:
+            self._version += 1
+        return True
+
+    def _resume(self, pipe: int) -> None:
+        """Go on with a pipe whose wait may be met now."""
+        queue, version, foreign = self.held[pipe], self._seen[pipe], self.foreign
+        while queue:
+            head = queue[0]
+            if head.awaits is not None:
+                if not self._take_late(pipe, head):
+                    break
+                queue.popleft()
+                self._late(head.awaits, head.where)
+                continue
+            queue.popleft()
+            self._at_issue(pipe, head)
+            head.act()
+        self._seen[pipe], self.foreign = version, foreign
+
+    def _at_issue(self, pipe: int, held: Held) -> None:
+        """Let the pipe know what the scalar unit knew when it issued `held`, and no more."""
+        _join(self.done[pipe], held.scalar)
+        self._seen[pipe], self.foreign = self._version, held.foreign
+
+    def _take_late(self, pipe: int, held: Held) -> bool:
+        assert held.awaits is not None
+        self._at_issue(pipe, held)
+        return self._take(held.awaits)
+
+    def _late(self, flag: Flag, where: Location) -> None:
+        message = (
+            f"flag {flag} must be raised before the wait for it in program order, got the wait at "
+            f"{where} first; values are computed in program order, and the chip's order is another"
+        )
+        self._fault(FlagFault("flag-late", "wait_flag", message, where))
+
+    # --- barriers, signals, the end
+
+    def barrier(self, pipe: int, where: Location) -> None:
+        """Start a pipe's later instructions after its earlier ones are complete."""
+
+        def join() -> None:
+            self.done[pipe][pipe] = self.enter(pipe)
+
+        if self.stuck or self.held[pipe]:
+            self.submit(pipe, join, where)
+        else:
+            join()
+
+    def barrier_all(self, pipes: Sequence[int]) -> None:
+        """Let everything later start after everything earlier on `pipes` and the scalar unit.
+
+        One of them that is held is a deadlock.
+        """
+        if self.stuck:
+            return
+        if any(self.held[pipe] for pipe in pipes):
+            self._give_up()
+            return
+        self.counts[SCALAR] += 1
+        for pipe in pipes:
+            self.done[SCALAR][pipe] = self.counts[pipe]
+        self._version += 1
+
+    def signal(self, pipe: int, own: int) -> Foreign:
+        """Return what a signal of this core (row `own`) carries when `pipe` gets to it."""
+        number = self.enter(pipe)
+        carried = self.foreign.copy()
+        carried[own] = np.maximum(carried[own], self.done[pipe])
+        carried[own, pipe] = number
+        return carried
+
+    def hear(self, carried: Foreign, own: int) -> None:
+        """Know from here on what a signal of another core carried."""
+        self.foreign = np.maximum(self.foreign, carried)
+        self.enter(SCALAR)
+        _join(self.done[SCALAR], [int(n) for n in carried[own]])
+        self._version += 1
+
+    def finish(self) -> None:
+        """Judge what is left: pipes that still wait, and flags that are still up."""
+        if self.stuck:
+            return
+        if any(self.held):
+            self._give_up()
+            return
+        for flag, state in self._flags.items():
+            if state.clock is not None and state.raised is not None:
+                message = (
+                    f"flag {flag} must be down at the end, got it up since {state.raised}; "
+                    "wait for it, or do not raise it: it would leak into the next kernel"
+                )
+                self._fault(FlagFault("flag-leaked", "set_flag", message, state.raised))
+
+    def _give_up(self) -> None:
+        self.stuck = True
+        for fault in stalled({pipe: queue for pipe, queue in enumerate(self.held) if queue}):
+            self._fault(fault)
+
+
+def _join(clock: Clock, other: Clock) -> None:
+    clock[:] = map(max, clock, other)
+
+
+def stalled(held: Mapping[int, Sequence[Held]]) -> list[FlagFault]:
+    """Return why pipes stand still: circles of waits, and waits that nothing meets.
+
+    `held` gives for each pipe that stands the wait that it stands at and what is behind it.
+    """
+    heads = {pipe: queue[0] for pipe, queue in held.items()}
+    behind: dict[Flag, Held] = {}
+    for queue in held.values():
+        for entry in queue:
+            if entry.raises is not None:
+                behind.setdefault(entry.raises, entry)
+    found: list[FlagFault] = []
+    told: set[int] = set()
+    for start in heads:
+        path = _path(start, heads, behind)
+        if told.isdisjoint(path):
+            found.append(_cause(path, heads, behind))
+        told.update(path)
+    return found
+
+
+def _path(start: int, heads: Mapping[int, Held], behind: Mapping[Flag, Held]) -> list[int]:
+    """Return the pipes from `start` on, each waiting for the next; a circle ends where it began."""
+    path, pipe = [start], start
+    while (flag := heads[pipe].awaits) in behind:
+        assert flag is not None
+        pipe = flag.src
+        path.append(pipe)
+        if pipe in path[:-1]:
+            break
+    return path
+
+
+def _cause(path: list[int], heads: Mapping[int, Held], behind: Mapping[Flag, Held]) -> FlagFault:
+    last = heads[path[-1]]
+    if path.count(path[-1]) == 1:
+        message = (
+            f"wait_flag must be met by a set_flag, got {PIPES[path[-1]]} waiting at {last.where} "
+            f"for flag {last.awaits}, which nothing raises"
+        )
+        return FlagFault("flag-unmet", "wait_flag", message, last.where)
+    circle = path[path.index(path[-1]) : -1]
+    steps = ", ".join(_step(heads[pipe], behind) for pipe in circle)
+    message = f"waits must not go round in a circle, got {steps}"
+    return FlagFault("deadlock", "wait_flag", message, last.where)
+
+
+def _step(held: Held, behind: Mapping[Flag, Held]) -> str:
+    assert held.awaits is not None
+    flag = held.awaits
+    return (
+        f"{PIPES[flag.dst]} waiting at {held.where} for flag {flag} that {PIPES[flag.src]} raises "
+        f"behind its own wait, at {behind[flag].where}"
+    )

@@ -1,0 +1,451 @@
+"""racecheck and synccheck: whether what the program leaves open can change its result.
+
+A `Sanitizer` watches a launch, a `CoreWatch` one core of it, in program order. Values play no part:
+each instruction is judged by the bytes that it touches and by what its pipe's clock knows.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.topology import CoreId, Topology
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import (
+    JOINED_PAIRS,
+    FftsCrossCoreSync,
+    PipeBarrier,
+    SetFlag,
+    Sync,
+    WaitFlag,
+    joined_pipes,
+    pairs,
+)
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.footprint import Footprint, footprints
+from cubecore.machine.sanitizer.cross_core import Signals
+from cubecore.machine.sanitizer.findings import USECHECK, Access, Finding, FindingLog, Tally
+from cubecore.machine.sanitizer.happens_before import (
+    INDEX,
+    PIPES,
+    SCALAR,
+    CoreOrder,
+    Flag,
+    FlagFault,
+)
+from cubecore.machine.sanitizer.shadow_memory import (
+    GlobalShadow,
+    LocalShadow,
+    Meeting,
+    Special,
+    Touch,
+    Touched,
+    register_touch,
+)
+from cubecore.machine.sanitizer.unit_flags import UnitFlags
+
+_MOST_MET = 4096
+"""Instructions, each with its place, of which it is remembered what they touch."""
+_Issued = tuple[Instruction, int, str, str]
+Follow = Callable[[tuple[int, ...]], None]
+
+
+class Sanitizer:
+    """Watches the cores of one launch; findings go to its log."""
+
+    def __init__(
+        self, gm: GlobalMemory, log: FindingLog, cores: Sequence[CoreId], *, joined: bool = False
+    ) -> None:
+        self.gm, self.log, self.joined = gm, log, joined
+        self.cores = tuple(cores)
+        self.signals = Signals(Topology(self.cores))
+        self.memory = GlobalShadow()
+        self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
+
+    def watch(self, core: CoreId) -> "CoreWatch":
+        """Return the watch of one core."""
+        return CoreWatch(self, core)
+
+    def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
+        """Remember the last signal on a core's flags, to name it if nobody waits for it."""
+        for receiver in Topology(self.cores).receivers(core, sync.mode):
+            self._last[receiver, sync.flag_id] = sync.name, where
+
+    def finish(self) -> None:
+        """Judge what the launch leaves behind: counters between cores that stand above 0."""
+        for core, flag, count in self.signals.left():
+            name, where = self._last[core, flag]
+            message = (
+                f"flag {flag} of {core} must stand at 0 at the end, got {count} since {where}; "
+                "wait for it as often as it is signalled"
+            )
+            self.log.add(Finding("flag-leaked", message, name, where, str(core)), f"{core} {flag}")
+
+
+class CoreWatch:
+    """Watches what one core issues."""
+
+    def __init__(self, sanitizer: Sanitizer, core: CoreId) -> None:
+        self._launch, self._core = sanitizer, core
+        self._own = sanitizer.cores.index(core)
+        self.order = CoreOrder(self._fault, len(sanitizer.cores))
+        self._local: dict[Mem | Special, LocalShadow] = {}
+        self._met: dict[_Issued, tuple[int, list[Touched], Location]] = {}
+        self._told: dict[tuple[str, int, int], tuple[Touch, Touch, Tally]] = {}
+        self._units = UnitFlags(self._fault)
+        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
+
+    # --- what the core issues
+
+    def syncer(self, template: Sync, where: Location) -> Callable[[], None]:
+        """Return what follows a flag or a barrier of this core."""
+        if (
+            isinstance(template, (SetFlag, WaitFlag))
+            and (template.src, template.dst) in self._pairs
+        ):
+            flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
+            if isinstance(template, SetFlag):
+                return partial(self.order.set_flag, flag, where)
+            return partial(self.order.wait_flag, flag, where)
+        if joined := joined_pipes(template):
+            return partial(self.order.barrier_all, [INDEX[pipe] for pipe in joined])
+        if isinstance(template, PipeBarrier):
+            return partial(self.order.barrier, INDEX[template.on], where)
+        return partial(self.sync, template, where)
+
+    def sync(self, template: Sync, where: Location) -> None:
+        """Follow a flag or a barrier of this core."""
+        if isinstance(template, (SetFlag, WaitFlag)):
+            if (template.src, template.dst) not in self._pairs:
+                self._no_such_pair(template, where)
+                return
+            flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
+            (self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag)(
+                flag, where
+            )
+        elif joined := joined_pipes(template):
+            self.order.barrier_all([INDEX[pipe] for pipe in joined])
+        elif isinstance(template, PipeBarrier):
+            self.order.barrier(INDEX[template.on], where)
+
+    def signal(self, template: FftsCrossCoreSync, where: Location) -> None:
+        """Follow a signal to other cores."""
+        carried = self.order.signal(INDEX[template.on], self._own)
+        self._launch.signalled(self._core, template, where)
+        self._launch.signals.signal(self._core, template.mode, template.flag_id, carried)
+
+    def heard(self, flag: int) -> None:
+        """Follow the end of a wait for other cores."""
+        self.order.hear(self._launch.signals.heard(self._core, flag), self._own)
+
+    def touch(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> None:
+        """Follow an instruction that touches memory: `addresses` are those of its operands."""
+        pipe, found = self._touches(template, addresses, where, registers)
+        if not found:
+            return
+        if template.shares_units and self._judges_units(registers):
+            self._units.issue(template, found, where)
+        if self.order.held[pipe] or self.order.stuck:
+            self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+        else:
+            self._enter(pipe, found)
+
+    def _touches(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> tuple[int, list[Touched]]:
+        """Return an instruction's pipe and what it touches; of what was met before, at once."""
+        if template.steering:
+            return INDEX[template.pipe.value], touches(template, addresses, where, registers)
+        key = template, id(where), registers.atomic, registers.atomic_type
+        known = self._met.get(key)
+        if known is None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            places = range(len(template.operands()))
+            met = touches(template, places, where, registers)
+            known = self._met[key] = INDEX[template.pipe.value], met, where
+        pipe, met, _ = known
+        return pipe, [
+            (touched, 0 if touch.mem.__class__ is Special else addresses[place], touch)
+            for touched, place, touch in met
+        ]
+
+    def follower(
+        self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
+    ) -> Follow:
+        """Return what follows a resolved template at addresses, its footprints looked up once.
+
+        Not `globally`: what it touches in global memory is left out.
+        """
+        order, pipe = self.order, INDEX[template.pipe.value]
+        held, plan = order.held[pipe], []
+        places = {operand.name: place for place, operand in enumerate(template.operands())}
+        for touched, _, touch in touches(template, [0] * len(places), where, registers):
+            if globally or touch.mem is not Mem.GM:
+                shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
+                memo = None if shadow is None else shadow.memo()
+                plan.append((places.get(touch.operand), touched, shadow, memo, touch))
+
+        def enter(addresses: tuple[int, ...]) -> None:
+            number = order.enter(pipe)
+            entered = []
+            for place, touched, shadow, memo, touch in plan:
+                at = 0 if place is None else addresses[place]
+                if shadow is None or memo is None:
+                    self._global(touched, at, touch, pipe, number)
+                    continue
+                region = memo.get(at)
+                if region is None:
+                    region = memo[at] = shadow.region(touched, at, writes=touch.writes)
+                shadow.judge(region, pipe, touch)
+                entered.append((shadow, region, touch))
+            for shadow, region, touch in entered:
+                shadow.enter(region, pipe, number, touch)
+
+        def follow(addresses: tuple[int, ...]) -> None:
+            if held or order.stuck:
+                order.submit(pipe, lambda: enter(addresses), where)
+            else:
+                enter(addresses)
+
+        if not plan:
+            return lambda _: None
+        return self._with_units(template, where, registers, follow)
+
+    def _judges_units(self, registers: Registers) -> bool:
+        """Whether unit flags are judged: not where some are reset, nor behind a deadlock."""
+        return not (self.order.stuck or registers.resets_units)
+
+    def _with_units(
+        self, template: Instruction, where: Location, registers: Registers, follow: Follow
+    ) -> Follow:
+        """Return `follow`, and the unit flags for what shares them."""
+        if not (template.shares_units and self._judges_units(registers)):
+            return follow
+        names = [operand.name for operand in template.operands()]
+        found = touches(template, [0] * len(names), where, registers)
+        tile = next(used for used in reversed(found) if used[2].mem is Mem.L0C)
+        place, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
+
+        def both(addresses: tuple[int, ...]) -> None:
+            share(addresses[place])
+            follow(addresses)
+
+        return both
+
+    def scalar_read(self, touch: Touch, low: int, high: int) -> None:
+        """Follow the scalar unit's own read of bytes [low, high)."""
+        touched = Footprint.run(low, high)
+        self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
+
+    def finish(self) -> None:
+        """Judge what the core leaves behind."""
+        if not self.order.stuck:
+            self._units.finish()
+        self.order.finish()
+
+    # --- accesses
+
+    def _enter(self, pipe: int, found: Sequence[Touched]) -> None:
+        number = self.order.enter(pipe)
+        entered = []
+        for touched, address, touch in found:
+            if touch.mem is Mem.GM:
+                self._global(touched, address, touch, pipe, number)
+            else:
+                shadow = self.shadow(touch.mem)
+                region = shadow.region(touched, address, writes=touch.writes)
+                shadow.judge(region, pipe, touch)
+                entered.append((shadow, region, touch))
+        for shadow, region, touch in entered:
+            shadow.enter(region, pipe, number, touch)
+
+    def _global(
+        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+    ) -> None:
+        core = self._own, self.order, (self.report, self.again)
+        self._launch.memory.touch(core, (touched, address), pipe, number, touch)
+
+    def shadow(self, mem: Mem | Special) -> LocalShadow:
+        """Return the shadow of a local memory, or of the registers."""
+        found = self._local.get(mem)
+        if found is None:
+            uses = USECHECK in self._launch.log.checks
+            found = self._local[mem] = LocalShadow(self.order, (self.report, self.again), uses=uses)
+        return found
+
+    # --- findings
+
+    def _fault(self, fault: FlagFault) -> None:
+        core = str(self._core)
+        finding = Finding(fault.id, fault.message, fault.instruction, fault.where, core)
+        self._launch.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
+
+    def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
+        part = "AIC" if self._core.is_aic else "AIV"
+        message = (
+            f"{template.name} must connect two pipes of an {part} that flags connect, "
+            f"got {template.src} -> {template.dst}"
+        )
+        core = str(self._core)
+        self._launch.log.add(Finding("flag-pair", message, template.name, where, core))
+
+    def again(self, kind: str, earlier: Touch, later: Touch) -> bool:
+        """Count a meeting of two touches that were told of before; False if they were not."""
+        known = self._told.get((kind, id(earlier), id(later)))
+        if known is None:
+            return False
+        known[2].count += self._launch.log.weight
+        return True
+
+    def _tell(self, meeting: Meeting, tally: Tally) -> None:
+        """Remember two touches, which must live as long as their numbers are known."""
+        if len(self._told) >= _MOST_MET:
+            self._told.clear()
+        earlier, later = meeting.earlier, meeting.later
+        self._told[meeting.kind, id(earlier), id(later)] = earlier, later, tally
+
+    def report(self, meeting: Meeting) -> None:
+        """Log a race; one that is known only counts."""
+        if meeting.kind == "unread":
+            self._unread(meeting)
+            return
+        earlier_touch, later_touch = meeting.earlier, meeting.later
+        kind, name = f"race-{meeting.kind}", later_touch.template.name
+        about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
+        known = self._launch.log.again((kind, name, about, later_touch.where))
+        if known is not None:
+            self._tell(meeting, known)
+            return
+        other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
+        accesses = tuple(
+            _access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
+            for touch, how, pipe, core in (
+                (meeting.earlier, _HOW[meeting.kind][0], meeting.earlier_pipe, other),
+                (meeting.later, _HOW[meeting.kind][1], meeting.later_pipe, self._core),
+            )
+        )
+        earlier, later = accesses
+        finding = Finding(
+            kind,
+            _sentence(earlier, later, same_core=other == self._core),
+            later.instruction,
+            later.location,
+            str(self._core),
+            accesses=accesses,
+        )
+        self._launch.log.add(finding, about)
+
+    def _unread(self, meeting: Meeting) -> None:
+        """Log a result that is written over before anybody has read it."""
+        lost, over, core = meeting.earlier, meeting.later, str(self._core)
+        about = f"{lost.operand} {over.template.name} {over.where}"
+        if self._launch.log.again(("unread", lost.template.name, about, lost.where)) is not None:
+            return
+        earlier, later = (
+            _access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
+            for touch, pipe in ((lost, meeting.earlier_pipe), (over, meeting.later_pipe))
+        )
+        message = (
+            f"{earlier.instruction}.{earlier.operand} must be read before bytes [{earlier.start}, "
+            f"{earlier.end}) of {earlier.memory} are written again, got {later.instruction}."
+            f"{later.operand} ({later.pipe}, {later.location}) over what nobody has read since "
+            f"({earlier.pipe}, {earlier.location}); read it first, or do not compute it"
+        )
+        accesses = earlier, later
+        finding = Finding(
+            "unread", message, earlier.instruction, earlier.location, core, accesses=accesses
+        )
+        self._launch.log.add(finding, about)
+
+
+def touches(
+    template: Instruction, addresses: Sequence[int], where: Location, registers: Registers
+) -> list[Touched]:
+    """Return what an instruction touches, what it reads first, as it reads it first."""
+    found, operands = [], template.operands()
+    computes = not (template.copies or _leaves(template)) and any(o.access.reads for o in operands)
+    given = zip(operands, addresses, footprints(template), strict=True)
+    for operand, address, touched in given:
+        if touched is None:
+            continue
+        access, mem = operand.access, operand.mem
+        atomic = ""
+        if mem is Mem.GM and access.writes and registers.atomic:
+            atomic = f"{registers.atomic} {registers.atomic_type}"
+        makes = computes and access.writes
+        touch = Touch(
+            template, operand.name, mem, access.reads, access.writes, where, atomic, makes
+        )
+        found.append((touched, address, touch))
+    if (used := register_touch(template, where)) is not None:
+        found.append(used)
+    found.sort(key=lambda entry: entry[2].writes)
+    return found
+
+
+def _leaves(template: Instruction) -> bool:
+    """Whether it leaves a register, which may be all that somebody wants of it."""
+    return type(template).leaves is not Instruction.leaves
+
+
+_HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
+
+
+def _access(
+    gm: GlobalMemory, meeting: Meeting, touch: Touch, how: str, at: tuple[str, str]
+) -> Access:
+    memory, low, high = touch.mem.label, meeting.low, meeting.high
+    if touch.mem is Mem.GM:
+        tensor = gm.at(low)
+        if tensor is not None:
+            memory, low, high = tensor.name, low - tensor.address, high - tensor.address
+    return Access(
+        how=how,
+        instruction=touch.template.name,
+        operand=touch.operand,
+        pipe=at[0],
+        memory=memory,
+        start=low,
+        end=high,
+        core=at[1],
+        location=touch.where,
+    )
+
+
+_PAST = {"read": "read them", "write": "wrote them"}
+
+
+def _sentence(earlier: Access, later: Access, *, same_core: bool) -> str:
+    subject = (
+        f"{later.instruction}.{later.operand} must {later.how} bytes [{later.start}, {later.end}) "
+        f"of {later.memory} after {earlier.instruction}.{earlier.operand}"
+    )
+    past = _PAST[earlier.how]
+    if not same_core:
+        return (
+            f"{subject} of {earlier.core} {past}, got no order between {earlier.core} "
+            f"({earlier.pipe}, {earlier.location}) and {later.core} ({later.pipe}, "
+            f"{later.location}); signal {later.core} after the {earlier.how} and wait there"
+        )
+    if earlier.pipe == later.pipe:
+        return (
+            f"{subject} {past}, got both on {later.pipe} ({earlier.location} and "
+            f"{later.location}) with no pipe_barrier({later.pipe}) between them; put one there"
+        )
+    pair = f"{earlier.pipe}, {later.pipe}"
+    return (
+        f"{subject} {past}, got no order between {earlier.pipe} ({earlier.location}) and "
+        f"{later.pipe} ({later.location}); set_flag({pair}) after the {earlier.how} and "
+        f"wait_flag({pair}) before the {later.how}"
+    )

@@ -1,0 +1,423 @@
+"""Who touched which bytes last: the memories' shadows that races are looked up in."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.isa.declare.registers import LEFT
+from cubecore.isa.program.tree import Location
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.happens_before import CoreOrder
+
+_MOST_REGIONS = 512
+"""Regions that are kept before those of no consequence are dropped."""
+_PAGE_BITS = 12
+_PAGE_BYTES = 1 << _PAGE_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What instructions touch besides memories, in bytes of its own."""
+
+    label: str
+
+
+REGISTERS = Special("the special registers")
+_REGISTER_BYTES = 16
+_RUNS = {
+    name: Footprint.run(_REGISTER_BYTES * number, _REGISTER_BYTES * (number + 1))
+    for number, name in enumerate(LEFT)
+}
+_LABELS = {"cmp_mask": "CMPMASK", "kept": "RSVD_CNT", "extreme": "MAX_MIN_CNT", "merged": "VMS4_SR"}
+_LABELS |= {"suppressed": "the suppression register"}
+
+
+class Touch(NamedTuple):
+    """One operand of an instruction: what touches memory, and how.
+
+    `atomic` names the operation of an atomic store; two of the same may meet. `makes` says that
+    what is written was computed from memory and is all that there is of the result.
+    """
+
+    template: Instruction
+    operand: str
+    mem: Mem | Special
+    reads: bool
+    writes: bool
+    where: Location
+    atomic: str = ""
+    makes: bool = False
+
+
+class ScalarLoad(Instruction):
+    """The scalar unit's read of one value; not an instruction that a program lists."""
+
+    name = "scalar load"
+    pipe = Pipe.S
+
+
+class Meeting(NamedTuple):
+    """Two touches of the same bytes [low, high); pipes by number.
+
+    Nothing orders them (raw, war, waw), or the later one writes over what nobody has read (unread).
+    """
+
+    kind: str
+    earlier: Touch
+    earlier_pipe: int
+    earlier_core: int
+    later: Touch
+    later_pipe: int
+    low: int
+    high: int
+
+
+Report = tuple[Callable[[Meeting], None], Callable[[str, Touch, Touch], bool]]
+"""Tells of a meeting; and counts one of two touches that were told of, False if they were not."""
+Touched = tuple[Footprint, int, Touch]
+"""A footprint, the address that it counts from, and what touches it."""
+
+
+def register_touch(template: Instruction, where: Location) -> Touched | None:
+    """Return how an instruction uses a register that others leave, or None if it does not."""
+    name = template.register
+    if not name:
+        return None
+    leaves = type(template).leaves is not Instruction.leaves
+    touch = Touch(template, _LABELS[name], REGISTERS, not leaves, leaves, where)
+    return _RUNS[name], 0, touch
+
+
+Numbered = tuple[int, Touch]
+
+
+Key = tuple[Footprint | int, int]
+"""A footprint and its address, or the ends of a run of bytes."""
+
+
+class Region:
+    """A set of bytes that some operand touches, and for each pipe its last read and write there.
+
+    `near` holds every region that shares a byte and may race with it, itself included, and whether
+    it lies within; of two that are `read_only` neither knows the other. `fresh` is the result that
+    was left there, and its pipe, as long as nobody has read a byte of it.
+    """
+
+    __slots__ = ("address", "bytes", "fresh", "near", "read_only", "reads", "touched", "writes")
+
+    def __init__(self, touched: Footprint, address: int) -> None:
+        self.touched, self.address = touched, address
+        self.bytes = touched.at(address)
+        self.near: list[tuple[Region, bool]] = [(self, True)]
+        self.read_only = True
+        self.reads: dict[int, Numbered] = {}
+        self.writes: dict[int, Numbered] = {}
+        self.fresh: tuple[int, Touch] | None = None
+
+
+@lru_cache(maxsize=65536)
+def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bool] | None:
+    """Return whether each lies within the other; None where they share no byte.
+
+    The same for every core, and for the next launch.
+    """
+    far = other.at(distance)
+    if one.first_common(far) is None:
+        return None
+    return one.covers(far), far.covers(one)
+
+
+class LocalShadow:
+    """The shadow of one core's local memory.
+
+    Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
+    regions it meets, so that an access looks at those alone and never at bytes. `uses` says that
+    results which nobody reads are reported.
+    """
+
+    def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
+        self._order, self._uses = order, uses
+        self._report, self._again = report
+        self._regions: dict[Key, Region] = {}
+        self._written: list[Region] = []
+        self._limit = _MOST_REGIONS
+        self._memos: list[dict[int, Region]] = []
+
+    def memo(self) -> dict[int, Region]:
+        """Return where somebody may keep the regions of one footprint: they leave it in time."""
+        made: dict[int, Region] = {}
+        self._memos.append(made)
+        return made
+
+    def region(self, touched: Footprint, address: int, *, writes: bool) -> Region:
+        """Return the region of a footprint at an address, which is about to be read or written."""
+        key: Key = touched, address
+        if touched.is_run:  # whoever touches these bytes
+            key = touched.low + address, touched.high + address
+        found = self._regions.get(key)
+        if found is None:
+            if len(self._regions) >= self._limit:
+                self._forget()
+            found = Region(touched, address)
+            self._meet_all(found, self._written)
+            self._regions[key] = found
+        if writes and found.read_only:
+            others = [r for r in self._regions.values() if r.read_only and r is not found]
+            self._meet_all(found, others)
+            found.read_only = False
+            self._written.append(found)
+        return found
+
+    @staticmethod
+    def _meet_all(found: Region, others: Iterable[Region]) -> None:
+        """Let a region know those of `others` that it shares a byte with, and be known to them."""
+        low, high = found.bytes.low, found.bytes.high
+        for other in others:
+            theirs = other.bytes
+            if low >= theirs.high or theirs.low >= high:
+                continue
+            met = _relation(found.touched, other.touched, other.address - found.address)
+            if met is not None:
+                found.near.append((other, met[0]))
+                other.near.append((found, met[1]))
+
+    def _forget(self) -> None:
+        """Drop the regions that nothing is remembered of; make room if few of them were."""
+        for memo in self._memos:
+            memo.clear()
+        kept = {k: r for k, r in self._regions.items() if r.reads or r.writes}
+        alive = set(map(id, kept.values()))
+        for region in kept.values():
+            region.near = [pair for pair in region.near if id(pair[0]) in alive]
+        self._regions = kept
+        self._written = [region for region in kept.values() if not region.read_only]
+        self._limit = max(_MOST_REGIONS, 2 * len(kept))
+
+    def judge(self, region: Region, pipe: int, touch: Touch) -> None:
+        """Report what an access races with; an instruction's are judged before any enters."""
+        clock = self._order.done[pipe]
+        reads, writes = touch.reads, touch.writes
+        for other, _ in region.near:
+            if reads:
+                other.fresh = None
+            for at, (when, who) in other.writes.items():
+                if when > clock[at]:
+                    kind = "raw" if reads else "waw"
+                    self._meet(kind, (other, at, who), (region, pipe, touch))
+            if writes:
+                for at, (when, who) in other.reads.items():
+                    if when > clock[at]:
+                        self._meet("war", (other, at, who), (region, pipe, touch))
+
+    def enter(self, region: Region, pipe: int, number: int, touch: Touch) -> None:
+        """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
+        if touch.writes:
+            for other, within in region.near:
+                if within:
+                    other.writes.clear()
+                    other.reads.clear()
+                    if other.fresh is not None:
+                        self._lose(other, (region, pipe, touch))
+            region.writes[pipe] = number, touch
+            if touch.makes and self._uses:
+                region.fresh = pipe, touch
+        else:
+            region.reads[pipe] = number, touch
+
+    def _lose(self, other: Region, later: tuple[Region, int, Touch]) -> None:
+        """Report a result that is written over before anybody has read it."""
+        (_, pipe, touch), fresh = later, other.fresh
+        assert fresh is not None
+        other.fresh = None
+        low, high = other.bytes.low, other.bytes.high
+        self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, low, high))
+
+    def _meet(
+        self, kind: str, earlier: tuple[Region, int, Touch], later: tuple[Region, int, Touch]
+    ) -> None:
+        other, at, who = earlier
+        region, pipe, touch = later
+        mem = touch.mem
+        if isinstance(mem, Special):
+            if kind == "waw":  # who reads it waits for the last, and nobody need
+                return
+        elif touch.template.keeps_behind(who.template, mem):
+            return
+        if self._again(kind, who, touch):
+            return
+        common = region.bytes.first_common(other.bytes)
+        assert common is not None
+        self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
+
+
+class _Access:
+    """An access of global memory: whose, the pages that it lies in, and its last time."""
+
+    __slots__ = ("core", "key", "number", "pages", "pipe", "place", "touch")
+
+    def __init__(self, key: "_Key", number: int, touch: Touch, place: int) -> None:
+        self.key, (self.core, self.pipe, touched, address) = key, key
+        self.pages = _pages(touched, address)
+        self.again(number, touch, place)
+
+    def again(self, number: int, touch: Touch, place: int) -> None:
+        """Be instruction `number` of the pipe, `place`-th of all accesses."""
+        self.number, self.touch, self.place = number, touch, place
+
+
+class _Entry(NamedTuple):
+    low: int
+    high: int
+    access: _Access
+
+
+_Key = tuple[int, int, Footprint, int]
+"""A core, its pipe, a footprint and its address."""
+_Reader = tuple[int, int] | None
+"""A core and its pipe that read, or None for whoever writes."""
+
+
+class GlobalShadow:
+    """The shadow of global memory, which all cores share: lists of accesses, page by page.
+
+    Reads meet no reads, so that those of each pipe are a list of their own. Where nobody has
+    written, a pipe's read of the same bytes takes the place of the one before as it stands.
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._written: set[int] = set()
+        self._reads: dict[_Key, _Access] = {}
+        self._entered = 0
+
+    def touch(
+        self,
+        core: tuple[int, CoreOrder, Report],
+        touched: tuple[Footprint, int],
+        pipe: int,
+        number: int,
+        touch: Touch,
+    ) -> None:
+        """Enter an access of a core, a footprint at an address, and report what it races with."""
+        own, order, report = core
+        self._entered += 1
+        key = (own, pipe, *touched)
+        known = None if touch.writes else self._reads.get(key)
+        if known is not None and self._written.isdisjoint(known.pages):
+            known.again(number, touch, self._entered)
+            return
+        access = _Access(key, number, touch, self._entered)
+        if touch.writes:
+            self._written.update(access.pages)
+        else:
+            self._reads[key] = access
+        reported: set[int] = set()
+        for low, high in _runs(*touched):
+            self._enter(_Entry(low, high, access), order, report, reported)
+
+    def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
+        """Enter one run of bytes into each of its pages; `reported` are the touches told of."""
+        (low, high, access), (tell, again) = entry, report
+        reader = None if access.touch.writes else (access.core, access.pipe)
+        for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
+            held = self._pages.get(page)
+            if held is None:
+                self._pages[page] = {reader: [entry]}
+                continue
+            near = [
+                other
+                for who in (held if reader is None else (None, reader))
+                if who in held
+                for other in held[who]
+                if other[0] < high and low < other[1]  # low, high
+            ]
+            if near:
+                if reader is None:
+                    near.sort(key=_place)
+                for other in near:
+                    met = other.access.touch
+                    if id(met) not in reported and _races(other.access, access, order):
+                        reported.add(id(met))
+                        if not again(_kind(met, access.touch), met, access.touch):
+                            tell(_meeting(other, entry))
+                first = page << _PAGE_BITS
+                over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
+                if over:
+                    self._drop(held, over)
+            held.setdefault(reader, []).append(entry)
+
+    def _drop(self, held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
+        """Forget accesses of a page that a later one says all of."""
+        gone = set(map(id, over))
+        for access in {e.access for e in over}:
+            who = None
+            if not access.touch.writes:
+                who = access.core, access.pipe
+                self._reads.pop(access.key, None)
+            if who in held:
+                left = [e for e in held[who] if id(e) not in gone]
+                if left:
+                    held[who] = left
+                else:
+                    del held[who]
+
+
+def _place(entry: _Entry) -> int:
+    return entry.access.place
+
+
+def _pages(touched: Footprint, address: int) -> Collection[int]:
+    """Return the pages of a footprint at an address."""
+    if touched.is_run:
+        low, high = touched.low + address, touched.high + address
+        return range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1)
+    first = (touched.starts + address) >> _PAGE_BITS
+    last = (touched.ends + (address - 1)) >> _PAGE_BITS
+    found = {*first.tolist(), *last.tolist()}
+    for low, high in zip(first[last - first > 1], last[last - first > 1], strict=True):
+        found.update(range(low, high))
+    return found
+
+
+def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
+    """Return the runs of bytes of a footprint at an address."""
+    if touched.is_run:
+        return ((touched.low + address, touched.high + address),)
+    return zip((touched.starts + address).tolist(), (touched.ends + address).tolist(), strict=True)
+
+
+def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
+    """Whether nothing orders two accesses, which share a byte."""
+    touch, number = access.touch, other.number
+    if not (touch.writes or other.touch.writes):
+        return False
+    if touch.atomic and touch.atomic == other.touch.atomic:
+        return False
+    if other.core != access.core:
+        return bool(order.foreign[other.core, other.pipe] < number)
+    clock = order.done[access.pipe]
+    return clock[other.pipe] < number and (other.pipe, number) != (access.pipe, access.number)
+
+
+def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
+    """Whether `entry` says all that `other` said of the page [first, last)."""
+    if entry.low > max(other.low, first) or entry.high < min(other.high, last):
+        return False
+    touch, before = entry.access.touch, other.access
+    if touch.writes:
+        return not touch.atomic
+    same = (entry.access.core, entry.access.pipe) == (before.core, before.pipe)
+    return same and not before.touch.writes
+
+
+def _kind(earlier: Touch, later: Touch) -> str:
+    return "war" if not earlier.writes else "raw" if later.reads else "waw"
+
+
+def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
+    one, other = earlier.access, later.access
+    low, high = max(earlier.low, later.low), min(earlier.high, later.high)
+    kind = _kind(one.touch, other.touch)
+    return Meeting(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)

@@ -1,0 +1,319 @@
+"""A timeline as Chrome JSON, the format that Perfetto and chrome://tracing open."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.errors import RequestError, refuse
+from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Group, Lane, groups, ranges
+from cubecore.reports.text.answers import problem_line
+from cubecore.timing.records import CoreTime, Segment, Timeline
+from cubecore.workflows.scripts.script import TimedLaunch
+from cubecore.workflows.time import Timed
+
+TRACED_INSTRUCTIONS = 20_000
+"""Instructions of each group of cores that a trace holds, unless there are many groups."""
+MAX_EVENTS = 120_000
+"""Instructions of all groups together, unless more are asked for: about 17 MB."""
+MOST_BYTES = 200_000_000
+"""Beyond this neither Perfetto nor a browser opens a trace."""
+_FIRST_ASIDE = 100
+_EVENT_BYTES = 130
+"""Of an event without its name, at most; a trace is measured before it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a launch a trace holds.
+
+    `instructions` of each group at most, None for as many as keep the file small; the groups with
+    one of `cores`, None for all; what lies in `window`, in microseconds from the cores' start.
+    `waits` adds lanes of each pipe's waits and of the scalar unit's own work.
+    """
+
+    instructions: int | None = None
+    cores: frozenset[int] | None = None
+    window: tuple[float, float] | None = None
+    waits: bool = False
+
+    @property
+    def record(self) -> int:
+        """How many instructions of each group have to be recorded.
+
+        No more than make a trace too large: a longer recording would only fill the memory.
+        """
+        if self.instructions is None:
+            return TRACED_INSTRUCTIONS
+        return min(self.instructions, MOST_BYTES // _EVENT_BYTES + 1)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether more instructions are asked for than always make a small trace."""
+        return self.record > TRACED_INSTRUCTIONS
+
+    @classmethod
+    def of_options(
+        cls, instructions: int | None, cores: str | None, window: str | None, waits: bool
+    ) -> "View":
+        """Return the view that options of the command line ask for.
+
+        `cores` is as ``0,4..7``, `window` as ``0..250``, microseconds.
+
+        Raises:
+            RequestError: texts that are neither, or less than one instruction.
+        """
+        if instructions is not None and instructions < 1:
+            raise refuse("--trace-instructions", "be at least 1", instructions)
+        return cls(
+            instructions,
+            None if cores is None else frozenset(_numbers(cores)),
+            None if window is None else _window(window),
+            waits,
+        )
+
+
+WHOLE = View()
+"""The first instructions of every group, as many as keep a trace small."""
+_NUMBERS = re.compile(r"(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCII)
+
+
+def _numbers(text: str) -> Iterator[int]:
+    for part in text.split(","):
+        found = _NUMBERS.fullmatch(part.strip())
+        if found is None:
+            raise refuse("--trace-cores", "be numbers of cores as 0,4..7", repr(text))
+        first, last = int(found[1]), int(found[2] or found[1])
+        yield from range(first, last + 1)
+
+
+def _window(text: str) -> tuple[float, float]:
+    begin, dots, end = text.partition("..")
+    try:
+        window = float(begin), float(end)
+    except ValueError:
+        window = (0.0, 0.0)
+    if not dots or not 0 <= window[0] < window[1] < inf:
+        raise refuse("--trace-window", "be microseconds as 0..250", repr(text))
+    return window
+
+
+def require_openable(lines: Sequence[Timeline], chip: Chip, view: View) -> None:
+    """Refuse a trace that would be too large to open, by what the launches issue.
+
+    Nothing has to be recorded for that. What lies in a window is taken to be spread evenly, so only
+    what is far too large is refused here; any trace is measured before it is made.
+
+    Raises:
+        RequestError: one sentence, with what keeps less.
+    """
+    hertz: int = chip.require("frequency_hz", "a trace")
+    events = 0.0
+    ends, chosen = [0.0], [time for line in lines for time in _asked(line, view)]
+    for time in chosen:
+        started = sum(n for pipe, n in time.started.items() if pipe in PIPE_ORDER[1:])
+        traced = min(started, view.instructions or TRACED_INSTRUCTIONS)
+        end = time.end_cycles * 1e6 / hertz * traced / max(started, 1)
+        ends.append(end)
+        begin, until = view.window or (0.0, end)
+        part = max(min(until, end) - begin, 0) / end if end else 0.0
+        events += traced * part
+    size = events * _EVENT_BYTES
+    if size > MOST_BYTES * (1 if view.window is None else 2):
+        begin, until = view.window or (0.0, max(ends))
+        span = begin, begin + (min(until, max(ends)) - begin) * MOST_BYTES / size
+        raise _too_large(size, int(events), span, chosen)
+
+
+def trace_bytes(timed: Timed, view: View = WHOLE) -> bytes:
+    """Return the trace as UTF-8 JSON.
+
+    Raises:
+        RequestError: a trace that nothing would open, before it is made.
+    """
+    return _bytes(trace_json(timed, view))
+
+
+def launch_trace_bytes(launch: TimedLaunch, view: View = WHOLE) -> bytes:
+    """Return the same of a launch of a user's kernel."""
+    return _bytes(_trace(launch.title, launch.run.chip, [("", launch.timeline)], view))
+
+
+def pair_trace_bytes(first: Timed, second: Timed, view: View = WHOLE) -> bytes:
+    """Return two runs on one time axis: the groups of both, named ``first`` and ``second``."""
+    chip = first.request.chip
+    runs = [("first: ", first.timeline), ("second: ", second.timeline)]
+    return _bytes(_trace(problem_line(first.request), chip, runs, view))
+
+
+def _bytes(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def trace_json(timed: Timed, view: View = WHOLE) -> dict[str, Any]:
+    """Return the trace as a JSON object.
+
+    A group of equal cores is a process, a pipe a thread, an instruction a complete event. Time 0 is
+    the cores' start, so the launch before it is not in the trace. Times are microseconds in whole
+    nanoseconds; `args` keep the cycles, which are exact. What was cut is in ``otherData``.
+    """
+    runs = [("", timed.timeline)]
+    return _trace(problem_line(timed.request), timed.request.chip, runs, view)
+
+
+def _trace(
+    title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: View
+) -> dict[str, Any]:
+    hertz: int = chip.require("frequency_hz", "a trace")
+    found = [(name, group) for name, line in runs for group in _chosen(line, view)]
+    _require_small([group for _, group in found], view, hertz)
+    events: list[dict[str, Any]] = []
+    for number, (name, group) in enumerate(found):
+        events += _names(number, name + group.label, group, view)
+        events += _events(number, group, view, hertz)
+    timeline = runs[0][1]
+    return {
+        "displayTimeUnit": "ns",
+        "traceEvents": events,
+        "otherData": {
+            "problem": title,
+            "chip": chip.name,
+            "frequency_hz": hertz,
+            "cycles": timeline.cycles,
+            "us": timeline.us,
+            "limited_by": timeline.limited_by,
+            "launch_cycles_before_0": chip.launch_cycles,
+            "not_recorded": "flags and barriers"
+            + ("" if view.waits else ", waits and the scalar unit's own work"),
+            "groups": [_extent(name, group) for name, group in found],
+        },
+    }
+
+
+def _chosen(timeline: Timeline, view: View) -> list[Group]:
+    """Return the groups that a view asks for."""
+    times, limit = _asked(timeline, view), view.record
+    if view.instructions is None:
+        limit = min(limit, max(MAX_EVENTS // len(times), 1))
+    return list(groups(replace(timeline, groups=tuple(times)), limit))
+
+
+def _asked(timeline: Timeline, view: View) -> list[CoreTime]:
+    """Return the times of the groups that a view asks for."""
+    times = [t for t in timeline.groups if view.cores is None or view.cores & set(t.cores)]
+    if not times:
+        cores = ranges(sorted({core for time in timeline.groups for core in time.cores}))
+        asked = ranges(sorted(view.cores or ()))
+        raise refuse("--trace-cores", f"name some of the cores {cores}", asked)
+    return times
+
+
+def _require_small(found: Sequence[Group], view: View, hertz: int) -> None:
+    """Refuse a trace that would be too large to open, by what its events take."""
+    segments = [s for group in found for lane in _lanes(group, view) for s in lane.segments]
+    own = [s for s in segments if _seen(s, view, hertz)]
+    size = sum(_EVENT_BYTES + len(s.name) for s in own)
+    if size <= MOST_BYTES:
+        return
+    ends = (min(s.start for s in own) * 1e6 / hertz, max(s.end for s in own) * 1e6 / hertz)
+    span = ends[0], ends[0] + (ends[1] - ends[0]) * MOST_BYTES / size
+    raise _too_large(size, len(own), span, [group.time for group in found])
+
+
+def _too_large(
+    size: float, events: int, span: tuple[float, float], groups: Sequence[CoreTime]
+) -> RequestError:
+    """Return the error of a trace of so many bytes; about a `span` of it, in microseconds, fits."""
+    core = min(core for group in groups for core in group.cores)
+    remedy = f"--trace-window {span[0]:.0f}..{span[1]:.0f}"
+    if len(groups) > 1:
+        remedy = f"--trace-cores {core}, or {remedy}"
+    return refuse(
+        "--trace",
+        f"take at most {MOST_BYTES // 1_000_000} MB to be opened",
+        f"{size / 1e6:,.0f} MB ({events:,} events)",
+        f"{remedy}, keeps less",
+    )
+
+
+def _seen(segment: Segment, view: View, hertz: int) -> bool:
+    """Whether a part of a segment lies in the window."""
+    if view.window is None:
+        return True
+    begin, end = (us * hertz / 1e6 for us in view.window)
+    return segment.end > begin and segment.start < end
+
+
+def _extent(name: str, group: Group) -> dict[str, Any]:
+    """Return what of a group the trace holds."""
+    return {
+        "name": name + group.label,
+        "instructions": group.shown,
+        "complete": group.complete,
+        "recorded_until_cycle": group.recorded_end,
+        "end_cycle": group.time.end_cycles,
+    }
+
+
+def _lanes(group: Group, view: View) -> Sequence[Lane | Aside]:
+    return (*group.lanes, *(group.aside if view.waits else ()))
+
+
+def _names(number: int, name: str, group: Group, view: View) -> Iterator[dict[str, Any]]:
+    def meta(kind: str, thread: int, **args: Any) -> dict[str, Any]:
+        return {"name": kind, "ph": "M", "pid": number, "tid": thread, "args": args}
+
+    yield meta("process_name", 0, name=name)
+    yield meta("process_sort_index", 0, sort_index=number)
+    for place, lane in enumerate(_lanes(group, view)):
+        thread = _thread(lane, place)
+        told = lane.label if isinstance(lane, Aside) else lane.pipe
+        work = "" if isinstance(lane, Aside) else lane.work
+        yield meta("thread_name", thread, name=f"{told} ({work})" if work else told)
+        yield meta("thread_sort_index", thread, sort_index=thread)
+
+
+def _thread(lane: Lane | Aside, place: int) -> int:
+    """Return a lane's thread: pipes 1 and up in the fixed order, others behind, then asides."""
+    pipe = lane.pipe
+    number = PIPE_ORDER.index(pipe) if pipe in PIPE_ORDER else len(PIPE_ORDER) + place
+    if isinstance(lane, Aside):
+        return _FIRST_ASIDE + 2 * number + lane.label.endswith("waits")
+    return 1 + number
+
+
+def _events(number: int, group: Group, view: View, hertz: int) -> Iterator[dict[str, Any]]:
+    for place, lane in enumerate(_lanes(group, view)):
+        thread = _thread(lane, place)
+        for segment in lane.segments:
+            if not _seen(segment, view, hertz):
+                continue
+            start = _nanoseconds(segment.start, hertz)
+            yield {
+                "name": segment.name,
+                "cat": "aside" if isinstance(lane, Aside) else segment.pipe,
+                "ph": "X",
+                "ts": _microseconds(start),
+                "dur": _microseconds(_nanoseconds(segment.end, hertz) - start),
+                "pid": number,
+                "tid": thread,
+                "args": {"start_cycle": segment.start, "end_cycle": segment.end},
+            }
+
+
+def _nanoseconds(cycles: int, hertz: int) -> int:
+    return (cycles * 1_000_000_000 + hertz // 2) // hertz
+
+
+def _microseconds(nanoseconds: int) -> float:
+    """Return the microseconds that a reader's ``int(us * 1000)`` turns back into `nanoseconds`.
+
+    Where the nearest double falls short, the truncation would make neighbours overlap.
+    """
+    value = nanoseconds / 1000
+    while int(value * 1000) < nanoseconds:
+        value = nextafter(value, inf)
+    return value

@@ -1,0 +1,162 @@
+"""The files that a run or a timing can leave: findings, a report, a trace."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cubecore.errors import refuse
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.reports.files.chrome_trace import WHOLE, View
+from cubecore.workflows.data.files import require_writable, write_whole
+from cubecore.workflows.scripts.script import ScriptTime
+from cubecore.workflows.time import Timed
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Path of the SARIF file with the findings; None for none."""
+
+    sarif: str | None
+
+    def require_writable(self) -> None:
+        """Refuse a path that cannot be written, before any work is done.
+
+        Raises:
+            RequestError: one sentence on the path.
+        """
+        if self.sarif is not None:
+            require_writable(self.sarif, "--sarif")
+
+    def write(self, findings: Iterable[Finding]) -> None:
+        """Write the file in one step.
+
+        Raises:
+            RequestError: a path that can no longer be written.
+        """
+        if self.sarif is not None:
+            from cubecore.reports.files.sarif import sarif_bytes
+
+            write_whole(self.sarif, sarif_bytes(findings), "--sarif")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFiles:
+    """Paths of the HTML report, the Chrome trace and the figures as JSON, None for no file.
+
+    `tiling_from` is the file that the tiling came from; the report names it. `view` is what of the
+    launch the trace holds.
+    """
+
+    report: str | None
+    trace: str | None
+    tiling_from: str = ""
+    metrics: str | None = None
+    view: View = WHOLE
+
+    def require_writable(self) -> None:
+        """Refuse paths that cannot be written, before any work is done.
+
+        Raises:
+            RequestError: one sentence on the path.
+        """
+        if self.trace is None and self.view != WHOLE:
+            raise refuse("--trace-...", "come with --trace", "none")
+        named: dict[str, str] = {}
+        for option, path in self._paths:
+            require_writable(path, option)
+            if path in named:
+                raise refuse(option, f"name another file than {named[path]}", path)
+            named[path] = option
+
+    def require_openable(self, timed: Callable[[], Sequence[Timed]]) -> None:
+        """Refuse a trace that nothing would open, before its instructions are recorded.
+
+        `timed` times the launches without recording; it is asked where a trace may be that large.
+
+        Raises:
+            RequestError: one sentence, with what keeps less.
+        """
+        if self.trace is None or not self.view.is_long:
+            return
+        from cubecore.reports.files.chrome_trace import require_openable
+
+        runs = timed()
+        if runs:
+            lines = [run.timeline for run in runs]
+            require_openable(lines, runs[0].request.chip, self.view)
+
+    @property
+    def _paths(self) -> list[tuple[str, str]]:
+        """The files that are asked for, by option."""
+        files = (("--report", self.report), ("--trace", self.trace), ("--metrics", self.metrics))
+        return [(option, path) for option, path in files if path is not None]
+
+    @property
+    def record(self) -> int:
+        """How many instructions of each group of cores the files need."""
+        wanted = [0]
+        if self.report is not None:
+            from cubecore.reports.html.page import SHOWN_INSTRUCTIONS
+
+            wanted.append(SHOWN_INSTRUCTIONS)
+        if self.trace is not None or self.metrics is not None:
+            wanted.append(self.view.record)
+        return max(wanted)
+
+    def write(self, timed: Timed) -> None:
+        """Write each file in one step.
+
+        Raises:
+            RequestError: a path that can no longer be written.
+        """
+        if self.report is not None:
+            from cubecore.reports.html.page import html_report
+
+            page = html_report(timed, tiling_from=self.tiling_from)
+            write_whole(self.report, page.encode(), "--report")
+        if self.trace is not None:
+            from cubecore.reports.files.chrome_trace import trace_bytes
+
+            write_whole(self.trace, trace_bytes(timed, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.files.metrics import metrics_bytes
+
+            write_whole(self.metrics, metrics_bytes(timed), "--metrics")
+
+    def write_pair(self, first: Timed, second: Timed, title: str) -> None:
+        """Write each file about two runs, on one time axis.
+
+        Raises:
+            RequestError: a path that can no longer be written, or a trace that nothing opens.
+        """
+        if self.report is not None:
+            from cubecore.reports.html.pair import pair_report
+
+            write_whole(self.report, pair_report(first, second, title).encode(), "--report")
+        if self.trace is not None:
+            from cubecore.reports.files.chrome_trace import pair_trace_bytes
+
+            write_whole(self.trace, pair_trace_bytes(first, second, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.files.metrics import pair_metrics_bytes
+
+            write_whole(self.metrics, pair_metrics_bytes(first, second), "--metrics")
+
+    def write_launches(self, timed: ScriptTime) -> None:
+        """Write each file about the longest launch of a user's script, in one step.
+
+        Raises:
+            RequestError: a path that can no longer be written.
+        """
+        if self.report is not None:
+            from cubecore.reports.html.page import launch_report
+
+            page = launch_report(timed.longest, timed.launches)
+            write_whole(self.report, page.encode(), "--report")
+        if self.trace is not None:
+            from cubecore.reports.files.chrome_trace import launch_trace_bytes
+
+            write_whole(self.trace, launch_trace_bytes(timed.longest, self.view), "--trace")
+        if self.metrics is not None:
+            from cubecore.reports.files.metrics import launch_metrics_bytes
+
+            write_whole(self.metrics, launch_metrics_bytes(timed), "--metrics")

@@ -1,0 +1,64 @@
+"""Findings as SARIF 2.1.0, which editors and code hosts show beside the source."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from cubecore.isa.program.tree import Location
+from cubecore.machine.sanitizer.findings import KINDS, Finding
+from cubecore.version import __version__
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+
+def sarif_bytes(findings: Iterable[Finding]) -> bytes:
+    """Return one run of the tool: every kind of finding as a rule, every finding as a result.
+
+    A race's earlier access is a related location. A finding without a line has no location.
+    """
+    rules = [_rule(name) for name in KINDS]
+    driver = {"name": "cubecore", "version": __version__, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_result(f) for f in findings]}
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return (json.dumps(document, indent=1) + "\n").encode()
+
+
+def _rule(name: str) -> dict[str, Any]:
+    kind = KINDS[name]
+    properties = {"check": kind.check, "vendor_name": kind.vendor or None}
+    return {"id": name, "shortDescription": {"text": kind.text}, "properties": properties}
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    related = [
+        _location(access.location) | {"message": {"text": f"{access.how} on {access.pipe}"}}
+        for access in finding.accesses[:-1]
+    ]
+    return {
+        "ruleId": finding.id,
+        "ruleIndex": list(KINDS).index(finding.id),
+        "level": "error",
+        "message": {"text": finding.message},
+        "locations": [_location(finding.location)] if finding.location.line else [],
+        "relatedLocations": related,
+        "occurrenceCount": finding.count,
+        "properties": {
+            "core": finding.core,
+            "instruction": finding.instruction,
+            "accesses": [access.to_json() for access in finding.accesses],
+        },
+    }
+
+
+def _location(where: Location) -> dict[str, Any]:
+    physical = {
+        "artifactLocation": {"uri": quote(where.file)},
+        "region": {"startLine": where.line},
+    }
+    return {
+        "physicalLocation": physical,
+        "logicalLocations": [{"name": where.function, "kind": "function"}],
+    }

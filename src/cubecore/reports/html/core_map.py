@@ -1,0 +1,46 @@
+"""Which core computes which block of C, as cells of a grid; big grids are aggregated."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cubecore.reports.html.lanes import ranges
+from cubecore.tiling.model.core_grid import CoreBlock
+from cubecore.units import ceil_div
+
+MAX_CELLS = 32
+"""Rows and columns of the drawn grid."""
+
+
+def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the cells with their extents in elements, their cores and their group of cores.
+
+    Neighbouring blocks share a cell where the grid has more than `MAX_CELLS` rows or columns.
+    """
+    group_of = {core: place for place, cores in enumerate(groups) for core in cores}
+    rows, columns = sorted({b.m0 for b in blocks}), sorted({b.n0 for b in blocks})
+    down = max(ceil_div(len(rows), MAX_CELLS), 1)
+    across = max(ceil_div(len(columns), MAX_CELLS), 1)
+    row_of = {m0: place // down for place, m0 in enumerate(rows)}
+    column_of = {n0: place // across for place, n0 in enumerate(columns)}
+    cells: dict[tuple[int, int], list[CoreBlock]] = {}
+    for block in blocks:
+        cells.setdefault((row_of[block.m0], column_of[block.n0]), []).append(block)
+    return {
+        "rows": len(rows),
+        "columns": len(columns),
+        "aggregated": down * across > 1,
+        "cells": [_cell(cell, group_of) for cell in cells.values()],
+    }
+
+
+def _cell(blocks: Sequence[CoreBlock], group_of: dict[int, int]) -> dict[str, Any]:
+    found = {group_of.get(block.core) for block in blocks}
+    return {
+        "cores": ranges(sorted({block.core for block in blocks})),
+        "blocks": len(blocks),
+        "group": found.pop() if len(found) == 1 else None,
+        "m0": min(b.m0 for b in blocks),
+        "n0": min(b.n0 for b in blocks),
+        "m1": max(b.m0 + b.m_len for b in blocks),
+        "n1": max(b.n0 + b.n_len for b in blocks),
+    }

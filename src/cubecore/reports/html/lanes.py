@@ -1,0 +1,160 @@
+"""Recorded instructions by group of cores and pipe, for the page's timeline and the trace."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from cubecore.timing.pipes.queues import CROSS_CORE
+from cubecore.timing.records import CoreTime, Segment, Timeline
+from cubecore.units import plural
+
+PIPE_ORDER = ("S", "MTE2", "MTE1", "M", "FIX", "V", "MTE3")
+"""The order of lanes and threads: as data flows through a matrix kernel, then the vector side."""
+PIPE_WORK = {
+    "S": "scalar unit",
+    "MTE2": "GM to L1",
+    "MTE1": "L1 to L0",
+    "M": "Cube",
+    "FIX": "L0C to GM",
+    "V": "Vector unit",
+    "MTE3": "UB to GM",
+}
+"""What each pipe does, in a word or three."""
+_AIV_WORK = {"MTE2": "GM to UB"}
+"""What an AIV's pipe of the same name does instead."""
+_NOT_RECORDED = ("S",)
+"""The scalar unit issues to the others; its own cycles are counted, not recorded."""
+_SCALAR_WAITS = ("queue of ", "flag ", CROSS_CORE)
+"""How reasons begin for which the scalar unit waits."""
+_SHOWN_RANGES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One pipe of a group: its first instructions, and in the whole run busy cycles and a count."""
+
+    pipe: str
+    busy_cycles: int
+    segments: tuple[Segment, ...]
+    started: int
+    part: str = "core"
+
+    @property
+    def work(self) -> str:
+        """What the pipe does; empty for one that is not known."""
+        own = _AIV_WORK if self.part == "AIV" else {}
+        return own.get(self.pipe) or PIPE_WORK.get(self.pipe, "")
+
+    @property
+    def complete(self) -> bool:
+        """Whether every instruction of the pipe is among the segments."""
+        return len(self.segments) == self.started
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What happened beside instructions: a pipe's waits by reason, or the scalar unit's work."""
+
+    pipe: str
+    label: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Equal cores with their lanes, `shown` instructions in all.
+
+    `aside` are lanes for who asks for them: the scalar unit's own work, and each pipe's waits.
+    """
+
+    time: CoreTime
+    lanes: tuple[Lane, ...]
+    shown: int
+    aside: tuple["Aside", ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Which cores, and what they run: ``20 cores: 0..19 matmul_128x208x4096``.
+
+        Parts of AI Cores are told by these: ``40 AIVs of cores 0..19 softmax``.
+        """
+        time, own = self.time, sorted(set(self.time.cores))
+        if time.part == "core":
+            return f"{plural(len(own), 'core')}: {ranges(own)} {time.program}"
+        of = f"core{'s' * (len(own) > 1)} {ranges(own)}"
+        return f"{plural(len(time.cores), time.part)} of {of} {time.program}"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the group's run is shown to its end."""
+        return all(lane.complete for lane in self.lanes)
+
+    @property
+    def recorded_end(self) -> int:
+        """The cycle at which the last shown instruction ends; 0 without any."""
+        return max((s.end for lane in self.lanes for s in lane.segments), default=0)
+
+
+def groups(timeline: Timeline, limit: int) -> tuple[Group, ...]:
+    """Return the groups of a launch, the first `limit` recorded instructions of each."""
+    return tuple(_group(time, limit) for time in timeline.groups)
+
+
+def _group(time: CoreTime, limit: int) -> Group:
+    by_pipe: dict[str, list[Segment]] = {}
+    for segment in islice(time.segments, limit):
+        by_pipe.setdefault(segment.pipe, []).append(segment)
+    order = (*PIPE_ORDER, *(pipe for pipe in by_pipe if pipe not in PIPE_ORDER))
+    lanes = tuple(
+        Lane(
+            pipe,
+            time.busy_cycles.get(pipe, 0),
+            tuple(by_pipe.get(pipe, ())),
+            time.started.get(pipe, 0),
+            time.part,
+        )
+        for pipe in order
+        if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
+    )
+    shown = [segment for lane in lanes for segment in lane.segments]
+    until = max((segment.end for segment in shown), default=0)
+    aside = [s for s in time.aside if s.start < until and s.end > s.start]
+    return Group(time, lanes, len(shown), tuple(_aside(aside)))
+
+
+def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:
+    """Yield the lanes beside a group's: the scalar unit's work, then waits in the pipes' order."""
+    by_lane: dict[tuple[str, bool], list[Segment]] = {}
+    for segment in segments:
+        by_lane.setdefault((segment.pipe, is_wait(segment)), []).append(segment)
+    order = (("S", False), *((pipe, True) for pipe in PIPE_ORDER))
+    for pipe, waits in order:
+        own = sorted(by_lane.get((pipe, waits), ()), key=lambda s: (s.start, s.end))
+        if own:
+            yield Aside(pipe, f"{pipe} waits" if waits else "S work", tuple(own))
+
+
+def is_wait(segment: Segment) -> bool:
+    """Whether what happened aside is a wait, not the scalar unit's own work."""
+    return segment.pipe not in _NOT_RECORDED or segment.name.startswith(_SCALAR_WAITS)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ``0..15, 18`` for ascending numbers; long lists are cut."""
+    found = list(_runs(numbers))
+    texts = [str(a) if a == b else f"{a}..{b}" for a, b in found[:_SHOWN_RANGES]]
+    return ", ".join(texts) + (", ..." if len(found) > _SHOWN_RANGES else "")
+
+
+def _runs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
+    first = last = None
+    for number in numbers:
+        if first is None or last is None:
+            first = last = number
+        elif number == last + 1:
+            last = number
+        else:
+            yield first, last
+            first = last = number
+    if first is not None and last is not None:
+        yield first, last

@@ -1,0 +1,89 @@
+"""Two runs on one timeline: a page with the lanes of both, pipe by pipe."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cubecore.reports.html.lanes import PIPE_ORDER
+from cubecore.reports.html.page import common_data, page, timeline_data
+from cubecore.reports.text.answers import number
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.timing.records import Timeline
+from cubecore.workflows.time import Timed
+
+_SIDES = ("first", "second")
+_LIMIT = 5000
+
+
+def pair_report(first: Timed, second: Timed, title: str, *, limit: int = _LIMIT) -> str:
+    """Return the page about two runs; `limit` instructions of the slowest cores of each are drawn.
+
+    The runs may differ in anything: tiling, problem or chip.
+    """
+    return page(title, pair_data(first, second, title, limit))
+
+
+def pair_data(first: Timed, second: Timed, title: str, limit: int) -> dict[str, Any]:
+    """Return everything that the page shows."""
+    chip = first.request.chip
+    own = common_data(title, chip, first.timeline, limit)
+    clocks = [timeline_data(run.timeline, run.request.chip, limit) for run in (first, second)]
+    for clock, run in zip(clocks, (first, second), strict=True):
+        clock["groups"] = [clock["groups"][_slowest(run.timeline, len(clock["groups"]))]]
+    merged = clocks[0] | {
+        "groups": [_merged([clock["groups"][0] for clock in clocks])],
+        "end": max(clock["end"] for clock in clocks),
+        "start": min(clock["start"] for clock in clocks),
+        "left_out": 0,
+    }
+    return {
+        "version": own["version"],
+        "pair": {"title": title, "rows": list(_rows(first, second))},
+        "timeline": merged,
+    }
+
+
+def _slowest(timeline: Timeline, shown: int) -> int:
+    ends = [group.end_cycles for group in timeline.groups[:shown]]
+    return ends.index(max(ends))
+
+
+def _merged(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one group with the lanes of two, each pipe's under each other."""
+    lanes: list[dict[str, Any]] = []
+    aside: list[dict[str, Any]] = []
+    for pipe in PIPE_ORDER:
+        for number_of, group in enumerate(groups, 1):
+            for kind, into in (("lanes", lanes), ("aside", aside)):
+                own = [lane for lane in group[kind] if lane["pipe"] == pipe]
+                of = {"of": group["end"]} if into is lanes else {}
+                into += [lane | of | {"label": f"{lane['label']} {number_of}"} for lane in own]
+    return {
+        "label": "; ".join(f"{i}: {group['label']}" for i, group in enumerate(groups, 1)),
+        "cores": groups[0]["cores"],
+        "end": max(group["end"] for group in groups),
+        "scalar": groups[0]["scalar"],
+        "shown": sum(group["shown"] for group in groups),
+        "complete": all(group["complete"] for group in groups),
+        "recorded_end": max(group["recorded_end"] for group in groups),
+        "lanes": lanes,
+        "aside": aside,
+    }
+
+
+def _rows(first: Timed, second: Timed) -> Iterator[tuple[str, ...]]:
+    """Yield what the runs' figures are and where they differ."""
+    runs = (first, second)
+    yield ("time", *(f"{number(run.timeline.us)} us" for run in runs))
+    yield ("limited by", *(run.timeline.limited_by for run in runs))
+    yield ("TFLOPS", *(number(run.timeline.tflops) for run in runs))
+    for pipe in PIPE_ORDER:
+        busy = [run.timeline.pipes.get(pipe, 0) for run in runs]
+        if any(busy):
+            yield (f"{pipe} busy, cycles", *(f"{cycles:,}" for cycles in busy))
+    chips = [run.request.chip.name for run in runs]
+    if chips[0] != chips[1]:
+        yield ("chip", *chips)
+    for name in FIELDS:
+        values = [str(getattr(run.tiling, name)) for run in runs]
+        if values[0] != values[1]:
+            yield (name, *values)

@@ -1,0 +1,354 @@
+"""Answers as text: plain lines, the same on a terminal, in a pipe and in the documentation."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cubecore.tiling.model.core_grid import CoreBlock
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.solver.branch_and_bound import COARSE
+from cubecore.timing.records import CriticalPath, Link, Timeline
+from cubecore.units import plural
+from cubecore.workflows.advise import Changes
+from cubecore.workflows.chips import ChipSheet
+from cubecore.workflows.compare import Comparison, Side
+from cubecore.workflows.plan import Plan
+from cubecore.workflows.request import Request
+from cubecore.workflows.run import Run
+from cubecore.workflows.time import Timed
+
+_SHOWN_STALLS = 5
+_LEAST_GAIN = 0.0005
+"""Share of the time below which a change saves nothing that a tenth of a percent would show."""
+_FIGURE = re.compile(r"[\d,.]+( us| MB| kB| GB/s|%|\.\.)?")
+"""A cell that stands to the right of its column."""
+_MAP_LIMIT = 16
+
+
+def table(rows: Iterable[Sequence[Any]], indent: str = "  ") -> list[str]:
+    """Return rows as lines with aligned columns, numbers to the right."""
+    cells = [[("" if c is None else str(c)) for c in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
+    lines = []
+    for row in cells:
+        parts = [
+            c.rjust(w) if _FIGURE.fullmatch(c) else c.ljust(w)
+            for c, w in zip(row, widths, strict=True)
+        ]
+        lines.append((indent + "  ".join(parts)).rstrip())
+    return lines
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with `digits` significant digits; ``unknown`` for None."""
+    if value is None:
+        return "unknown"
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def problem_line(request: Request) -> str:
+    """Return the problem in one line."""
+    p = request.problem
+    a = f"A[{p.k}x{p.m}]^T" if p.trans_a else f"A[{p.m}x{p.k}]"
+    kb = p.kb or p.k
+    b = f"B[{p.n}x{kb}]^T" if p.trans_b else f"B[{kb}x{p.n}]"
+    kinds = []
+    for x, kind in (("a", p.a), ("b", p.b), ("c", p.c)):
+        stored = " NZ" if getattr(p, f"format_{x}") == "NZ" else ""
+        place = getattr(p, f"pos_{x}")
+        kinds.append(kind + stored + ("" if place == "GM" else f" in {place}"))
+    bias = f" + bias {p.bias}" if p.bias else ""
+    options = {
+        "relu": p.epilogue.relu,
+        str(p.epilogue.quant): p.epilogue.quant is not None,
+        "HF32": p.hf32,
+        "MX scales": p.mx,
+        f"{p.batch} matrices": p.batch > 1,
+        f"layout {p.layout}": p.layout is not None,
+        "K may be split": p.split_k,
+        p.template: p.template != "MDL",
+        "mix": p.launch == "mix",
+    }
+    named = "".join(f", {name}" for name, given in options.items() if given)
+    product = f"C[{p.m}x{p.n}] {kinds[2]} = {a} {kinds[0]} x {b} {kinds[1]}{bias}"
+    return f"{product}{named} on {request.chip.name}"
+
+
+_SELDOM = (
+    ("transLength",),
+    ("mxTypePara",),
+    ("BatchNum",),
+    *(tuple(f"{x}LayoutInfo{axis}" for axis in "BSNGD") for x in "AB"),
+    tuple(f"CLayoutInfo{axis}" for axis in ("B", "S1", "N", "G", "S2")),
+)
+"""Fields that are shown where one of their line is not 0."""
+
+
+def tiling_lines(tiling: TCubeTiling) -> list[str]:
+    """Return the fields that a kernel author sets, grouped."""
+    groups = (
+        ("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK"),
+        ("baseM", "baseN", "baseK", "iterateOrder"),
+        ("stepM", "stepN", "stepKa", "stepKb"),
+        ("depthA1", "depthB1", "dbL0A", "dbL0B"),
+        ("dbL0C", "isBias"),
+        *_SELDOM,
+    )
+    named = [g for g in groups if g not in _SELDOM or any(getattr(tiling, n) for n in g)]
+    return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in named]
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan as text."""
+    p = plan.predicted
+    lines = [problem_line(plan.request), "", "Tiling", *tiling_lines(plan.tiling), ""]
+    bound = f"{plan.gap:.2f} times what no tiling can beat"
+    if plan.lower_bound_us is not None:
+        bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"
+    lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
+    lines.append(_proven(plan))
+    if plan.timed_us:
+        among = f", the fastest of {len(plan.timed_us)}" if len(plan.timed_us) > 1 else ""
+        lines.append(f"Timed event by event: {number(plan.timed_us[0])} us{among}")
+    if p.not_modelled:
+        lines.append(
+            f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
+            f"chip: cubecore chips {plan.request.chip.name} names them"
+        )
+    lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
+    head = ("", "us", *["timed us"] * bool(plan.timed_us))
+    rows: list[Sequence[Any]] = [(*head, "cores", "singleCore M x N", "base M x N x K", "by")]
+    for place, ranked in enumerate(plan.alternatives, 1):
+        t = ranked.tiling
+        rows.append(
+            (
+                place + 1,
+                number(ranked.predicted.us),
+                *(number(us) for us in plan.timed_us[place : place + 1]),
+                t.usedCoreNum,
+                f"{t.singleCoreM} x {t.singleCoreN}",
+                f"{t.baseM} x {t.baseN} x {t.baseK}",
+                ranked.predicted.limited_by,
+            )
+        )
+    if plan.alternatives:
+        lines += ["", "Alternatives", *table(rows)]
+    lines += ["", "Cores", *core_map(plan.blocks)]
+    return "\n".join(lines) + "\n"
+
+
+def _proven(plan: Plan) -> str:
+    bound, us = plan.search_bound_us, plan.predicted.us
+    if plan.proven:
+        return "Proven: lower bounds exclude every other tiling that the planner knows"
+    if bound is None or us is None:
+        return "Not proven to be the fastest that the planner knows"
+    if not plan.complete and bound >= us:
+        return "Not proven: nothing that was looked at is faster, but some values were left out"
+    if plan.complete and bound >= (1 - COARSE) * us:
+        return f"Proven to {COARSE:.1%}: no other tiling that the planner knows is faster by more"
+    return f"Not proven: what was not looked at may take {number(bound)} us"
+
+
+def _duration(us: float | None, cycles: int) -> str:
+    return f"{cycles:,} cycles" if us is None else f"{number(us)} us ({cycles:,} cycles)"
+
+
+def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
+    """Return which core computes which block of C, as a grid with M downwards.
+
+    Several cores share a block where K is split, or compute it for different matrices of a batch.
+    """
+    rows = sorted({b.m0 for b in blocks})
+    columns = sorted({b.n0 for b in blocks})
+    if len(rows) > _MAP_LIMIT or len(columns) > _MAP_LIMIT:
+        first, last = blocks[0], blocks[-1]
+        return [
+            f"  {plural(len(blocks), 'core')}: {len(rows)} x {len(columns)} blocks of "
+            f"{first.m_len} x {first.n_len}, the last {last.m_len} x {last.n_len}"
+        ]
+    at: dict[tuple[int, int], str] = {}
+    for block in blocks:
+        place = (block.m0, block.n0)
+        at[place] = f"{at[place]},{block.core}" if place in at else str(block.core)
+    heads = ["rows \\ columns", *(f"{n0}.." for n0 in columns)]
+    body = [[f"{m0}..", *(at.get((m0, n0), "") for n0 in columns)] for m0 in rows]
+    return table([heads, *body])
+
+
+def run_text(run: Run) -> str:
+    """Return what an execution gave."""
+    v = run.verification
+    verdict = "verified" if run.verified else "NOT verified"
+    lines = [
+        problem_line(run.request),
+        f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
+        f"(worst element at {v.worst:.2f} of its own limit)",
+        f"  policy  {run.policy}",
+        f"  issued  {run.issued:,} instructions on {_users(run)} "
+        f"in {run.wall_s:.2f} s ({run.engine} engine); NumPy's float32 product takes "
+        f"{run.reference_wall_s:.3g} s",
+    ]
+    lines += ["", f"Findings: {len(run.findings)}"] if run.findings else ["  findings none"]
+    lines += [
+        f"  {f.id}: {f.message} ({f.count} times; {f.core}, {f.location})" for f in run.findings
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _users(run: Run) -> str:
+    """Return how many cores, or clients of cores, took part."""
+    used = run.tiling.usedCoreNum
+    return plural(used, "core" if run.request.problem.launch == "cube" else "AIV client")
+
+
+def time_text(timed: Timed) -> str:
+    """Return where the cycles go."""
+    lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
+    if timed.changes is not None:
+        lines += ["", *changes_lines(timed.changes)]
+    return "\n".join(lines) + "\n"
+
+
+def time_path_text(timed: Timed) -> str:
+    """Return where the cycles go, and the critical path of the slowest cores."""
+    path = timed.timeline.critical
+    assert path is not None, "the critical path is asked for, and instructions were recorded"
+    return "\n".join([time_text(timed), *_path_lines(path)]) + "\n"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
+
+
+def timeline_lines(timeline: Timeline) -> list[str]:
+    """Return a timeline's figures."""
+    rate = "" if timeline.tflops is None else f", {number(timeline.tflops)} TFLOPS"
+    used = timeline.utilisation
+    share = "" if used is None else f" ({used:.{1 if used >= 0.01 else 2}%} of the chip)"
+    lines = [
+        f"{number(timeline.us)} us ({timeline.cycles:,} cycles), limited by "
+        f"{timeline.limited_by}{rate}{share}",
+        "",
+        "Pipe busy, average over cores",
+    ]
+    rows = [
+        (pipe, f"{busy:,}", f"{busy / timeline.cycles:.0%}")
+        for pipe, busy in timeline.pipes.items()
+        if busy
+    ]
+    lines += table(rows)
+    if timeline.stalls:
+        rows = [
+            (s.pipe, f"{s.cycles:,}", f"waiting for {s.reason}")
+            for s in timeline.stalls[:_SHOWN_STALLS]
+        ]
+        lines += ["", "Longest stalls, average cycles", *table(rows)]
+    if timeline.links:
+        lines += ["", "Links, over the run", *table([_link_row(link) for link in timeline.links])]
+    served = timeline.hbm_read_bytes / timeline.read_bytes if timeline.read_bytes else 0
+    lines += [
+        "",
+        f"Read {_size(timeline.read_bytes)}, {served:.0%} of it from device memory; "
+        f"wrote {_size(timeline.written_bytes)}; {timeline.issued:,} instructions",
+    ]
+    return lines
+
+
+def _link_row(link: Link) -> tuple[str, ...]:
+    rate = f"{number(link.bytes_per_second / 1e9)} GB/s"
+    share = "" if link.share is None else f"{link.share:.0%}"
+    return (link.name, _size(link.bytes), rate, share)
+
+
+def _path_lines(path: CriticalPath) -> list[str]:
+    """Return where the cycles of a critical path lie, the longest part first."""
+    whole = sum(path.cycles.values())
+    parts = sorted(path.cycles.items(), key=lambda part: (-part[1], part[0]))
+    rows = [(name, f"{cycles:,}", f"{cycles / whole:.0%}") for name, cycles in parts]
+    part = "" if path.complete else " of the part that was recorded"
+    return [f"Critical path{part}, cycles on", *table(rows)]
+
+
+def changes_lines(changes: Changes) -> list[str]:
+    """Return what would help, the most helpful change first, and what was in vain or not tried."""
+    told = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
+    lines = ["What would help, each timed anew"]
+    if told:
+        rows = [("saves", "then", "of", "change")]
+        rows += [(f"{c.gain:.1%}", f"{number(c.us)} us", c.of, f"{c.kind}: {c.what}") for c in told]
+        lines += table(rows)
+    else:
+        lines.append("  nothing that was tried")
+    vain = [c for c in changes.tried if c.gain < _LEAST_GAIN]
+    if vain:
+        lines += ["", "No gain from", *table([(f"{c.kind}:", c.what) for c in vain])]
+    if changes.untried:
+        lines += ["", "Not tried", *table([(f"{u.kind}:", u.reason) for u in changes.untried])]
+    return lines
+
+
+def compare_text(comparison: Comparison) -> str:
+    """Return two tilings side by side."""
+    first, second = comparison.first, comparison.second
+    rows: list[Sequence[Any]] = [("", "first", "second")]
+    rows += [(name, *pair) for name, pair in comparison.differing.items()]
+    if len(rows) == 1:
+        rows.append(("(no field differs)", "", ""))
+    rows.append(("legal", _yes(first.findings.legal), _yes(second.findings.legal)))
+    for label, value in (("us", _us), ("limited by", _limit)):
+        rows.append((label, value(first), value(second)))
+    lines = [problem_line(comparison.request), "", *table(rows)]
+    if comparison.ratio is not None:
+        lines += ["", f"The second takes {comparison.ratio:.3f} times the first."]
+    for name, side in (("first", first), ("second", second)):
+        lines += [f"{name}: {finding.message}" for finding in side.findings.findings]
+    return "\n".join(lines) + "\n"
+
+
+def _yes(legal: bool) -> str:
+    return "yes" if legal else "no"
+
+
+def _us(side: Side) -> str:
+    return "-" if side.timed is None else number(side.timed.timeline.us)
+
+
+def _limit(side: Side) -> str:
+    return "-" if side.timed is None else side.timed.timeline.limited_by
+
+
+def chip_text(sheet: ChipSheet) -> str:
+    """Return every fact of a chip with its source."""
+    chip = sheet.chip
+    lines = [
+        f"{chip.name}: architecture {chip.arch}",
+        f"  also {', '.join(chip.products)}" if chip.products else "",
+        "",
+    ]
+    rows: list[Sequence[Any]] = []
+    unknown = []
+    for name, fact in sheet.to_json()["facts"].items():
+        if fact["value"] is None:
+            unknown.append(name)
+            continue
+        value = fact["value"]
+        shown = " ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+        rows.append((name, shown, fact["reliability"], fact["note"] or fact["source"]))
+    lines += table(rows)
+    if unknown:
+        lines += ["", f"Unknown: {', '.join(unknown)}"]
+    return "\n".join(line for line in lines if line is not None) + "\n"
+
+
+def chips_text(sheets: Sequence[ChipSheet]) -> str:
+    """Return the catalogue, one chip a line."""
+    rows: list[Sequence[Any]] = [("SoC", "arch", "AIC", "AIV", "MHz", "L1 KiB", "also called")]
+    for sheet in sheets:
+        c = sheet.chip
+        mhz = None if c.frequency_hz is None else c.frequency_hz // 1_000_000
+        also = ", ".join(c.products[:3])
+        rows.append((c.name, c.arch, c.aic_count, c.aiv_count, mhz, c.l1_bytes // 1024, also))
+    return "\n".join(table(rows, "")) + "\n"

@@ -1,0 +1,48 @@
+"""What a script's launches left, and where their cycles go, as text."""
+
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.reports.text.answers import changes_lines, timeline_lines
+from cubecore.units import plural
+from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
+
+
+def finding_lines(findings: tuple[Finding, ...]) -> list[str]:
+    """Return a line for each finding, under their number."""
+    if not findings:
+        return ["  findings none"]
+    return [
+        f"Findings: {len(findings)}",
+        *(
+            f"  {f.id}: {f.message} ({plural(f.count, 'time')}; {f.core}, {f.location})"
+            for f in findings
+        ),
+    ]
+
+
+def script_run_text(run: ScriptRun) -> str:
+    """Return what a script did."""
+    lines = [f"{run.script}: {'verified' if run.verified else 'NOT verified'}"]
+    if run.failure is not None:
+        lines.append(run.failure)
+    for launch in run.launches:
+        lines += [
+            "",
+            f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}: "
+            f"{plural(launch.issued, 'instruction')} in {launch.wall_s:.2f} s",
+            *finding_lines(launch.findings),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def script_time_text(timed: ScriptTime) -> str:
+    """Return where the cycles of a script's launches go."""
+    parts = []
+    for launch in timed.launches:
+        lines = [launch.title, *([launch.rough] if launch.rough else [])]
+        lines += timeline_lines(launch.timeline)
+        if launch.run.findings:
+            lines += ["", *finding_lines(launch.run.findings)]
+        if launch.changes is not None:
+            lines += ["", *changes_lines(launch.changes)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"

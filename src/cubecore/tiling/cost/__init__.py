@@ -1,0 +1,1 @@
+"""The closed form: predicted cycles of a tiling, for one or many at a time."""

@@ -1,0 +1,262 @@
+"""The closed form that ranks tilings: bytes per link, cycles per pipe, and how they overlap.
+
+It follows the kernel on the fullest core (D13). That core walks its block of C in tiles of
+baseM x baseN, M first or N first; with stepM or stepN above 1 the walk goes chunk by chunk. MTE2
+loads stepM*baseM x stepKa*baseK of A (and B's counterpart) as one strided transfer. A chunk that
+holds all of K stays in L1 while its rows (columns) do not change; otherwise every tile loads it
+again. NORM and IBSHARE load the same base block by base block. MTE1 feeds L0 block by block, the
+Cube accumulates over K, fixpipe writes the finished tile.
+
+How the pipes overlap is in `tiling.cost.pipe_overlap`. Device memory serves the misses of all cores
+beside that.
+
+Everything works on one tiling or on a struct of arrays; results are cycles, not rounded. A constant
+that the chip file does not know costs nothing and is listed in `Prediction.not_modelled`.
+
+Stated simplifications: transfers of one operand cost as equal parts; the first loads miss L2, a
+re-read misses with probability 1 - exp(-bytes touched since / L2 size), all cores walking in step;
+device memory serves the misses of all cores one after another; serial stages add, parallel ones
+take the longest.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles
+from cubecore.tiling.cost.tile_counts import Walk, walk
+from cubecore.tiling.cost.traffic import loads, longest_row_bytes
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.model import Case
+from cubecore.units import align_up, ceil_div, floats
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the closed form expects of one tiling.
+
+    `us` is None where the chip's clock is unknown. `limited_by` is the busiest of the pipes (M,
+    MTE1, MTE2, FIX, S the scalar unit), HBM and start-up. `pipes` are busy cycles of the
+    fullest core, `bytes` what its links carry, and HBM what device memory serves to all.
+    """
+
+    us: float | None
+    cycles: int
+    limited_by: str
+    pipes: Mapping[str, int]
+    bytes: Mapping[str, int]
+    not_modelled: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys and the details."""
+        return {
+            "us": self.us,
+            "cycles": self.cycles,
+            "limited_by": self.limited_by,
+            "pipes": dict(self.pipes),
+            "bytes": dict(self.bytes),
+            "not_modelled": list(self.not_modelled),
+        }
+
+
+def _padded(extent: Any, base: Any, count: Any, align: int) -> Any:
+    """Return the sum of `count` blocks of `base`, the last one ragged, each padded to `align`."""
+    return (count - 1) * align_up(base, align) + align_up(extent - (count - 1) * base, align)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The closed form's numbers for one tiling or many, in cycles and bytes, not rounded."""
+
+    total: Any
+    start: Any
+    hbm: Any
+    pipes: Mapping[str, Any]
+    bytes: Mapping[str, Any]
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the numbers one after the other."""
+        pipes, carried = (self.pipes[n] for n in PIPES), (self.bytes[n] for n in LINKS)
+        return (self.total, self.start, self.hbm, *pipes, *carried)
+
+    @staticmethod
+    def of(values: tuple[Any, ...]) -> "Cost":
+        """Return the cost of which these are the `values`."""
+        total, start, hbm, *rest = values
+        pipes = dict(zip(PIPES, rest[: len(PIPES)], strict=True))
+        return Cost(total, start, hbm, pipes, dict(zip(LINKS, rest[len(PIPES) :], strict=True)))
+
+
+PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
+LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")
+"""What a cost is of, in the order of its numbers."""
+
+
+def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
+    """Return what `tiling` (one, or a struct of arrays) costs; it must satisfy the rules.
+
+    The arrays of a struct may have any shapes that broadcast.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    case = Case(tiling, problem, chip)
+    w = walk(tiling)
+    a, b = loads(case, w)
+    pipes, carried = inner_pipes(case, w)
+    pipes["MTE2"] = a.cycles + b.cycles + pipes["MTE2"]
+    pipes["S"] = pipes["S"] + (a.count + b.count) * scalar_cycles(problem, chip).load
+    carried["GM->L1"] = a.core_bytes + b.core_bytes
+    busy, tail = busy_cycles(Work(case, w, pipes, a, b))
+    clients = clients_per_core(tiling, problem, chip)
+    hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
+    hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
+    own_row = problem.c_type.bytes_of(w.n / w.n_tiles)
+    hbm = hbm + written_back(case, problem.batch * (a.hbm_bytes + b.hbm_bytes), own_row, w.k_blocks)
+    served = (chip.hbm_latency_cycles or 0) + hbm + tail
+    start = start_cycles(chip)
+    return Cost(
+        total=start + np.maximum(clients * busy, served),
+        start=start,
+        hbm=hbm,
+        pipes={name: clients * cycles for name, cycles in pipes.items()},
+        bytes={
+            **{n: clients * x for n, x in carried.items()},
+            "HBM": problem.batch * (a.hbm_bytes + b.hbm_bytes),
+        },
+    )
+
+
+def start_cycles(chip: Chip) -> int:
+    """Return the cycles before the first load: the launch, and the kernel's start."""
+    return (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+
+
+def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
+    """Return how many blocks one AI Core computes in turn.
+
+    1, or up to 2 clients in a mix launch (D12), for each matrix of its share of the batch.
+    """
+    clients: Any = 1
+    if problem.launch != "cube":
+        clients = np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
+    if problem.batch == 1:
+        return clients
+    together = np.maximum(problem.core_count(chip) // np.maximum(t.usedCoreNum, 1), 1)
+    return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
+
+
+def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1) -> Any:
+    """Return the cycles of device memory with what L2 does not keep of C.
+
+    `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
+    """
+    chip, problem = case.chip, case.problem
+    size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * floats(k_blocks)
+    gone = 1 - costs.l2_kept_dirty(chip, read_bytes + size)
+    return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
+
+
+def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
+
+    Without the loads of A and B: MTE2's are the bias's, the scalar unit's those of steps and tiles.
+    """
+    t, chip, problem = case.tiling, case.chip, case.problem
+    k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
+    to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
+    to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
+    heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
+    mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
+    mte1 = mte1 + w.steps * heads
+    mte2: Any = 0
+    if (bias := problem.bias_type) is not None:
+        row_bytes = bias.bytes_of(w.n) / w.n_tiles
+        held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
+        rows = np.where(np.equal(t.iterateOrder, 1), w.m_tiles, w.m_chunks) * w.n_tiles
+        mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
+        mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
+    out = problem.c_type.bytes_of(w.m * w.n)
+    pitch = problem.c_type.bytes_of(problem.n) if problem.format_c == "ND" else 0
+    scalar = scalar_cycles(problem, chip)
+    pipes = {
+        "M": costs.mad_cycles(chip, case.a, w.m, w.n, k, hf32=problem.hf32)
+        + w.steps * (chip.mad_queued_cycles or 0),
+        "MTE1": mte1,
+        "MTE2": mte2,
+        "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles, pitch),
+        "S": w.steps * scalar.step + w.tiles * scalar.tile,
+    }
+    carried = {
+        "GM->L1": 0,
+        "L1->L0A": to_l0a,
+        "L1->L0B": to_l0b,
+        "L0C->GM": out,
+    }
+    return pipes, carried
+
+
+def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
+    """Return the prediction for one tiling that satisfies the rules.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    (made,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
+    return made
+
+
+def predictions(c: Cost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
+    """Return the predictions of the tilings in the rows `chosen` of `count`."""
+
+    def rows(values: Any) -> list[float]:
+        """Return a value for each tiling."""
+        found: list[float] = np.broadcast_to(values, count)[chosen].tolist()
+        return found
+
+    total, start, hbm = rows(c.total), rows(c.start), rows(c.hbm)
+    pipes = {name: rows(values) for name, values in c.pipes.items()}
+    carried = {name: rows(values) for name, values in c.bytes.items()}
+    made, unknown = [], chip.unknown_costs
+    for row in range(len(chosen)):
+        busy = {name: values[row] for name, values in pipes.items()}
+        by_all = {**busy, "HBM": hbm[row], "start-up": start[row]}
+        cycles = math.ceil(total[row])
+        made.append(
+            Prediction(
+                us=chip.microseconds(cycles),
+                cycles=cycles,
+                limited_by=max(by_all, key=lambda name: by_all[name]),
+                pipes={name: math.ceil(value) for name, value in busy.items()},
+                bytes={name: math.ceil(values[row]) for name, values in carried.items()},
+                not_modelled=unknown,
+            )
+        )
+    return made
+
+
+def lower_bound(problem: Problem, chip: Chip) -> int:
+    """Return cycles that no tiling of this model can beat.
+
+    Launch and start, and the largest of: the Cube at its rate on all cores, every byte of A and B
+    read once from device memory in whole stored rows, every byte of C written by all fixpipes.
+
+    Raises:
+        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    """
+    cores = problem.core_count(chip)
+    if problem.launch == "mix":
+        cores = ceil_div(cores, max(chip.mix_aiv_per_aic, 1))
+    m, n, k = problem.m, problem.n, problem.k
+    a, b = problem.a_type, problem.b_type
+    cube = costs.mad_cycles(chip, a, m, n, k, hf32=problem.hf32) / cores
+    memory = costs.hbm_cycles(chip, a.bytes_of(m * k), longest_row_bytes(problem, "a"))
+    memory += costs.hbm_cycles(chip, b.bytes_of(k * n), longest_row_bytes(problem, "b"))
+    rate = chip.l0c_to_gm_bytes_per_cycle
+    output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
+    bound: float = start_cycles(chip) + problem.batch * max(cube, memory, output)
+    return math.ceil(bound)

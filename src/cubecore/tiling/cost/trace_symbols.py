@@ -1,0 +1,363 @@
+"""Symbols that stand for columns and numbers and note what is done with them.
+
+A function of candidates that is run on them leaves its operations behind, in order, each once.
+`cubecore.tiling.cost.tracing` compiles them.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_INFIX = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "floor_divide": "//",
+    "remainder": "%",
+    "power": "**",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "right_shift": ">>",
+}
+_CALLED = ("minimum", "maximum", "floor", "ceil", "exp", "logical_and", "logical_or", "logical_not")
+_ON_ARRAYS = (
+    *("add", "subtract", "multiply", "divide", "minimum", "maximum"),
+    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "where"),
+)
+"""Operations of real columns that are quicker with a number as an array."""
+_OF_TRUTH = (*(name for name in _INFIX if name[0] in "lgen"), *_CALLED[-3:])
+
+
+def _floor(value: Any) -> float:
+    return float(math.floor(value))
+
+
+def _ceil(value: Any) -> float:
+    return float(math.ceil(value))
+
+
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "right_shift": operator.rshift,
+    "negative": operator.neg,
+    "invert": operator.not_,
+    "minimum": min,
+    "maximum": max,
+    "floor": _floor,
+    "ceil": _ceil,
+    "exp": math.exp,
+    "logical_and": lambda a, b: bool(a and b),
+    "logical_or": lambda a, b: bool(a or b),
+    "logical_not": operator.not_,
+    "where": lambda c, a, b: a if c else b,
+    "take": lambda table, place: float(table[int(place)]),
+}
+_OF_COLUMNS = {name: getattr(np, name) for name in (*_CALLED, "where")}
+NAMES = {f"n_{name}": function for name, function in _OF_NUMBERS.items()}
+NAMES |= _OF_COLUMNS | {"inf": math.inf, "array": np.array, "float": float}
+"""What the text of a line refers to; functions of numbers alone begin with n_."""
+
+
+class Symbol:
+    """What a line will have at a place: a column, or a number whose `value` here is known."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self, line: "Noted", place: int, kind: str, level: int, value: Any) -> None:
+        self.line, self.place, self.kind, self.level, self.value = line, place, kind, level, value
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """A column's type: whole and real numbers divide in two ways."""
+        if not self.kind:
+            raise AttributeError("a number has no dtype")
+        return np.dtype({"b": bool, "i": np.int64, "f": float}[self.kind])
+
+    def __bool__(self) -> bool:
+        """Return what a number decides, and note it."""
+        return self.line.decided(self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *values: Any, **options: Any) -> Any:
+        """Note an operation."""
+        if method != "__call__" or options:
+            return NotImplemented
+        name = {"true_divide": "divide"}.get(ufunc.__name__, ufunc.__name__)
+        return self.line.operation(name, *values)
+
+    def __array_function__(self, function: Any, _: Any, values: Any, options: Any) -> Any:
+        """Note a choice, a look into a table of whole places, or the two operations of clip."""
+        if function is np.interp and len(values) == 3 and not options:
+            place, places, table = values
+            if not np.array_equal(places, np.arange(len(table))):
+                return NotImplemented
+            return self.line.operation("take", self.line.table(table), place)
+        if function is np.where and len(values) == 3 and not options:
+            return self.line.operation("where", *values)
+        if function is np.clip and len(values) == 3 and not options:
+            value, least, most = values
+            raised = self.line.operation("maximum", value, least)
+            return self.line.operation("minimum", raised, most)
+        return NotImplemented
+
+
+def _note_operators() -> None:
+    """Let operators between symbols, and between symbols and numbers, be noted."""
+
+    def operator_of(name: str, *, turned: bool) -> Callable[[Symbol, Any], Any]:
+        if turned:
+            return lambda symbol, other: symbol.line.operation(name, other, symbol)
+        return lambda symbol, other: symbol.line.operation(name, symbol, other)
+
+    for name, (method, turned) in _METHODS.items():
+        setattr(Symbol, f"__{method}__", operator_of(name, turned=False))
+        if turned:
+            setattr(Symbol, f"__r{method}__", operator_of(name, turned=True))
+    for name, method in (("negative", "__neg__"), ("invert", "__invert__")):
+        setattr(Symbol, method, lambda symbol, name=name: symbol.line.operation(name, symbol))
+
+
+_METHODS = {
+    "add": ("add", True),
+    "subtract": ("sub", True),
+    "multiply": ("mul", True),
+    "divide": ("truediv", True),
+    "floor_divide": ("floordiv", True),
+    "remainder": ("mod", True),
+    "power": ("pow", True),
+    "bitwise_and": ("and", True),
+    "bitwise_or": ("or", True),
+    "right_shift": ("rshift", True),
+    "less": ("lt", False),
+    "less_equal": ("le", False),
+    "greater": ("gt", False),
+    "greater_equal": ("ge", False),
+    "equal": ("eq", False),
+    "not_equal": ("ne", False),
+}
+"""Python's method for each operator, and whether it has one for the other side."""
+_note_operators()
+
+
+class Noted:
+    """The operations of a function, as they are noted.
+
+    Structs are levels: a column belongs to the rows of one, `parents` says which rows belong to
+    rows of another, and `top` is their join. `out` is the level of the results. An operation is
+    noted for the least level that has rows for all of its columns.
+    """
+
+    def __init__(self, parents: tuple[int | None, ...], out: int) -> None:
+        self.parents, self.top, self.out = parents, len(parents), out
+        self.texts: list[str | None] = []
+        self.needs: list[tuple[Symbol, ...]] = []
+        self.inputs: dict[int, tuple[int, str, str]] = {}
+        self.known: dict[Any, Symbol] = {}
+        self.decisions: dict[int, tuple[Symbol, bool]] = {}
+        self.constants: dict[str, Any] = {}
+
+    def input(self, struct: int, name: str, value: Any) -> Any:
+        """Return the symbol of a struct's field."""
+        key = ("input", struct, name)
+        if key not in self.known:
+            column = isinstance(value, np.ndarray) and value.ndim == 1
+            kind = value.dtype.kind if column else ""
+            level = struct if column else -1
+            made = self._made(None, (), kind, level, None if column else value)
+            self.inputs[made.place] = (struct, name, kind)
+            self.known[key] = made
+        return self.known[key]
+
+    def operation(self, name: str, *values: Any) -> Any:
+        """Note an operation on symbols and numbers."""
+        values = tuple([_plain(value) for value in values])
+        known = _folded(name, values)
+        if known is not None:
+            return known
+        key = (name, *(_key(value) for value in values))
+        if key not in self.known:
+            self.known[key] = self._operation(name, values)
+        return self.known[key]
+
+    def table(self, values: Any) -> Symbol:
+        """Return the symbol of a constant table of real numbers."""
+        key = ("table", values.tobytes())
+        if key not in self.known:
+            self.known[key] = made = self._made(None, (), "", -1, values)
+            self.constants[spell(made)] = values
+        return self.known[key]
+
+    def decided(self, symbol: Symbol) -> bool:
+        """Return what a number decides, and note it."""
+        if symbol.kind:
+            raise TypeError("a function of candidates must not decide on a column")
+        outcome = bool(symbol.value)
+        self.decisions[symbol.place] = (symbol, outcome)
+        return outcome
+
+    def forget(self) -> None:
+        """Let go of every symbol, so that none waits for Python's collector of cycles."""
+        for held in (self.known, self.needs, self.decisions):
+            held.clear()
+
+    def at(self, value: Any, level: int) -> Any:
+        """Return a value for the rows of a level."""
+        if not isinstance(value, Symbol) or not value.kind or value.level == level:
+            return value
+        key = ("take", value.place, level)
+        if key not in self.known:
+            index = f"rows{value.level}" if level == self.top else f"up{level}"
+            text = f"{spell(value)}.take({index})"
+            self.known[key] = self._made(text, (value,), value.kind, level, None)
+        return self.known[key]
+
+    def _operation(self, name: str, values: tuple[Any, ...]) -> Symbol:
+        columns = [v for v in values if isinstance(v, Symbol) and v.kind]
+        if not columns:
+            numbers = [v.value if isinstance(v, Symbol) else v for v in values]
+            value = _OF_NUMBERS[name](*numbers)
+            return self._made(_text(name, values, of_numbers=True), values, "", -1, value)
+        level = columns[0].level
+        for column in columns[1:]:
+            level = self._joined(level, column.level)
+        placed = tuple(self.at(v, level) for v in values)
+        if name in _ON_ARRAYS and any(column.kind == "f" for column in columns):
+            placed = tuple(self._as_array(v) for v in placed)
+        text = _text(name, placed, of_numbers=False)
+        return self._made(text, placed, _kind(name, values), level, None)
+
+    def _as_array(self, value: Any) -> Any:
+        """Return a number as an array of it: NumPy takes half as long for a real column with one.
+
+        The array is a number of the line for all else.
+        """
+        if _column(value) or _letter(value) == "b":
+            return value
+        key = ("array", _key(value))
+        if key not in self.known:
+            if isinstance(value, Symbol):
+                made = self._made(f"array({spell(value)}, float)", (value,), "", -1, value.value)
+            else:
+                made = self._made(None, (), "", -1, value)
+                self.constants[spell(made)] = np.array(value, float)
+            self.known[key] = made
+        return self.known[key]
+
+    def _joined(self, one: int, other: int) -> int:
+        """Return the level whose rows have one of each."""
+        if one == other or (other < self.top and self.parents[other] == one):
+            return other
+        if one < self.top and self.parents[one] == other:
+            return one
+        return self.top
+
+    def _made(
+        self, text: str | None, values: tuple[Any, ...], kind: str, level: int, value: Any
+    ) -> Symbol:
+        self.texts.append(text)
+        self.needs.append(tuple(v for v in values if isinstance(v, Symbol)))
+        return Symbol(self, len(self.texts) - 1, kind, level, value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a symbol, or a constant as Python's number."""
+    if isinstance(value, Symbol | bool | int | float):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return value.item()
+    raise TypeError(f"a function of candidates must use numbers and columns, got {type(value)}")
+
+
+def _folded(name: str, values: tuple[Any, ...]) -> Any:
+    """Return the result of an operation that a constant decides, or None."""
+    if name == "where":
+        return None if isinstance(values[0], Symbol) else values[1 if values[0] else 2]
+    if name in _NEUTRAL:
+        for one, other in (values, values[::-1]):
+            if not isinstance(one, Symbol) and isinstance(other, Symbol):
+                real = other.kind in _NEUTRAL[name][1]
+                if real and one == _NEUTRAL[name][0]:
+                    return other
+    return None
+
+
+_NEUTRAL = {
+    "add": (0, "f"),
+    "multiply": (1, "f"),
+    "bitwise_or": (False, "b"),
+    "logical_or": (False, "b"),
+    "logical_and": (True, "b"),
+    "bitwise_and": (True, "b"),
+}
+"""What leaves the other value of an operation as it is, and columns of which kinds."""
+
+
+def _key(value: Any) -> Any:
+    return ("s", value.place) if isinstance(value, Symbol) else (type(value).__name__, repr(value))
+
+
+def spell(value: Any) -> str:
+    """Return a value as it stands in a line."""
+    return f"v{value.place}" if isinstance(value, Symbol) else f"({value!r})"
+
+
+def _text(name: str, values: tuple[Any, ...], *, of_numbers: bool) -> str:
+    spelled = [spell(value) for value in values]
+    if name in _INFIX:
+        return f" {_INFIX[name]} ".join(spelled)
+    if name == "negative":
+        return f"-{spelled[0]}"
+    if name == "where" and (of_numbers or not (isinstance(values[0], Symbol) and values[0].kind)):
+        return f"{spelled[1]} if {spelled[0]} else {spelled[2]}"
+    if name == "invert" and not of_numbers:
+        return f"~{spelled[0]}"
+    if name == "take" and not of_numbers:
+        whole = "" if _letter(values[1]) == "i" else ".astype(int)"
+        return f"{spelled[0]}.take({spelled[1]}{whole})"
+    return f"{'n_' * of_numbers}{name}({', '.join(spelled)})"
+
+
+def _kind(name: str, values: tuple[Any, ...]) -> str:
+    """Return the kind of a column that an operation makes."""
+    if name in _OF_TRUTH:
+        return "b"
+    if name in {"divide", "exp", "take"}:
+        return "f"
+    rest = values[1:] if name == "where" else values
+    kinds = {_letter(value) for value in rest}
+    return next(kind for kind in "fib" if kind in kinds)
+
+
+def _column(value: Any) -> bool:
+    """Whether a value has a row for each candidate."""
+    return isinstance(value, Symbol) and value.kind != ""
+
+
+def _letter(value: Any) -> str:
+    """Return b, i or f."""
+    if isinstance(value, Symbol):
+        return value.kind or type(value.value).__name__[0]
+    return type(value).__name__[0]

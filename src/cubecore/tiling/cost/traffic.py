@@ -1,0 +1,332 @@
+"""What a core's walk loads into L1, transfer by transfer, and what of it comes from device memory.
+
+One tiling or a struct of arrays, as in `tiling.cost.tile_counts`. Transfers of one operand cost as
+equal parts.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.dtypes import ElementType
+from cubecore.tiling.cost.tile_counts import Walk
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp
+from cubecore.tiling.rules.model import Case
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How A or B lies in global memory: ND rows of `pitch` elements, or NZ pieces of all `pitch`.
+
+    `k_inner` says that the stored rows run along K; `pitch` is the length of an ND row, or the
+    rows of an NZ matrix.
+    """
+
+    kind: ElementType
+    k_inner: bool
+    nz: bool
+    pitch: int
+
+    @staticmethod
+    def of(problem: Problem, operand: str) -> "Stored":
+        """Return how operand "a" or "b" is stored. A vector that is A is a row either way."""
+        p, is_a = problem, operand == "a"
+        nz = getattr(p, f"format_{operand}") == "NZ"
+        whole = p.m if is_a else p.n
+        k_inner = not p.trans_a if is_a else p.trans_b
+        k_inner = k_inner or (is_a and whole == 1 and not nz)
+        kind = p.a_type if is_a else p.b_type
+        return Stored(kind, k_inner, nz, p.k if k_inner != nz else whole)
+
+    @property
+    def banded(self) -> bool:
+        """Whether L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
+        return not self.k_inner and self.kind.c0 < FRACTAL_ROWS
+
+    def whole_bytes(self, elements: Any) -> Any:
+        """Return the whole bytes of so many elements."""
+        return elements * self.kind.bits // 8
+
+    def apart(self, base: Any, base_k: Any, blocks: Any) -> Any:
+        """Return in how many parts a chunk of `blocks` base blocks along the inner axis travels.
+
+        One, unless they are no multiple of C0: then each starts inside a piece.
+        """
+        columns = base_k if self.k_inner else base
+        return np.where(columns % self.kind.c0 == 0, 1.0, blocks)
+
+    def transfer(self, chip: Chip, own: Any, k: Any, parts: Any = 1.0) -> "Transfer":
+        """Return what it takes to bring `own` x `k` elements, along M or N and along K, in parts.
+
+        The parts are cut along the stored inner axis.
+        """
+        rows, inner = (own, k) if self.k_inner else (k, own)
+        count, inner = parts, inner / parts
+        if self.banded:
+            bands = ceil_div(rows, FRACTAL_ROWS)
+            count, rows = count * bands, rows / bands
+        row_bytes = inner * (self.kind.bits / 8)
+        pitch_bytes = self.pitch * self.kind.bits / 8
+        if self.nz:
+            rows, row_bytes = inner / self.kind.c0, rows * DATA_BLOCK_BYTES
+            pitch_bytes = self.pitch * DATA_BLOCK_BYTES
+        if self.pitch > ND_INNER_LIMIT:  # further apart than a transfer can stride
+            count, rows = count * rows, 1.0
+        busy = count * costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes)
+        return Transfer(count, busy, row_bytes)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A chunk's way into L1: transfers, their cycles without latency, bytes of a row."""
+
+    count: Any
+    busy_cycles: Any
+    row_bytes: Any
+
+
+def longest_row_bytes(problem: Problem, operand: str) -> Any:
+    """Return the most bytes of an operand that lie in one run in global memory."""
+    stored = Stored.of(problem, operand)
+    size = stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
+    return clamp(size)  # a row of one 4-bit element
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """How an operand is cut for L1: chunks in one pass over it, the mean one and the first.
+
+    `size_bytes` is what one pass brings, `first_bytes` what the first chunk does.
+    """
+
+    count: Any
+    mean: Transfer
+    first: Transfer
+    size_bytes: Any
+    first_bytes: Any
+
+    def first_cycles(self, chip: Chip) -> Any:
+        """Return MTE2's cycles of the first chunk, none of which L2 holds, without latency."""
+        return self.first.busy_cycles + costs.gm_miss_cycles(chip, self.first_bytes)
+
+
+def chunks(case: Case, w: Walk, operand: str) -> Chunks:
+    """Return the chunks of operand "a" or "b" on the fullest core; NORM and IBSHARE move blocks."""
+    t, axis = case.tiling, _axis(case, w, operand)
+    stored, base_k = Stored.of(case.problem, operand), t.baseK
+    step = np.where(axis.k_chunks == 1, axis.step, 1)
+    own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
+    if stored.k_inner:
+        blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
+    else:
+        blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
+    parts = stored.apart(axis.base, base_k, blocks)
+    mean = stored.transfer(case.chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
+    first = stored.transfer(case.chip, own, k, stored.apart(axis.base, base_k, most))
+    size = axis.extent * w.k * (stored.kind.bits / 8)
+    first_size = own * k * (stored.kind.bits / 8)
+    return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
+
+
+def _axis(case: Case, w: Walk, operand: str) -> "_Axis":
+    t = case.tiling
+    if operand == "a":
+        axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
+    else:
+        axis = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
+    return axis if case.problem.template == "MDL" else axis.by_block(w.k_steps)
+
+
+@dataclass(frozen=True)
+class Loads:
+    """One operand's way into L1.
+
+    `count` chunks take `cycles`, the latency that the next transfer cannot hide included; a chunk
+    has arrived `arrival_cycles` after its load began. `first_cycles` are the first chunk's, without
+    latency, and `first_transfers` its transfers. `hidden_cycles` are the part of a latency behind
+    which the next transfer may start. `core_bytes` are one core's, `hbm_bytes` all cores' misses.
+    """
+
+    count: Any
+    cycles: Any
+    hidden_cycles: Any
+    first_cycles: Any
+    first_transfers: Any
+    core_bytes: Any
+    hbm_bytes: Any
+    row_bytes: Any
+
+    @property
+    def mean_cycles(self) -> Any:
+        """Cycles of one chunk with the part of its latency that the next cannot hide."""
+        return self.cycles / self.count
+
+    @property
+    def arrival_cycles(self) -> Any:
+        """Cycles from the start of a chunk's load to its data being there."""
+        return self.mean_cycles + self.hidden_cycles
+
+
+def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
+    """Return the loads of A and of B on the fullest core."""
+    t = case.tiling
+    m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
+    turned = np.equal(t.iterateOrder, 1)
+    a, b = (np.where(turned, late, early) for early, late in zip(m_first, n_first, strict=True))
+    return _loads(case, w, "a", (w.a_passes, a)), _loads(case, w, "b", (w.b_passes, b))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An operand's own axis: elements of a core's share and of a base block, steps, counts."""
+
+    extent: Any
+    base: Any
+    step: Any
+    step_k: Any
+    tiles: Any
+    chunks: Any
+    k_chunks: Any
+
+    def by_block(self, k_steps: Any) -> "_Axis":
+        """Return the axis in chunks of one base block."""
+        return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
+
+
+def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
+    """Return the loads of an operand that is passed over as often as `again` says.
+
+    `again` are the passes, and the bytes that all cores touch between two of them.
+    """
+    chip, problem = case.chip, case.problem
+    passes, distance = again
+    cut = chunks(case, w, operand)
+    share = (1 + (passes - 1) * miss_share(chip, distance)) / passes
+    near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+    latency = near + share * (far - near)
+    hidden = (chip.gm_latency_overlap or 0) * latency
+    count = passes * cut.count
+    slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
+    slower = slower + count * _row_starts(case, w, operand)
+    kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
+    return Loads(
+        count=count,
+        cycles=count * (cut.mean.busy_cycles + cut.mean.count * (latency - hidden)) + slower,
+        hidden_cycles=hidden,
+        first_cycles=cut.first_cycles(chip),
+        first_transfers=cut.first.count,
+        core_bytes=passes * cut.size_bytes,
+        hbm_bytes=w.k * w.k_blocks * whole * (kind.bits / 8) * passes * share,
+        row_bytes=cut.mean.row_bytes,
+    )
+
+
+def _row_starts(case: Case, w: Walk, operand: str) -> Any:
+    """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
+    t, stored = case.tiling, Stored.of(case.problem, operand)
+    size = stored.kind.bits / 8
+    if stored.nz or stored.pitch * size % costs.LINE_BYTES or stored.pitch > ND_INNER_LIMIT:
+        return 0.0
+    axis = _axis(case, w, operand)
+    if stored.k_inner:
+        rows, inner, chunks = axis.extent / axis.chunks, w.k, axis.k_chunks
+        step, share, cores = axis.step_k * t.baseK, t.singleCoreK, w.k_blocks
+    else:
+        rows, inner, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
+        step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
+        share, cores = _own_share(w, operand)
+    share = np.where(np.equal(cores, 1), 0, stored.whole_bytes(share))
+    return rows * costs.mean_row_start_cycles(
+        case.chip, inner / chunks * size, (stored.whole_bytes(step), share, chunks)
+    )
+
+
+def likely_row_starts(case: Case, t: Any, blocks: tuple[Any, Any] | None = None) -> Any:
+    """Return about what a pass over A and B takes more for where rows start; no bound.
+
+    `blocks` are those of a core's share along M and N, of t.baseM and t.baseN; one each, if none
+    are known.
+    """
+    total: Any = 0.0
+    m_blocks, n_blocks = blocks or (1, 1)
+    for name, extent, own, count in (
+        ("a", t.M, t.singleCoreM, m_blocks),
+        ("b", t.N, t.singleCoreN, n_blocks),
+    ):
+        stored = Stored.of(case.problem, name)
+        size = stored.kind.bits / 8
+        if stored.nz or stored.k_inner or stored.pitch * size % costs.LINE_BYTES:
+            continue
+        base = own if blocks is None else t.baseM if name == "a" else t.baseN
+        share = np.where(np.less(own, extent), stored.whole_bytes(own), 0)
+        each = costs.mean_row_start_cycles(
+            case.chip, np.minimum(base, own) * size, (stored.whole_bytes(base), share, count)
+        )
+        total = total + t.singleCoreK * count * each
+    return total
+
+
+def _own_share(w: Walk, operand: str) -> tuple[Any, Any]:
+    """Return a core's share of the operand's own axis, in elements, and the cores along it."""
+    return (w.m, w.m_blocks) if operand == "a" else (w.n, w.n_blocks)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What MTE2 and device memory take to bring an operand once; cycles.
+
+    `cycles` are MTE2's if L2 has everything, `late` what it takes more (or less) if device memory
+    has, and `memory` device memory's.
+    """
+
+    cycles: Any
+    late: Any
+    memory: Any
+
+    @staticmethod
+    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any, size_bytes: Any) -> "Pass":
+        """Return the pass of `count` chunks, `size_bytes` in all."""
+        shown = 1 - (chip.gm_latency_overlap or 0)
+        near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+        transfers = count * chunk.count * shown
+        busy = count * chunk.busy_cycles + transfers * near
+        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
+        return Pass(busy, late, memory)
+
+    def least(self, passes: Any, missing: Any) -> tuple[Any, Any]:
+        """Return the same where at least the share `missing` is missing.
+
+        Effective latencies may say that device memory answers sooner than L2.
+        """
+        missed = 1 + (passes - 1) * missing
+        late = np.where(np.less(self.late, 0), passes, missed) * self.late
+        return passes * self.cycles + late, missed * self.memory
+
+
+def hidden_cycles(chip: Chip) -> float:
+    """Return the least part of a latency behind which the next transfer may start."""
+    least = min(chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0)
+    return (chip.gm_latency_overlap or 0) * least
+
+
+def distances(case: Case, w: Walk, m_step: Any, n_step: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return the bytes that all cores touch between two reads of a chunk of A, and of B.
+
+    First where M goes first, then where N does. The steps are elements of a core's chunk.
+    """
+    t = case.tiling
+    k = w.k * w.k_blocks
+    a_size, b_size = case.a.bits / 8 * k, case.b.bits / 8 * k
+    a_panels = w.m_blocks * np.minimum(m_step, w.m) * a_size
+    b_panels = w.n_blocks * np.minimum(n_step, w.n) * b_size
+    near = a_panels + b_panels
+    return (t.M * a_size + b_panels, near), (near, a_panels + t.N * b_size)
+
+
+def miss_share(chip: Chip, distance_bytes: Any) -> Any:
+    """Return the share of a later pass that L2 has no more after so many bytes; 1 without L2."""
+    return costs.l2_gone(chip, distance_bytes)

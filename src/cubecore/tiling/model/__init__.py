@@ -1,0 +1,1 @@
+"""Records of tiling: the problem, TCubeTiling, buffer budgets, the core grid."""

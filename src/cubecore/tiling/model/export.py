@@ -1,0 +1,173 @@
+"""A tiling as text and bytes, and back: JSON, the 200-byte blob, its hex dump, a C++ header.
+
+Functions return text or bytes; writing files is the caller's.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from cubecore.errors import RequestError, Violation, refuse
+from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
+from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Longer files are no tilings and are not read."""
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
+_DEFINITION = re.compile(r"\bTCubeTiling\s+(\w+)\s*=?\s*\{([^{}]*)\}\s*;")
+_ENTRY = re.compile(r"\s*(?:\.(?P<name>\w+)\s*=\s*)?(?P<value>[+-]?\w+)\s*\Z")
+_LINE_COMMENT = re.compile(r"//[^\n]*")
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def to_json_text(tiling: TCubeTiling) -> str:
+    """Return the 50 fields as an indented JSON object with a final newline."""
+    return json.dumps(tiling.to_json(), indent=2) + "\n"
+
+
+def to_header(tiling: TCubeTiling, name: str = "kTiling") -> str:
+    """Return a C++ header that defines `tiling` as the constant `name`, ready to include.
+
+    The values stand in the struct's order, each with its field in a comment, so that the text
+    compiles as C++11 and later wherever TCubeTiling is a plain struct of 50 int32.
+
+    Raises:
+        RequestError: `name` is no C++ identifier.
+    """
+    if not _IDENTIFIER.match(name):
+        raise refuse("header name", "be a C++ identifier", repr(name))
+    values = tiling.to_json()
+    rows = "\n".join(f"    {value},  // {field}" for field, value in values.items())
+    return (
+        "// Made by cubecore: one tiling as a compile-time constant.\n"
+        "#pragma once\n\n"
+        f"constexpr TCubeTiling {name} = {{\n{rows}\n}};\n"
+    )
+
+
+def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
+    """Return the tiling that a header's only TCubeTiling definition holds.
+
+    Values may be positional, as `to_header` writes them, or designated (``.baseM = 128``); comments
+    are ignored.
+
+    Raises:
+        RequestError: no definition or several, a value that is no integer, a wrong number of
+            positional values, a designated field that is missing or misspelt.
+    """
+    bare = _LINE_COMMENT.sub("", _BLOCK_COMMENT.sub("", text))
+    found = _DEFINITION.findall(bare)
+    if len(found) != 1:
+        raise refuse(subject, "define one TCubeTiling", f"{len(found)} definitions")
+    entries = [entry for entry in found[0][1].split(",") if entry.strip()]
+    named: dict[str, Any] = {}
+    values: list[int] = []
+    violations = []
+    for entry in entries:
+        match = _ENTRY.match(entry)
+        value = _integer(match["value"]) if match else None
+        if match is None or value is None:
+            violations.append(Violation(subject, "hold integers only", repr(entry.strip())))
+        elif match["name"] is None:
+            values.append(value)
+        elif match["name"] in named:
+            violations.append(Violation(subject, "give a field once", match["name"]))
+        else:
+            named[match["name"]] = value
+    if named and values:
+        violations.append(Violation(subject, "name all of its fields or none", "both kinds"))
+    if violations:
+        raise RequestError(violations)
+    if named:
+        return TCubeTiling.from_json(named)
+    if len(values) != len(FIELDS):
+        raise refuse(subject, f"hold the {len(FIELDS)} values of TCubeTiling", len(values))
+    return TCubeTiling(*values)
+
+
+def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
+    """Return the tiling in `data`, told apart by content: JSON, header, hex dump or 200-byte blob.
+
+    Raises:
+        RequestError: none of the four, or a broken one; `subject` is what the sentence is about.
+    """
+    text = _text(data)
+    if text is None:
+        return TCubeTiling.from_bytes(data, subject)
+    if text.lstrip().startswith(("{", "[")):
+        return TCubeTiling.from_json(_json_object(text, subject))
+    if "TCubeTiling" in text:
+        return from_header(text, subject)
+    if looks_like_hex(text):
+        return from_hex_dump(text, subject)
+    if len(data) == SIZE_BYTES:
+        return TCubeTiling.from_bytes(data, subject)
+    raise refuse(
+        subject,
+        f"be a JSON object, a {SIZE_BYTES}-byte blob, its hex dump or a header with a TCubeTiling",
+        f"{len(data)} B of none of them",
+    )
+
+
+def tiling_data(tiling: TCubeTiling, path: str) -> bytes:
+    """Return the bytes of the form that `path` ends with: .bin, .hex, .h or .hpp, else JSON."""
+    if path.endswith(".bin"):
+        return tiling.to_bytes()
+    if path.endswith(".hex"):
+        return to_hex_dump(tiling).encode()
+    text = to_header(tiling) if path.endswith((".h", ".hpp")) else to_json_text(tiling)
+    return text.encode()
+
+
+def load_tiling(path: str | Path) -> TCubeTiling:
+    """Return the tiling in the file at `path`, whatever of the four forms it has.
+
+    Raises:
+        RequestError: the file cannot be read, is longer than 1 MiB, or holds no tiling.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise refuse(str(path), "be a file that can be read", reason) from None
+    if len(data) > MAX_FILE_BYTES:
+        raise refuse(str(path), f"be at most {MAX_FILE_BYTES} B long", "a longer file")
+    return parse_tiling(data, str(path))
+
+
+def _text(data: bytes) -> str | None:
+    """Return `data` as text; None if it is binary (a NUL, or not UTF-8)."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _json_object(text: str, subject: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the object; refuse a name that stands twice."""
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise refuse(subject, "give a field once", twice)
+        return made
+
+    try:
+        loaded = json.loads(text, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise refuse(subject, "be JSON", str(error)) from None
+    if not isinstance(loaded, dict):
+        raise refuse(subject, "be a JSON object", type(loaded).__name__)
+    return loaded

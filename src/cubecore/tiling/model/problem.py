@@ -1,0 +1,444 @@
+"""What is asked: one matrix product, its element types, and where it runs.
+
+The keys are the public contract's. A `Problem` that exists is well formed on its own; whether the
+chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from cubecore.chips import Chip, chip
+from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.tiling.model.buffer_budget import Budget
+from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
+
+DEFAULT_CHIP = "Ascend910B3"
+OFFSET_LIMIT = 256
+"""Offsets of fixpipe have nine bits (asc-devkit, on-the-fly quantisation)."""
+SMALLEST, LARGEST = 2.0**-126, (2 - 2.0**-10) * 2.0**127
+"""Magnitudes that a scale can have: float32 with 10 bits of mantissa, ordinary numbers only."""
+POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
+FORMATS = ("ND", "NZ")
+LAUNCHES = ("cube", "mix")
+TEMPLATES = ("NORM", "MDL", "IBSHARE")
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "launch": LAUNCHES,
+    "template": TEMPLATES,
+    **dict.fromkeys(("format_a", "format_b", "format_c"), FORMATS),
+    **dict.fromkeys(("pos_a", "pos_b", "pos_c"), POSITIONS),
+}
+COUNTS = ("m", "n", "k", "batch", "heads", "groups")
+OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
+"""Keys that are whole numbers from 1 on, and those of them that may be left open."""
+LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
+"""How the matrices of a batch lie in memory (vendor's IterateBatch)."""
+SCALE_TYPE = "float8_e8m0fnu"
+"""What both scales of MxMatmul are made of (seed 000, table 2)."""
+SCALE_GROUP = 32
+"""Elements along K that share one scale (seed 000, table 2)."""
+SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")
+"""Inputs that only MxMatmul multiplies: their scales need not be asked for."""
+SCALED_TYPES = ("float8_e4m3fn", "float8_e5m2", *SCALED_ONLY)
+"""Inputs of MxMatmul (vendor's Matmul pages, MatmulType)."""
+MX_FORMATS = {
+    "mxfp8": "float8_e4m3fn",
+    "mxfp8_e4m3": "float8_e4m3fn",
+    "mxfp8_e5m2": "float8_e5m2",
+    "mxfp4": "float4_e2m1fn",
+}
+"""Formats with scales as OCP calls them (Microscaling Formats specification v1.0, table 1)."""
+FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
+"""Keys that are true or false."""
+_DTYPES = ("a", "b", "c")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epilogue:
+    """What fixpipe does to a result on its way out: relu, then a conversion with a scale.
+
+    `quant` is a mode of fixpipe that takes scales (DEQF16, REQ8, QF322B8_PRE with one; VDEQF16,
+    VREQ8, VQF322B8_PRE with one for each column). `scale` is the number, or the n numbers;
+    `offset`, -256 to 255, is added to an 8-bit result.
+    """
+
+    relu: bool = False
+    quant: str | None = None
+    scale: float | tuple[float, ...] | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        violations = []
+        if not isinstance(self.relu, bool):
+            violations.append(_wrong("epilogue.relu", "be true or false", self.relu))
+        if not (self.quant is None or isinstance(self.quant, str)):
+            violations.append(_wrong("epilogue.quant", "be a name or null", self.quant))
+        violations += self._scale_violations()
+        if not _is_integer(self.offset):
+            violations.append(_wrong("epilogue.offset", "be an integer", self.offset))
+        elif not -OFFSET_LIMIT <= self.offset < OFFSET_LIMIT:
+            need = f"be in [-{OFFSET_LIMIT}, {OFFSET_LIMIT - 1}]"
+            violations.append(Violation("epilogue.offset", need, str(self.offset)))
+        _raise_if(violations)
+
+    def _scale_violations(self) -> list[Violation]:
+        """Freeze a list of scales, and say what is wrong with any."""
+        if isinstance(self.scale, (list, tuple)):
+            object.__setattr__(self, "scale", tuple(self.scale))
+        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
+        for place, scale in enumerate(scales):
+            name = f"epilogue.scale[{place}]" if isinstance(self.scale, tuple) else "epilogue.scale"
+            if scale is None and not isinstance(self.scale, tuple):
+                continue
+            if scale is None or not _is_real(scale):
+                return [_wrong(name, "be a number, n numbers or null", scale)]
+            if not math.isfinite(scale) or (scale and not SMALLEST <= abs(scale) <= LARGEST):
+                need = "be 0 or a number that float32 holds without becoming subnormal"
+                return [Violation(name, need, str(scale))]
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One product c[m, n] = sum over k of a[m, k] * b[k, n] (+ bias[n]), and how it is launched.
+
+    Extents are elements, at least 1 and at most 2147483647 (TCubeTiling holds int32). `trans_a`
+    means that A is stored [k, m]; `trans_b` that B is stored [n, k]. `b` defaults to `a`; `c` to
+    the accumulator's type: int32 for integer inputs, float32 otherwise. Vendor spellings of element
+    types are normalised. `cores` None asks for all of the chip's (D12).
+
+    `kb` is B's own extent along K where it is not A's, and None where it is: the product runs over
+    the shorter of the two, and the rest of the longer one is only stored.
+
+    `scale_a` and `scale_b` ask for MxMatmul: each 32 elements of A and of B along K share a factor
+    of type float8_e8m0fnu, stored beside them ([m, k / 32] for A, [k / 32, n] for B). One given
+    stands for both; float4 inputs have scales always, since no other product takes them. `a` and
+    `b` may name the values and their scales together: `MX_FORMATS` has the names.
+
+    `fix` is what is asked of the tiling's fields, `budget` what it may use of the buffers. `layout`
+    is how the matrices of a batch lie in memory (`tiling.rules.batches`), with `heads` the N and
+    `groups` the G of its name; `batch_num` matrices are computed in one call, by default as many
+    as L1 holds.
+
+    Raises:
+        RequestError: one violation for every key that is not what it must be.
+    """
+
+    chip: str = DEFAULT_CHIP
+    launch: str = "cube"
+    cores: int | None = None
+    m: int
+    n: int
+    k: int
+    kb: int | None = None
+    a: str = "float16"
+    b: str = ""
+    c: str = ""
+    bias: str | None = None
+    scale_a: str | None = None
+    scale_b: str | None = None
+    trans_a: bool = False
+    trans_b: bool = False
+    format_a: str = "ND"
+    format_b: str = "ND"
+    format_c: str = "ND"
+    pos_a: str = "GM"
+    pos_b: str = "GM"
+    pos_c: str = "GM"
+    batch: int = 1
+    split_k: bool = False
+    template: str = "MDL"
+    unit_flag: bool | None = None
+    hf32: bool = False
+    intrinsics_check: bool = False
+    epilogue: Epilogue = field(default_factory=Epilogue)
+    fix: Wanted = NOTHING
+    budget: Budget = field(default_factory=Budget)
+    layout: str | None = None
+    heads: int = 1
+    groups: int = 1
+    batch_num: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        violations = [*self._extent_violations(), *self._kind_violations()]
+        violations += self._asked_violations()
+        violations += self._resolve_dtypes()
+        if not violations:
+            violations += self._resolve_scales()
+        _raise_if(violations)
+        for name in (*COUNTS, *OPTIONAL_COUNTS, "seed"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, int(value))
+
+    @classmethod
+    def from_json(cls, mapping: Mapping[str, Any]) -> "Problem":
+        """Return the problem of a JSON object with the contract's keys.
+
+        null means the default. Raises `RequestError` naming every unknown key (with the nearest
+        known one), every missing extent and every value of the wrong kind.
+        """
+        if not isinstance(mapping, Mapping):
+            raise RequestError([_wrong("problem", "be a JSON object", mapping)])
+        names = [f.name for f in fields(cls)]
+        violations = [
+            Violation("problem", "have only known keys", repr(key), did_you_mean(str(key), names))
+            for key in mapping
+            if key not in names
+        ]
+        violations += [
+            Violation(name, "be given", "nothing", "only m, n and k have no default")
+            for name in ("m", "n", "k")
+            if mapping.get(name) is None
+        ]
+        violations += [
+            _wrong(name, "be an element type", "") for name in _DTYPES if mapping.get(name) == ""
+        ]
+        values = {k: v for k, v in mapping.items() if v is not None and k in names}
+        try:
+            if "epilogue" in values:
+                values["epilogue"] = _epilogue(values["epilogue"])
+            made = cls(**({"m": 1, "n": 1, "k": 1} | values))
+        except RequestError as error:
+            raise RequestError([*violations, *error.violations]) from None
+        _raise_if(violations)
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's keys in its order, with every default filled in."""
+        made = {f.name: getattr(self, f.name) for f in fields(self)}
+        made["epilogue"] = asdict(self.epilogue)
+        return made | {"fix": self.fix.to_json(), "budget": self.budget.to_json()}
+
+    @property
+    def extents(self) -> tuple[int, int, int, int | None]:
+        """Return m, n, k and kb."""
+        return self.m, self.n, self.k, self.kb
+
+    @property
+    def chip_record(self) -> Chip:
+        """The catalogue's record of `chip`; functions take a what-if chip as an argument."""
+        return chip(self.chip)
+
+    @property
+    def a_type(self) -> ElementType:
+        """A's element type."""
+        return element_type(self.a, "a")
+
+    @property
+    def b_type(self) -> ElementType:
+        """B's element type."""
+        return element_type(self.b, "b")
+
+    @property
+    def c_type(self) -> ElementType:
+        """The type in which C is written."""
+        return element_type(self.c, "c")
+
+    @property
+    def bias_type(self) -> ElementType | None:
+        """The type in which bias is stored; None without bias."""
+        return None if self.bias is None else element_type(self.bias, "bias")
+
+    @property
+    def fixpipe(self) -> FixpipeRow | None:
+        """What fixpipe does to the accumulator; None if no mode does what is asked."""
+        accumulator = self.accumulator_type.name
+        if self.epilogue.quant is not None:
+            row = fixpipe_row(self.epilogue.quant, accumulator)
+            return row if row is not None and row.scaling != "none" else None
+        mode = FIXPIPE_CONVERSIONS.get((accumulator, self.c))
+        return None if mode is None else fixpipe_row(mode, accumulator)
+
+    @property
+    def c_fractal_columns(self) -> int:
+        """Columns of a fractal of an NZ C: L0C's 16, or two of them merged for an 8-bit type."""
+        return 2 * FRACTAL_ROWS if self.c_type.bits == 8 else FRACTAL_ROWS
+
+    @property
+    def scales_columns(self) -> bool:
+        """Whether fixpipe takes a scale for each column of C."""
+        return self.fixpipe is not None and self.fixpipe.scaling == "column"
+
+    @property
+    def shares_unit_flag(self) -> bool:
+        """Whether Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
+
+        NORM and IBSHARE do, MDL does not.
+        """
+        return self.template != "MDL" if self.unit_flag is None else self.unit_flag
+
+    @property
+    def accumulator_type(self) -> ElementType:
+        """L0C's type: int32 for integer inputs, float32 otherwise (seed 002, table 4)."""
+        return element_type("int32" if self.a_type.kind == "int" else "float32")
+
+    @property
+    def mx(self) -> bool:
+        """Whether this is MxMatmul: both inputs have scales."""
+        return self.scale_a is not None
+
+    @property
+    def shared_k(self) -> int:
+        """K of the product: the shorter of A's extent and B's."""
+        return self.k if self.kb is None else min(self.k, self.kb)
+
+    @property
+    def scale_k(self) -> int:
+        """Factors along K in each scale as stored: one for 32 elements, padded to whole pairs."""
+        padded: int = align_up(ceil_div(self.shared_k, SCALE_GROUP), 2)
+        return padded
+
+    def core_limit(self, chip: Chip) -> int:
+        """Cores that a launch of this kind may use on `chip`: AICs, or AIV clients for mix (D12).
+
+        Raises:
+            RequestError: a mix launch on a chip without vector cores of its own.
+        """
+        if self.launch == "cube":
+            return chip.aic_count
+        if not chip.aiv_count:
+            remedy = "a cube launch needs none"
+            raise RequestError([Violation("launch", f"be cube on {chip.name}", "mix", remedy)])
+        return chip.aiv_count
+
+    def core_count(self, chip: Chip) -> int:
+        """Cores to plan for: `cores` capped at the chip's number, or all of them."""
+        limit = self.core_limit(chip)
+        return limit if self.cores is None else min(self.cores, limit)
+
+    def _extent_violations(self) -> Iterator[Violation]:
+        for name in (*COUNTS, *OPTIONAL_COUNTS):
+            value = getattr(self, name)
+            if value is None and name in OPTIONAL_COUNTS:
+                continue
+            if not _is_integer(value):
+                yield _wrong(name, "be an integer", value)
+            elif value < 1:
+                yield Violation(name, "be at least 1", str(value))
+            elif value > INT32_MAX:
+                yield Violation(name, f"be at most {INT32_MAX}", str(value), "TCubeTiling is int32")
+
+    def _kind_violations(self) -> Iterator[Violation]:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                near = did_you_mean(str(value), choices)
+                yield Violation(name, f"be one of {', '.join(choices)}", repr(value), near)
+        for name in FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                yield _wrong(name, "be true or false", getattr(self, name))
+        if self.layout is not None and self.layout not in LAYOUTS:
+            near = did_you_mean(str(self.layout), LAYOUTS)
+            yield Violation("layout", f"be one of {', '.join(LAYOUTS)}", repr(self.layout), near)
+        if not (self.unit_flag is None or isinstance(self.unit_flag, bool)):
+            yield _wrong("unit_flag", "be true, false or null", self.unit_flag)
+        if not _is_integer(self.seed):
+            yield _wrong("seed", "be an integer", self.seed)
+        elif self.seed < 0:
+            yield Violation("seed", "be at least 0", str(self.seed))
+        if not isinstance(self.chip, str):
+            yield _wrong("chip", "be the full name of a SoC", self.chip)
+        if not isinstance(self.epilogue, Epilogue):
+            yield _wrong("epilogue", "be an Epilogue", self.epilogue)
+
+    def _asked_violations(self) -> Iterator[Violation]:
+        """Read what is asked of fields and buffers; yield what is wrong with it."""
+        for name, kind in (("fix", Wanted), ("budget", Budget)):
+            try:
+                object.__setattr__(self, name, kind.from_json(getattr(self, name)))
+            except RequestError as error:
+                yield from error.violations
+
+    def _written(self) -> str:
+        """Return C's type where none is given: what the quantisation makes, or the accumulator."""
+        found = None
+        if isinstance(self.epilogue, Epilogue) and self.epilogue.quant is not None:
+            found = fixpipe_row(self.epilogue.quant, self.accumulator_type.name)
+        return self.accumulator_type.name if found is None else found.target
+
+    def _resolve_dtypes(self) -> list[Violation]:
+        violations: list[Violation] = []
+
+        def resolve(name: str, default: Callable[[], str]) -> None:
+            """Replace a type's name by ours, or by the default's."""
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                violations.append(_wrong(name, "be the name of an element type", value))
+                return
+            if name in ("a", "b") and value in MX_FORMATS:
+                value, scale = MX_FORMATS[value], f"scale_{name}"
+                object.__setattr__(self, scale, getattr(self, scale) or SCALE_TYPE)
+            try:
+                found = element_type(value or default(), name)
+            except RequestError as error:
+                violations.extend(error.violations)
+            else:
+                object.__setattr__(self, name, found.name)
+
+        resolve("a", lambda: "float16")
+        a_known = not violations
+        if a_known or self.b != "":
+            resolve("b", lambda: self.a)
+        if a_known or self.c != "":
+            resolve("c", self._written)
+        if self.bias is not None:
+            resolve("bias", lambda: "")
+        for name in ("scale_a", "scale_b"):
+            if getattr(self, name) is not None:
+                resolve(name, lambda: "")
+        return violations
+
+    def _resolve_scales(self) -> Iterator[Violation]:
+        """Give both scales where one is given or the inputs need them; judge what was given."""
+        given = self.scale_a or self.scale_b
+        if given is None and {self.a, self.b} & set(SCALED_ONLY):
+            given = SCALE_TYPE
+        for name in ("scale_a", "scale_b"):
+            value = getattr(self, name) or given
+            object.__setattr__(self, name, value)
+            if value is not None and value != SCALE_TYPE:
+                yield Violation(name, f"be {SCALE_TYPE} (seed 000, table 2)", value)
+        if given is not None:
+            for name in ("a", "b"):
+                if getattr(self, name) not in SCALED_TYPES:
+                    kinds = " or ".join(SCALED_TYPES)
+                    yield Violation(name, f"be {kinds} with scales", getattr(self, name))
+
+
+def _epilogue(value: Any) -> Epilogue:
+    if isinstance(value, Epilogue):
+        return value
+    if not isinstance(value, Mapping):
+        raise RequestError([_wrong("epilogue", "be a JSON object", value)])
+    names = [f.name for f in fields(Epilogue)]
+    unknown = [
+        Violation("epilogue", "have only known keys", repr(key), did_you_mean(str(key), names))
+        for key in value
+        if key not in names
+    ]
+    _raise_if(unknown)
+    return Epilogue(**{k: v for k, v in value.items() if v is not None})
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _wrong(subject: str, requirement: str, value: Any) -> Violation:
+    return Violation(subject, requirement, repr(value))
+
+
+def _raise_if(violations: list[Violation]) -> None:
+    if violations:
+        raise RequestError(violations)

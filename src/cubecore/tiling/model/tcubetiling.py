@@ -1,0 +1,185 @@
+"""TCubeTiling: the 50 int32 fields that a Matmul kernel receives, verbatim and in order."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any
+
+from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+from cubecore.units import INT32_MAX, INT32_MIN
+
+
+@dataclass(frozen=True, slots=True)
+class TCubeTiling:
+    """One tiling. Sizes are elements, depths and steps are base blocks (seed 000, table 1).
+
+    A value outside int32 or not an integer is refused; whether the values make a legal tiling is
+    `cubecore.tiling.rules.checker`.
+
+    Raises:
+        RequestError: one violation for each field that int32 cannot hold.
+    """
+
+    usedCoreNum: int
+    M: int
+    N: int
+    Ka: int
+    Kb: int
+    singleCoreM: int
+    singleCoreN: int
+    singleCoreK: int
+    baseM: int
+    baseN: int
+    baseK: int
+    depthA1: int
+    depthB1: int
+    stepM: int
+    stepN: int
+    isBias: int
+    transLength: int
+    iterateOrder: int
+    shareMode: int
+    shareL1Size: int
+    shareL0CSize: int
+    shareUbSize: int
+    batchM: int
+    batchN: int
+    singleBatchM: int
+    singleBatchN: int
+    stepKa: int
+    stepKb: int
+    depthAL1CacheUB: int
+    depthBL1CacheUB: int
+    dbL0A: int
+    dbL0B: int
+    dbL0C: int
+    ALayoutInfoB: int
+    ALayoutInfoS: int
+    ALayoutInfoN: int
+    ALayoutInfoG: int
+    ALayoutInfoD: int
+    BLayoutInfoB: int
+    BLayoutInfoS: int
+    BLayoutInfoN: int
+    BLayoutInfoG: int
+    BLayoutInfoD: int
+    CLayoutInfoB: int
+    CLayoutInfoS1: int
+    CLayoutInfoN: int
+    CLayoutInfoG: int
+    CLayoutInfoS2: int
+    BatchNum: int
+    mxTypePara: int
+
+    def __post_init__(self) -> None:
+        values = [getattr(self, name) for name in FIELDS]
+        if (
+            all(type(x) is int for x in values)
+            and INT32_MIN <= min(values) <= max(values) <= INT32_MAX
+        ):
+            return
+        violations = [v for name in FIELDS for v in _value_violations(name, getattr(self, name))]
+        if violations:
+            raise RequestError(violations)
+        for name in FIELDS:
+            object.__setattr__(self, name, int(getattr(self, name)))
+
+    @classmethod
+    def from_json(cls, mapping: Mapping[str, Any]) -> "TCubeTiling":
+        """Return the tiling of a JSON object that has exactly the 50 fields.
+
+        Raises:
+            RequestError: one violation for each field that is missing, misspelt (with the nearest
+                name), not an integer or outside int32; all at once.
+        """
+        if not isinstance(mapping, Mapping):
+            raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
+        violations = list(_name_violations(mapping))
+        for name in FIELDS:
+            if name in mapping:
+                violations += _value_violations(name, mapping[name])
+        if violations:
+            raise RequestError(violations)
+        return cls(**mapping)
+
+    def to_json(self) -> dict[str, int]:
+        """Return the 50 fields in the struct's order."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, subject: str = "tiling blob") -> "TCubeTiling":
+        """Return the tiling of 200 little-endian bytes.
+
+        Raises:
+            RequestError: another length; `subject` is what the sentence is about.
+        """
+        if len(blob) != SIZE_BYTES:
+            raise refuse(
+                subject, f"be {SIZE_BYTES} B long ({len(FIELDS)} x int32)", f"{len(blob)} B"
+            )
+        return cls(*_LAYOUT.unpack(blob))
+
+    def to_bytes(self) -> bytes:
+        """Return the 200 little-endian bytes of the struct."""
+        return _LAYOUT.pack(*(getattr(self, name) for name in FIELDS))
+
+    def mismatches(self, m: int, n: int, k: int, kb: int | None) -> tuple[Violation, ...]:
+        """Return one violation for each of M, N, Ka, Kb that is not the product's extent.
+
+        Without `kb`, B has the k rows that A has columns.
+        """
+        wanted = (
+            ("M", "m", m),
+            ("N", "n", n),
+            ("Ka", "k", k),
+            ("Kb", "k" if kb is None else "kb", k if kb is None else kb),
+        )
+        return tuple(
+            Violation(f"tiling.{name}", f"equal the problem's {key} = {value}", str(own))
+            for name, key, value in wanted
+            if (own := getattr(self, name)) != value
+        )
+
+    def require_match(self, m: int, n: int, k: int, kb: int | None) -> None:
+        """Refuse a tiling of other extents than the product's.
+
+        Raises:
+            RequestError: one violation for each of M, N, Ka, Kb that differs.
+        """
+        if found := self.mismatches(m, n, k, kb):
+            raise RequestError(found)
+
+
+FIELDS: tuple[str, ...] = tuple(f.name for f in fields(TCubeTiling))
+"""The field names in the struct's order."""
+_LAYOUT = struct.Struct(f"<{len(FIELDS)}i")
+SIZE_BYTES = _LAYOUT.size
+"""200: 50 x int32, no padding."""
+
+
+_MOST_LISTED = 4
+"""Missing fields that have a line each."""
+
+
+def _name_violations(mapping: Mapping[str, Any]) -> Iterator[Violation]:
+    missing = [name for name in FIELDS if name not in mapping]
+    for key in mapping:
+        if key not in FIELDS:
+            near = did_you_mean(str(key), missing or FIELDS)
+            yield Violation("tiling", "have only the fields of TCubeTiling", repr(key), near)
+    if len(missing) > _MOST_LISTED:
+        given, first = len(FIELDS) - len(missing), ", ".join(missing[:_MOST_LISTED])
+        more = f"missing are {first} and {len(missing) - _MOST_LISTED} more"
+        yield Violation("tiling", f"give all {len(FIELDS)} fields of TCubeTiling", f"{given}", more)
+        return
+    for name in missing:
+        yield Violation(f"tiling.{name}", "be given", "nothing", "all 50 fields are needed")
+
+
+def _value_violations(name: str, value: Any) -> list[Violation]:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return [Violation(f"tiling.{name}", "be an integer", repr(value))]
+    if not INT32_MIN <= value <= INT32_MAX:  # type: ignore[operator]
+        return [Violation(f"tiling.{name}", "fit int32", str(value))]
+    return []

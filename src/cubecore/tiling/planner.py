@@ -1,0 +1,135 @@
+"""From a problem with all its options to the best tilings, or to why there are none.
+
+The solver plans one matrix whose operands share one K. Here a longer Ka or Kb, the layout of a
+batch and what is asked of fields and buffers come in, and what they make is checked again.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.tiling.model.field_limits import SHARED_AXES, Limits, Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.repair.infeasibility import (
+    Conflict,
+    ConflictError,
+    Narrowing,
+    least,
+    why_no_plan,
+)
+from cubecore.tiling.repair.repair import legal
+from cubecore.tiling.rules.batches import fits_together, too_large, with_batch
+from cubecore.tiling.rules.capabilities import require_plannable, validate
+from cubecore.tiling.rules.checker import Finding, check_tiling
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.candidates import core_splits
+from cubecore.tiling.solver.solver import Ranked, Solution, only, planned_chip, solve, solved
+
+_GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
+"""Fields of a tiling known to be legal that the solver is given where it finds none by itself."""
+
+
+def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing) -> Solution:
+    """Return the best tiling of a problem with every option, and up to `count` alternatives.
+
+    `chip` has the problem's budget. `narrowing` is what can be left out of the request to say what
+    conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not read.
+
+    Raises:
+        RequestError: what the chip does not multiply, or options that do not go together.
+        NoLegalTilingError: no tiling is legal; a `ConflictError` where it is known why.
+    """
+    validate(problem, chip)
+    require_plannable(problem)
+    shared = _over_shared_k(problem)
+    _require_room(shared, chip)
+    doubtful = _doubtful(problem, chip)
+    settled = why_no_plan(narrowing, problem.fix) if doubtful else None
+    if isinstance(settled, Conflict):
+        raise ConflictError(problem, chip, settled)
+    try:
+        found = solved(shared, chip, count, problem.fix, explained=settled is None)
+        return _completed(found, problem, chip)
+    except NoLegalTilingError:
+        settled = settled if doubtful else why_no_plan(narrowing, problem.fix)
+        if isinstance(settled, TCubeTiling):
+            return _guided(problem, chip, count, settled)
+        if settled is None:
+            raise
+        raise ConflictError(problem, chip, settled) from None
+
+
+def _over_shared_k(problem: Problem) -> Problem:
+    """Return the problem as the solver knows it: of one K."""
+    return replace(problem, k=problem.shared_k, kb=None)
+
+
+def _require_room(problem: Problem, chip: Chip) -> None:
+    """Refuse a batch of which L1 does not hold what a call computes, however C is divided."""
+    if problem.layout in {None, "NORMAL"}:
+        return
+    splits = core_splits(Case(None, problem, chip), problem.core_count(chip), problem.fix)
+    shares = splits.take(problem.fix.of(SHARED_AXES).mask(splits))
+    if len(shares) and not fits_together(shares, problem, chip).any():
+        raise too_large(shares, problem, chip)
+
+
+def _doubtful(problem: Problem, chip: Chip) -> bool:
+    """Whether it is worth a look if there is any legal tiling before the fastest is searched."""
+    case = least(problem, planned_chip(chip))
+    return bool(problem.fix.fields) or not legal(case)
+
+
+def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:
+    """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
+    shared = _over_shared_k(problem)
+    for size in range(1, len(_GUIDES) + 1):
+        names = [name for group in _GUIDES[:size] for name in group]
+        values = {name: getattr(known, name) for name in names}
+        guide = {name: Limits(value, value) for name, value in values.items()}
+        with suppress(NoLegalTilingError):
+            wanted = Wanted({**problem.fix.fields, **guide})
+            near = solved(shared, chip, count, wanted, explained=False)
+            return _completed(near, problem, chip)
+    return _completed(only(known, shared, chip), problem, chip)
+
+
+def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
+    """Return a solution with the fields of the whole problem; only tilings that are legal so."""
+    whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
+    if problem.layout is None and problem.kb in {None, problem.k}:
+        return found
+    made = []
+    refused: NoLegalTilingError | None = None
+    findings: tuple[Finding, ...] = ()
+    for ranked in (found.best, *found.alternatives):
+        tiling: Any = replace(ranked.tiling, **whole)
+        try:
+            tiling = with_batch(tiling, problem, chip)
+        except NoLegalTilingError as error:
+            refused = refused or error
+            continue
+        findings = check_tiling(tiling, problem, planned_chip(chip)).findings
+        if not findings:
+            made.append(Ranked(tiling, ranked.predicted))
+    if not made:
+        subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
+        need = "have a tiling that satisfies every rule"
+        raise refused or NoLegalTilingError([Violation(subject, need, findings[0].message)])
+    return replace(found, best=made[0], alternatives=tuple(made[1:]))
+
+
+def tilings_within(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution:
+    """Return the best tilings of a problem whose fields are as `wanted`, in place of `problem.fix`.
+
+    Where there is none, nothing is looked for that would say why.
+
+    Raises:
+        RequestError: what the chip does not multiply, or options that do not go together.
+        NoLegalTilingError: the solver finds no legal tiling.
+    """
+    shared = _over_shared_k(problem)
+    return _completed(solve(shared, chip, count, wanted), problem, chip)

@@ -1,0 +1,1 @@
+"""Repair of illegal tilings and explanation of infeasible requests."""

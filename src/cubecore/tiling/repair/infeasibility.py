@@ -1,0 +1,265 @@
+"""Why no tiling is legal: a smallest set of constraints that no tiling satisfies together.
+
+Constraints are the rules, the fields that the user wants kept, and what the request narrows (a
+what-if chip's fields, a number of cores). A free field takes any value of its kind: rules that say
+the kind (positive, one of a few, whole fractals) are not listed. The set is found by leaving out
+one constraint after another as long as the rest still conflicts, so that without any one of those
+that remain there is a tiling, which is shown.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Search
+from cubecore.tiling.repair.neighbourhood import Budget, Space, asked_id, says_the_kind
+from cubecore.tiling.repair.repair import smallest
+from cubecore.tiling.rules.checker import rules
+from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, Reader, readers
+from cubecore.tiling.rules.model import Case
+
+CONFLICT_UNITS = 10_000_000
+"""Work that one conflict may cost, about 0.4 s; beyond it the rest is not proven to be needed."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One of the things that conflict.
+
+    `kind` is ``rule``, ``field`` (kept as the user gave it), ``setting`` (of a what-if chip) or
+    ``request`` (a key of the problem). `without` is a tiling that satisfies all the others.
+    """
+
+    kind: str
+    name: str
+    text: str
+    without: TCubeTiling | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts."""
+        without = None if self.without is None else self.without.to_json()
+        return {"kind": self.kind, "name": self.name, "text": self.text, "without": without}
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Constraints that no tiling satisfies together.
+
+    `minimal` says whether it is proven that each of them is needed: `without` shows a tiling.
+    """
+
+    constraints: tuple[Constraint, ...]
+    minimal: bool
+
+    def __str__(self) -> str:
+        """Return one sentence."""
+        listed = ", ".join(constraint.text for constraint in self.constraints)
+        need = "; without any one of them there is one" if self.minimal else ""
+        return f"no tiling satisfies together: {listed}{need}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the constraints and whether each is needed."""
+        return {
+            "minimal": self.minimal,
+            "message": str(self),
+            "constraints": [constraint.to_json() for constraint in self.constraints],
+        }
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What a request narrows: constraints, and the problem and chip with some of them only.
+
+    `narrowed` is given the names of those that stay.
+    """
+
+    constraints: tuple[Constraint, ...]
+    narrowed: Callable[[Collection[str]], tuple[Problem, Chip]]
+
+
+class ConflictError(NoLegalTilingError):
+    """No tiling is legal, and `conflict` says which constraints see to that (exit code 1)."""
+
+    def __init__(self, problem: Problem, chip: Chip, conflict: Conflict) -> None:
+        self.conflict = conflict
+        listed = " and ".join(constraint.text for constraint in conflict.constraints)
+        many = len(conflict.constraints) > 1
+        verb = "conflict" if many else "excludes them all"
+        remedy = "leave out any one of them" if many and conflict.minimal else ""
+        subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+        need = "have a tiling that satisfies every rule"
+        super().__init__([Violation(subject, need, f"none: {listed} {verb}", remedy)])
+
+    @property
+    def rule(self) -> str:
+        """The id of the first rule that takes part."""
+        return next((c.name for c in self.conflict.constraints if c.kind == "rule"), "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the conflict beside the message."""
+        return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
+
+
+def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TCubeTiling | None:
+    """Return the constraints that leave a request without a plan, or a tiling that there is.
+
+    None if the search ends without either. Everything that the request narrows is in `narrowing`;
+    `wanted` is asked of the tiling's fields.
+    """
+    problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
+    deletion = _deletion(least(problem, chip), (), narrowing, wanted)
+    return deletion.run() or deletion.tiling
+
+
+def least(problem: Problem, chip: Chip) -> Case:
+    """Return the case of the smallest tiling of a problem; most often it is legal."""
+    extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
+    case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
+    return replace(case, tiling=smallest(case))
+
+
+def find_conflict(
+    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted = NOTHING
+) -> Conflict | None:
+    """Return why no tiling with the fields in `keep` as in the case's is legal.
+
+    None if one is, or if the search ends without a proof. `wanted` is asked of fields besides.
+    """
+    return _deletion(case, keep, narrowing, wanted).run()
+
+
+def _deletion(
+    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted
+) -> "_Deletion":
+    asked = [
+        Constraint("field", name, f"{name} {limits}") for name, limits in wanted.fields.items()
+    ]
+    kept = [
+        Constraint("field", name, f"{name} = {getattr(case.tiling, name)}")
+        for name in FIELDS
+        if name in keep and name not in GIVEN_FIELDS
+    ]
+    listed = [Constraint("rule", rule.id, f"{rule.id} ({rule.title})") for rule in rules()]
+    constraints = (*listed, *kept, *asked, *narrowing.constraints)
+    return _Deletion(case, narrowing, wanted, constraints)
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """A tiling that satisfies constraints, or rules that prove that none does, or neither."""
+
+    tiling: TCubeTiling | None
+    rules: frozenset[str] | None
+
+
+class _Deletion:
+    """Leaves out constraints one after another; `tiling` satisfies them all, if one is found."""
+
+    def __init__(
+        self, case: Case, narrowing: Narrowing, wanted: Wanted, constraints: Sequence[Constraint]
+    ) -> None:
+        self.case, self.narrowing, self.wanted = case, narrowing, wanted
+        self.constraints = constraints
+        self.tiling: TCubeTiling | None = None
+        self.units = CONFLICT_UNITS
+        self.read: dict[frozenset[str], tuple[Case, tuple[Reader, ...]]] = {}
+
+    def run(self) -> Conflict | None:
+        """Return the conflict; None if there is none, or none is proven."""
+        verdict = self._verdict(self.constraints)
+        if verdict.rules is None:
+            self.tiling = verdict.tiling
+            return None
+        left = self._charged(self._worth_naming(self.constraints), verdict.rules)
+        pending = self._in_turn(left)
+        needed: list[Constraint] = []
+        minimal = True
+        while pending:
+            tried = pending.pop(0)
+            left = [constraint for group in pending for constraint in group]
+            verdict = self._verdict([*needed, *left])
+            if verdict.rules is not None:
+                charged = {c.name for c in self._charged(left, verdict.rules)}
+                pending = [[c for c in group if c.name in charged] for group in pending]
+                pending = [group for group in pending if group]
+            elif len(tried) > 1:
+                half = len(tried) // 2
+                pending[:0] = [tried[:half], tried[half:]]
+            else:
+                minimal = minimal and verdict.tiling is not None
+                needed.append(replace(tried[0], without=verdict.tiling))
+        order = [constraint.name for constraint in self.constraints]
+        return Conflict(tuple(sorted(needed, key=lambda c: order.index(c.name))), minimal)
+
+    def _in_turn(self, constraints: Sequence[Constraint]) -> list[list[Constraint]]:
+        """Return the groups that are left out in turn.
+
+        A proof names every rule about one field that it saw; few of them are needed, most likely
+        those about cores.
+        """
+        _, known = self._readers(self.constraints)
+        alone = {r.id for r in known if len(r.reads) == 1 and not r.reads & _CORES}
+        first = [c for c in constraints if c.name in alone]
+        return [*([first] if first else []), *([c] for c in constraints if c.name not in alone)]
+
+    def _worth_naming(self, constraints: Sequence[Constraint]) -> list[Constraint]:
+        """Return the constraints without the rules that stay whether they are named or not."""
+        free = self._changeable(constraints) - self.wanted.fields.keys()
+        _, known = self._readers(constraints)
+        kinds = {r.id for r in known if says_the_kind(r, self.case, free)}
+        return [c for c in constraints if c.kind != "rule" or c.name not in kinds]
+
+    def _charged(
+        self, constraints: Sequence[Constraint], charged: frozenset[str]
+    ) -> list[Constraint]:
+        """Return the constraints that a proof uses: its rules, what these read, what narrows."""
+        _, known = self._readers(self.constraints)
+        read = {name for r in known if r.id in charged for name in r.reads}
+        return [
+            c
+            for c in constraints
+            if c.kind in {"setting", "request"}
+            or not charged.isdisjoint({c.name, asked_id(c.name)})
+            or c.name in read
+        ]
+
+    def _changeable(self, constraints: Sequence[Constraint]) -> frozenset[str]:
+        """Return the fields that are not kept as they are."""
+        held = {c.name for c in constraints if c.kind == "field"} - self.wanted.fields.keys()
+        return frozenset(FIELDS) - GIVEN_FIELDS - held
+
+    def _readers(self, constraints: Sequence[Constraint]) -> tuple[Case, tuple[Reader, ...]]:
+        """Return the case with the narrowing in `constraints` only, and who reads what in it."""
+        names = frozenset(c.name for c in constraints if c.kind in {"setting", "request"})
+        if names not in self.read:
+            problem, chip = self.narrowing.narrowed(names)
+            case = replace(self.case, problem=problem, chip=chip)
+            self.read[names] = case, readers(case)
+        return self.read[names]
+
+    def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
+        names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
+        case, known = self._readers(constraints)
+        changeable = self._changeable(constraints)
+        without = frozenset(rule.id for rule in rules()) - names["rule"]
+        wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
+        space = Space(case, changeable, without, wanted, named, known)
+        budget = Budget(min(SEARCH_UNITS, self.units))
+        allowed = budget.left
+        outcome = Search(space, budget, lambda: (smallest(case),), first=True).run()
+        self.units -= allowed - budget.left
+        if outcome.impossible:
+            return _Verdict(None, outcome.charged)
+        for parts in outcome.found:
+            values = {name: int(x[0]) for part in parts for name, x in part.legal.items()}
+            return _Verdict(case.with_tiling({**outcome.forced, **values}).tiling, None)
+        return _Verdict(None, None)
+
+
+_KINDS = ("rule", "field", "setting", "request")
+_CORES = frozenset(("usedCoreNum", "singleCoreK"))

@@ -1,0 +1,184 @@
+"""The tilings near a given one: what may change, to which values, and which rules then speak."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.tiling.model.field_limits import NOTHING, SHARED_AXES, Limits, Wanted, is_uncut
+from cubecore.tiling.model.mx_type_para import PLAIN
+from cubecore.tiling.repair.field_domains import BLOCKS, COUNTS, Cover, Domain, base_columns, domain
+from cubecore.tiling.rules.field_dependencies import Reader, measured, readers
+from cubecore.tiling.rules.model import Case, Measure, Rule
+from cubecore.tiling.solver.candidates import Columns
+
+Fields = frozenset[str]
+Table = dict[str, NDArray[np.int64]]
+"""Values of some fields, one row for each combination."""
+
+GROWING: Fields = frozenset((*BLOCKS, *COUNTS, *SHARED_AXES))
+"""Fields that are lengths and counts, of which every domain holds the smallest."""
+FACTORS = "mxTypePara"
+"""A field of four factors; `PLAIN`, each of them 1, takes the least of L1."""
+_DERIVED = ("broken", "equalities", "lowered", "growing")
+"""What a space keeps that depends on its starting point."""
+
+
+def row_count(table: Mapping[str, Any]) -> int:
+    """Return the rows of a table; one of no fields has one row."""
+    return len(next(iter(table.values()))) if table else 1
+
+
+class Budget:
+    """Work that may still be done, in rules measured of one row each; about 10 ns apiece.
+
+    Unlike a clock it gives the same answer every time.
+    """
+
+    CALL = 1000
+    """What measuring a rule costs besides its rows."""
+
+    def __init__(self, units: int) -> None:
+        self.left = units
+
+    def spend(self, rows: int, rules: int) -> None:
+        """Count the measuring of some rules over some rows."""
+        self.left -= (rows + self.CALL) * rules
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
+
+class Space:
+    """The tilings that a request allows around a starting point, the tiling of `case`.
+
+    Fields outside `changeable` stay. Rules whose ids are in `without` are left out, except those
+    that say what kind of value a changeable field has, unless it is `named`: positive, one of a
+    few, whole fractals. What is `wanted` of fields is a rule too, with the id of `asked_id`.
+    `known` are the case's `readers`, where they are known.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        changeable: Fields,
+        without: Fields = frozenset(),
+        wanted: Wanted = NOTHING,
+        named: Fields = frozenset(),
+        known: tuple[Reader, ...] | None = None,
+    ) -> None:
+        self.case, self.changeable, self.wanted = case, changeable, wanted
+        declared = (
+            Reader(found.rule, found.reads & changeable)
+            for found in known or readers(case)
+            if found.id not in without or says_the_kind(found, case, changeable - named)
+        )
+        asked = (
+            Reader(_asked_rule(name, limits), frozenset({name}) & changeable)
+            for name, limits in wanted.fields.items()
+        )
+        self.readers = (*declared, *asked)
+        self.base: dict[str, Any] = base_columns(case.tiling)
+        self._domains: dict[str, Domain] = {}
+
+    def moved(self, values: Mapping[str, int]) -> "Space":
+        """Return this space around another starting point."""
+        other = Space.__new__(Space)
+        other.__dict__ |= {k: v for k, v in self.__dict__.items() if k not in _DERIVED}
+        other.base = self.base | {name: np.array([value]) for name, value in values.items()}
+        return other
+
+    @cached_property
+    def broken(self) -> tuple[Reader, ...]:
+        """The rules that the starting point breaks."""
+        start = self.judge({})
+        return tuple(r for r in self.readers if not np.all(measured(r, start).holds()))
+
+    @cached_property
+    def equalities(self) -> frozenset[str]:
+        """The ids of rules that hold something to one or two values."""
+        start = self.judge({})
+        found = ((r.id, measured(r, start).relation) for r in self.readers)
+        return frozenset(name for name, relation in found if relation in {"==", "in"})
+
+    def judge(self, table: Mapping[str, Any]) -> Case:
+        """Return the case of the tilings that `table` makes of the starting point."""
+        c = self.case
+        return Case(Columns({**self.base, **table}), c.problem, c.chip, c.edition, c.reading)
+
+    def domain(self, name: str) -> Domain:
+        """Return the values of a changeable field that the rules about it alone allow."""
+        if name not in self._domains:
+            alone = tuple(r for r in self.readers if r.reads == {name})
+            limits = self.wanted.fields.get(name)
+            self._domains[name] = domain(name, self.case, alone, limits)
+        return self._domains[name]
+
+    def least(self, name: str) -> int | None:
+        """Return the smallest value of a changeable field of `GROWING`; None if it has none.
+
+        A core's share of an axis of which only some lengths are tried may be 1.
+        """
+        found = self.domain(name)
+        if not len(found.values):
+            return None
+        tried = found.cover is Cover.ALL or name in self.wanted.fields or name not in SHARED_AXES
+        return int(found.values[0]) if tried else 1
+
+    @cached_property
+    def lowered(self) -> "Space":
+        """This space around a starting point with the smallest lengths and counts."""
+        least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
+        known = {name: value for name, value in least.items() if value is not None}
+        return self.moved(known | ({FACTORS: PLAIN} if FACTORS in self.changeable else {}))
+
+    @cached_property
+    def growing(self) -> frozenset[str]:
+        """The ids of the rules that grow, and read nothing but lengths, counts and factors."""
+        rules = (r for r in self.readers if r.rule.grows)
+        return frozenset(r.id for r in rules if r.reads <= GROWING | {FACTORS})
+
+    def parts(self, fields: Fields) -> tuple[Fields, ...]:
+        """Return `fields` in parts such that no rule reads fields of two."""
+        parts: list[Fields] = []
+        for name in sorted(fields):
+            near = {name}.union(*(r.reads & fields for r in self.readers if name in r.reads))
+            touching = [part for part in parts if part & near]
+            parts = [part for part in parts if part not in touching]
+            parts.append(frozenset({name}).union(*touching))
+        return tuple(parts)
+
+
+def says_the_kind(found: Reader, case: Case, about: Fields) -> bool:
+    """Whether a rule reads one field only, of `about`, and says what kind of value it has."""
+    if len(found.reads) != 1 or not found.reads <= about:
+        return False
+    judged = Case(
+        Columns(base_columns(case.tiling)), case.problem, case.chip, case.edition, case.reading
+    )
+    (field,) = found.reads
+    kinds = {">=", "in", "multiple"} if field in BLOCKS else {">=", "in"}
+    return measured(found, judged).relation in kinds
+
+
+def asked_id(name: str) -> str:
+    """Return the id of the rule that holds a field to what is asked of it."""
+    return f"asked {name}"
+
+
+def _asked_rule(name: str, limits: Limits) -> Rule:
+    def measure(case: Case) -> Measure:
+        """Measure the field: its value where one will do, else whether it will."""
+        value, wanted = getattr(case.tiling, name), limits.only
+        if wanted is None:
+            fits = value % limits.multiple == 0
+            if name in SHARED_AXES:
+                fits = fits | is_uncut(name, case.tiling)
+            value, wanted = fits & (value >= limits.low) & (value <= limits.high), 1
+        return Measure(used=value, limit=wanted, relation="==", unit="", terms=lambda: name)
+
+    return Rule(asked_id(name), f"{name} {limits}", (), "the request", measure, "")

@@ -1,0 +1,186 @@
+"""The legal tiling nearest to an illegal one: the fewest changed fields, then the fastest."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from cubecore.errors import CubecoreError
+from cubecore.tiling.cost.closed_form import Prediction, predict
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Outcome, Search
+from cubecore.tiling.repair.neighbourhood import Budget, Space
+from cubecore.tiling.repair.ranking import Best, Ranker
+from cubecore.tiling.rules.checker import Finding, check_tiling, rules
+from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.ub import derived_fields
+from cubecore.tiling.solver.solver import solve
+from cubecore.units import FRACTAL_ROWS
+
+RANK_UNITS = 12_000_000
+"""Work that may be spent on the fastest of the smallest changes, about 0.2 s."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field's new value, and the rules that break if it alone keeps the old one."""
+
+    field: str
+    before: int
+    after: int
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys; `rule` and `message` are the first rule's."""
+        return {
+            "field": self.field,
+            "from": self.before,
+            "to": self.after,
+            "rule": self.findings[0].rule,
+            "message": self.findings[0].message,
+            "rules": [finding.rule for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A legal tiling near a given one.
+
+    `fewest` says whether it is proven that no fewer changed fields do; `fastest` whether it is
+    proven that no other change of as few fields has a lower predicted time. `predicted` is None on
+    a chip whose Cube rate is unknown.
+    """
+
+    tiling: TCubeTiling
+    changes: tuple[Change, ...]
+    fewest: bool
+    fastest: bool
+    predicted: Prediction | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's `repaired` and `changed`, and what is proven of them."""
+        return {
+            "repaired": self.tiling.to_json(),
+            "changed": [change.to_json() for change in self.changes],
+            "proven": {"fewest": self.fewest, "fastest": self.fastest},
+            "predicted": None if self.predicted is None else self.predicted.to_json(),
+        }
+
+
+def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
+    """Return the legal tiling that changes the fewest fields of the case's, ties by predicted time.
+
+    M, N, Ka, Kb and the fields in `keep` are not changed. The same request gives the same answer.
+    None if no tiling was found; `cubecore.tiling.repair.infeasibility` says why none is legal.
+    """
+    space = Space(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
+    if not space.broken:
+        return _made(case, case, fewest=True, fastest=True)
+    known = cache(lambda: tuple(seeds(case)))
+    outcome = Search(space, Budget(SEARCH_UNITS), known).run()
+    if outcome.impossible:
+        return None
+    start = case.with_tiling(outcome.forced)
+    ranker = Ranker(space.moved(outcome.forced), case.tiling, Budget(RANK_UNITS))
+    found, fastest = _fastest(ranker, outcome, known)
+    if found is not None:
+        made = _made(case, start.with_tiling(dict(found.values)), outcome.fewest, fastest)
+        if made is not None:
+            return made
+    for seed in known():
+        whole = {name: getattr(seed, name) for name in space.changeable}
+        made = _made(case, case.with_tiling(whole), fewest=False, fastest=False)
+        if made is not None:
+            return made
+    return None
+
+
+def seeds(case: Case) -> Iterator[TCubeTiling]:
+    """Yield tilings that may be legal: the planner's, and the smallest."""
+    with suppress(CubecoreError):
+        yield solve(case.problem, case.chip, 0).best.tiling
+    yield smallest(case)
+
+
+def smallest(case: Case) -> TCubeTiling:
+    """Return the case's tiling with the smallest blocks, one at a time, on one core.
+
+    With what follows from them.
+    """
+    given, problem = case.tiling, case.problem
+    ones = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")
+    fields = dict.fromkeys(ones, 1) | {
+        "usedCoreNum": 1,
+        "singleCoreM": given.M,
+        "singleCoreN": given.N,
+        "singleCoreK": problem.shared_k,
+        "baseM": FRACTAL_ROWS,
+        "baseN": FRACTAL_ROWS,
+        "baseK": case.base_k_multiple,
+        "isBias": int(problem.bias is not None),
+        "iterateOrder": 0,
+    }
+    made = case.with_tiling(fields)
+    smallest_one: TCubeTiling = made.with_tiling(derived_fields(made)).tiling
+    return smallest_one
+
+
+def _fastest(
+    ranker: Ranker, outcome: Outcome, known: Callable[[], Iterable[TCubeTiling]]
+) -> tuple[Best | None, bool]:
+    """Return the fastest of the smallest changes, and whether it is proven to be."""
+    proven = outcome.every and outcome.fewest
+    best: Best | None = None
+    for parts in outcome.found:
+        if best is not None and ranker.budget.spent:
+            proven = False
+            break
+        found, sure = ranker.best(parts)
+        proven = proven and sure
+        best = found if best is None else min(best, found)
+    if best is None or proven:
+        return best, proven
+    start = ranker.space.case.with_tiling(outcome.forced)
+    for seed in known():
+        values = {name: getattr(seed, name) for name, _ in best.values}
+        if legal(start.with_tiling(values)):
+            best = min(best, ranker.rank(values))
+    return ranker.improved(best), False
+
+
+def legal(case: Case) -> bool:
+    """Whether the case's tiling keeps every rule."""
+    measures = (rule.measure(case) for rule in rules())
+    return all(measure is None or bool(measure.holds()) for measure in measures)
+
+
+def _findings(case: Case) -> tuple[Finding, ...]:
+    found = check_tiling(case.tiling, case.problem, case.chip, case.edition, case.reading)
+    return found.findings
+
+
+def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None:
+    """Return the repair, changes that nothing needs taken back; None if it is not legal."""
+    if not legal(made):
+        return None
+    old = given.tiling.to_json()
+    settled = None
+    while settled != made.tiling:
+        settled = made.tiling
+        for name in FIELDS:
+            back = made.with_tiling({name: old[name]})
+            if back.tiling != made.tiling and legal(back):
+                made = back
+    new = made.tiling.to_json()
+    changes = tuple(
+        Change(name, old[name], new[name], _findings(made.with_tiling({name: old[name]})))
+        for name in FIELDS
+        if old[name] != new[name]
+    )
+    try:
+        predicted = predict(made.tiling, made.problem, made.chip)
+    except CubecoreError:
+        predicted = None
+    return Repair(made.tiling, changes, fewest, fastest, predicted)

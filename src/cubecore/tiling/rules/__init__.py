@@ -1,0 +1,1 @@
+"""Rules that a legal TCubeTiling meets, each measured."""

@@ -1,0 +1,214 @@
+"""Advice: what the seeds recommend and what is legal but wasteful. Never a violation."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from cubecore.tiling.model.problem import SCALE_GROUP
+from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
+from cubecore.tiling.rules.l1 import l1_capacity
+from cubecore.tiling.rules.model import TABLES, Case
+from cubecore.units import INT32_MAX, ceil_div, plural
+
+RECOMMENDED_BASE = (128, 256, 64)
+ROWS = {
+    "BASE": ("000/rec/base", "001/rec/base"),
+    "DOUBLE-BUFFER-L0": ("000/rec/dbL0", "001/rec/dbL0"),
+    "DOUBLE-BUFFER-A1": ("000/rec/depthA1", "001/rec/depthA1"),
+    "DOUBLE-BUFFER-B1": ("000/rec/depthB1", "001/rec/depthB1"),
+    "K-FULL-LOAD": ("000/rec/k-full-load", "001/rec/k-full-load"),
+    "INTRINSICS-CHECK": ("000/t1/M",),
+    "MX-SCALE-PADDING": ("000/t2/mx",),
+    "MX-TYPE-PARA-UNUSED": ("000/t1/mxTypePara",),
+    "RESERVED-FIELD": tuple(
+        f"{seed}/t1/{name}"
+        for seed in ("000", "001")
+        for name in (
+            *("shareMode", "shareL1Size", "shareL0CSize", "shareUbSize"),
+            *("batchM", "batchN", "singleBatchM", "singleBatchN"),
+        )
+    ),
+}
+"""The seed rows that each piece of advice carries; the others are cubecore's own."""
+
+
+_INFERENCE_ARCH = "2002"
+"""Atlas inference products, which SetAType excepts from a transposed A of int8."""
+_FROM_ANY = ("GM", "VECOUT", "TSCM")
+TAKEN_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("2201", "3510", "3003"), _FROM_ANY),
+        "2002": ("GM", "VECOUT"),
+        "3002": ("GM",),
+        "3113": ("TSCM",),
+    }
+)
+"""Where a Matmul object takes A and B from, by architecture (vendor's Matmul pages, MatmulType);
+others have no Matmul objects."""
+LEFT_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("2201", "3510", "2002"), ("GM", "VECIN")),
+        **dict.fromkeys(("3002", "3113", "3003"), ("GM",)),
+    }
+)
+"""Where it leaves C (same page; CO1, which the page names too, is not a position of ours)."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One piece of advice: its id, one sentence, and where it comes from."""
+
+    id: str
+    message: str
+    source: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the three parts."""
+        return {"id": self.id, "message": self.message, "source": self.source}
+
+
+def advise(case: Case) -> tuple[Advice, ...]:
+    """Return the advice for one tiling. Extents or blocks that are not positive get none."""
+    t = case.tiling
+    sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
+    found = [*_asked(case), *_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    found += [*_positions(case), *_unread(case)]
+    if min(sizes) > 0:
+        found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+
+
+def advise_plan(case: Case) -> tuple[Advice, ...]:
+    """Return the advice about what was asked for; how the tiling could be is the planner's."""
+    found = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    found += _positions(case)
+    for key in ("pos_a", "pos_b", "pos_c"):
+        place = getattr(case.problem, key)
+        if place != "GM":
+            text = f"the prediction counts {key[-1].upper()} in {place} as if it lay in GM"
+            found.append(("POSITION-TIME", text))
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+
+
+def _source(name: str, edition: str) -> str:
+    """Return the seed and table that say so in `edition`; else the advice is our own."""
+    for row in ROWS.get(name, ()):
+        seed, table, _ = row.split("/")
+        if seed == edition:
+            return f"seed {seed}, {TABLES[table]}"
+    return "cubecore"
+
+
+def _asked(case: Case) -> Iterator[tuple[str, str]]:
+    for name, limits in case.problem.fix.broken(case.tiling):
+        value = getattr(case.tiling, name)
+        yield "NOT-AS-ASKED", f"{name} = {value}, while fix.{name} asks for {limits}"
+
+
+def _capped(case: Case) -> Iterator[tuple[str, str]]:
+    asked, limit = case.problem.cores, case.problem.core_limit(case.chip)
+    if asked is not None and asked > limit:
+        yield "CORES-CAPPED", f"cores = {asked} is more than {case.chip.name} has: {limit} are used"
+
+
+def _cores(case: Case) -> Iterator[tuple[str, str]]:
+    yield from _capped(case)
+    count = case.problem.core_count(case.chip)
+    used = case.tiling.usedCoreNum
+    if 0 < used < count:
+        yield "IDLE-CORES", f"usedCoreNum = {used} leaves {plural(count - used, 'core')} idle"
+
+
+def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
+    if case.problem.intrinsics_check or case.chip.arch == NO_INTRINSICS_CHECK_ARCH:
+        return
+    t, p = case.tiling, case.problem
+    for operand, name in (("A", "M" if p.trans_a else "Ka"), ("B", "Kb" if p.trans_b else "N")):
+        value = getattr(t, name)
+        if value > ND_INNER_LIMIT:
+            text = f"{name} = {value} is longer than {ND_INNER_LIMIT}, a stored row of {operand}"
+            yield "INTRINSICS-CHECK", f"{text}: enable intrinsicsCheck in MatmulConfig"
+
+
+def _scales(case: Case) -> Iterator[tuple[str, str]]:
+    p, t = case.problem, case.tiling
+    groups = ceil_div(t.singleCoreK, SCALE_GROUP)
+    if p.mx and {p.pos_a, p.pos_b} == {"GM"} and groups % 2:
+        text = f"ceil(singleCoreK / {SCALE_GROUP}) = {groups} is odd"
+        yield "MX-SCALE-PADDING", f"{text}: store scaleA and scaleB with a 0 more along K"
+    if t.mxTypePara and not (p.mx and p.template == "MDL"):
+        why = f"the {p.template} template" if p.mx else "a product without scales"
+        yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
+
+
+def _transposed(case: Case) -> Iterator[tuple[str, str]]:
+    """Name what the vendor's Matmul pages exclude, though its tiling library plans it."""
+    p = case.problem
+    if p.trans_a and p.a == "int8" and case.chip.arch == _INFERENCE_ARCH:
+        text = f"Matmul takes no transposed A of int8 on {case.chip.name}"
+        yield "TRANSPOSED-INT8", f"{text} (vendor's SetAType)"
+
+
+def _positions(case: Case) -> Iterator[tuple[str, str]]:
+    arch = case.chip.arch
+    for key, places in (("pos_a", TAKEN_FROM), ("pos_b", TAKEN_FROM), ("pos_c", LEFT_IN)):
+        place = getattr(case.problem, key)
+        if arch in places and place not in places[arch]:
+            verb = "leaves" if key == "pos_c" else "takes"
+            text = f"Matmul {verb} {key[-1].upper()} {'in' if key == 'pos_c' else 'from'}"
+            yield "POSITION", f"{text} {' or '.join(places[arch])} on {case.chip.name}, not {place}"
+
+
+def _unread(case: Case) -> Iterator[tuple[str, str]]:
+    """Name the reserved fields whose value cannot be what the vendor's library writes there."""
+    t, chip = case.tiling, case.chip
+    limits = {
+        "shareMode": 0,
+        "shareL1Size": chip.l1_bytes,
+        "shareL0CSize": chip.l0c_bytes,
+        "shareUbSize": chip.ub_bytes,
+        **dict.fromkeys(("batchM", "batchN", "singleBatchM", "singleBatchN"), INT32_MAX),
+    }
+    for name, limit in limits.items():
+        value = getattr(t, name)
+        if not 0 <= value <= limit:
+            text = f"{name} = {value} is in a reserved field: leave it as the library wrote it"
+            yield "RESERVED-FIELD", f"{text}, or 0"
+
+
+def _free_l1(case: Case) -> Iterator[tuple[str, str]]:
+    measure, free = l1_capacity(case), case.chip.l1_user_bytes
+    if measure is not None and measure.holds() and measure.used > free:
+        text = f"L1 use = {measure.used} B is more than the {free} B that the tiling library plans"
+        yield "L1-RESERVED", f"{text}: measured to work, but leaves no room for anything else"
+
+
+def _buffers(t: Any) -> Iterator[tuple[str, str]]:
+    for name in ("dbL0A", "dbL0B"):
+        if getattr(t, name) == 1:
+            yield "DOUBLE-BUFFER-L0", f"{name} = 1 serialises MTE1 and the Cube: 2 is recommended"
+    for side, depth, product in (
+        ("A", t.depthA1, t.stepM * t.stepKa),
+        ("B", t.depthB1, t.stepN * t.stepKb),
+    ):
+        if depth == product:
+            text = f"depth{side}1 = {depth} is one step, which serialises MTE2 and MTE1"
+            yield f"DOUBLE-BUFFER-{side}1", f"{text}: {2 * product} is recommended"
+
+
+def _blocks(case: Case) -> Iterator[tuple[str, str]]:
+    t = case.tiling
+    base = (t.baseM, t.baseN, t.baseK)
+    single = (t.singleCoreM, t.singleCoreN, t.singleCoreK)
+    fills = all(extent >= best for extent, best in zip(single, RECOMMENDED_BASE, strict=True))
+    if base != RECOMMENDED_BASE and fills:
+        text = " x ".join(str(x) for x in base)
+        best = " x ".join(str(x) for x in RECOMMENDED_BASE)
+        yield "BASE", f"base {text} is not the recommended {best}"
+    blocks = ceil_div(t.singleCoreK, t.baseK)
+    for step, depth, other in (("stepKa", "depthA1", t.stepM), ("stepKb", "depthB1", t.stepN)):
+        if getattr(t, step) < blocks and other * blocks <= INT32_MAX:
+            fits = l1_capacity(case.with_tiling({step: blocks, depth: other * blocks}))
+            if fits is not None and fits.holds():
+                yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"

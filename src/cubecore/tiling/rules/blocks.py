@@ -1,0 +1,269 @@
+"""Rules about base blocks, depths, steps, flags and MDL (seeds 000 and 001, tables 1 to 3)."""
+
+from cubecore.tiling.rules.extents import clamp, larger
+from cubecore.tiling.rules.model import (
+    Case,
+    Measure,
+    Measurer,
+    Remedy,
+    nearest_multiple,
+    rule,
+    set_fields,
+)
+from cubecore.units import FRACTAL_ROWS, ceil_div
+
+MAD_EXTENT_LIMIT = 4095
+"""Largest m, n and k of one Mmad (seed 002, table 3)."""
+
+
+def alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Measure:
+    """Measure whether a field is a multiple; the remedy is the nearest one."""
+    value = getattr(case.tiling, field)
+    return Measure(
+        used=value,
+        limit=multiple,
+        relation="multiple",
+        unit="",
+        terms=lambda: field,
+        remedy=lambda: set_fields(case, rule_fn, **{field: nearest_multiple(value, multiple)}),
+    )
+
+
+@rule("BASE-M-ALIGNMENT", "baseM in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
+def base_m_alignment(case: Case) -> Measure:
+    """Hold baseM to a multiple of 16, in both readings and editions."""
+    return alignment(case, "baseM", FRACTAL_ROWS, base_m_alignment)
+
+
+@rule("BASE-N-ALIGNMENT", "baseN in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
+def base_n_alignment(case: Case) -> Measure:
+    """Hold baseN to a multiple of 16, in both readings and editions."""
+    return alignment(case, "baseN", FRACTAL_ROWS, base_n_alignment)
+
+
+@rule("BASE-K-ALIGNMENT", "baseK in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
+def base_k_alignment(case: Case) -> Measure:
+    """Hold baseK to a multiple of C0 or 16.
+
+    edition 000: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
+    the block is padded to C0 on chip, which the capacities count. edition 001: of C0 always. Both
+    readings agree.
+    """
+    plain = not case.problem.trans_a and case.problem.trans_b
+    multiple = case.k_align if case.edition == "001" or plain else FRACTAL_ROWS
+    return alignment(case, "baseK", multiple, base_k_alignment)
+
+
+def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer) -> Measure:
+    t = case.tiling
+    product = getattr(t, step_mn) * getattr(t, step_k)
+    value = getattr(t, depth)
+
+    def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
+        wanted = 2 * product if value > 2 * product else product
+        return set_fields(case, rule_fn, **{depth: wanted})
+
+    return Measure(
+        used=value,
+        limit=(product, 2 * product),
+        relation="in",
+        unit="",
+        terms=lambda: depth,
+        limit_terms=lambda: f"{step_mn} x {step_k} or twice that",
+        applies=product > 0,
+        remedy=remedy,
+    )
+
+
+@rule(
+    "DEPTH-A1", "A's blocks in L1 are one or two steps", rows=("000/t2/depthA1", "001/t2/depthA1")
+)
+def depth_a1(case: Case) -> Measure:
+    """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer).
+
+    Both readings and editions agree.
+    """
+    return _depth(case, "depthA1", "stepM", "stepKa", depth_a1)
+
+
+@rule(
+    "DEPTH-B1", "B's blocks in L1 are one or two steps", rows=("000/t2/depthB1", "001/t2/depthB1")
+)
+def depth_b1(case: Case) -> Measure:
+    """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer).
+
+    Both readings and editions agree.
+    """
+    return _depth(case, "depthB1", "stepN", "stepKb", depth_b1)
+
+
+def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: str) -> Measurer:
+    @rule(
+        rule_id,
+        title,
+        rows=(f"000/t1/{slug}", f"001/t1/{slug}"),
+        text=f"Hold {field} to {options[0]} or {options[1]}, in both readings and editions.",
+    )
+    def measure(case: Case) -> Measure:
+        """Measure the field."""
+        return Measure(
+            used=getattr(case.tiling, field),
+            limit=options,
+            relation="in",
+            unit="",
+            terms=lambda: field,
+            remedy=lambda: set_fields(case, measure, **{field: options[0]}),
+        )
+
+    return measure
+
+
+_flag("isBias", "IS-BIAS", "isBias is a flag", (0, 1), "isBias")
+_flag("iterateOrder", "ITERATE-ORDER", "M first or N first", (0, 1), "iterateOrder")
+_flag("dbL0A", "DB-L0A", "one or two buffers in L0A", (1, 2), "dbL0A")
+_flag("dbL0B", "DB-L0B", "one or two buffers in L0B", (1, 2), "dbL0A")
+_flag("dbL0C", "DB-L0C", "one or two buffers in L0C", (1, 2), "dbL0A")
+
+
+@rule("IS-BIAS-MATCHES", "isBias says what the problem says", basis="the problem's bias")
+def is_bias_matches(case: Case) -> Measure | None:
+    """Hold isBias to 1 if the problem has a bias and 0 if not.
+
+    effective: as said. documented: not stated.
+    """
+    if not case.effective:
+        return None
+    wanted = int(case.problem.bias is not None)
+    return Measure(
+        used=case.tiling.isBias,
+        limit=wanted,
+        relation="==",
+        unit="",
+        terms=lambda: "isBias",
+        limit_terms=lambda: "the problem's bias",
+        remedy=lambda: set_fields(case, is_bias_matches, isBias=wanted),
+    )
+
+
+def _mad_extent(field: str, rule_id: str) -> Measurer:
+    @rule(
+        rule_id,
+        f"{field} is within one Mmad",
+        basis="seed 002, table 3",
+        text=(
+            f"Hold {field} to 4095, the largest extent of one Mmad. effective: as said. "
+            "documented: tables 1 to 3 of seeds 000 and 001 do not repeat it."
+        ),
+    )
+    def measure(case: Case) -> Measure | None:
+        """Measure the field."""
+        if not case.effective:
+            return None
+        largest = MAD_EXTENT_LIMIT // case.k_align * case.k_align
+        return Measure(
+            used=getattr(case.tiling, field),
+            limit=MAD_EXTENT_LIMIT,
+            relation="<=",
+            unit="",
+            authority="Mmad",
+            terms=lambda: field,
+            remedy=lambda: set_fields(case, measure, **{field: largest}),
+        )
+
+    return measure
+
+
+_mad_extent("baseM", "MMAD-M-EXTENT")
+_mad_extent("baseN", "MMAD-N-EXTENT")
+_mad_extent("baseK", "MMAD-K-EXTENT")
+
+
+def _mdl_step(case: Case, names: tuple[str, str, str, str], rule_fn: Measurer) -> Measure | None:
+    """Measure stepM (stepN) where a core's K is not wholly in one step of the operand."""
+    if case.problem.template != "MDL":
+        return None
+    step, step_k, depth, whole = names
+    t = case.tiling
+    k = t.singleCoreK if case.effective else getattr(t, whole)
+    steps, value = getattr(t, step_k), getattr(t, step)
+    base = clamp(t.baseK)
+
+    def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
+        buffers = 2 if getattr(t, depth) >= 2 * value * steps else 1
+        return set_fields(case, rule_fn, **{step: 1, depth: buffers * steps})
+
+    return Measure(
+        used=value,
+        limit=1,
+        relation="==",
+        unit="",
+        terms=lambda: f"{step_k} = {steps} base blocks of the {ceil_div(k, base)} of K: {step}",
+        limit_terms=lambda: "one block at a time",
+        applies=(ceil_div(k, base) > steps) & (t.baseK > 0) & (steps > 0),
+        remedy=remedy,
+    )
+
+
+@rule("MDL-STEP-M", "M block by block unless K is whole", rows=("000/t3/stepM", "001/t3/stepM"))
+def mdl_step_m(case: Case) -> Measure | None:
+    """Hold stepM to 1 unless a step of A holds all of K. Applies to the MDL template.
+
+    effective: K is the core's, ceil(singleCoreK / baseK) > stepKa. documented: Ka / baseK > stepKa,
+    which differs when cores split K.
+    """
+    return _mdl_step(case, ("stepM", "stepKa", "depthA1", "Ka"), mdl_step_m)
+
+
+@rule("MDL-STEP-N", "N block by block unless K is whole", rows=("000/t3/stepN", "001/t3/stepN"))
+def mdl_step_n(case: Case) -> Measure | None:
+    """Hold stepN to 1 unless a step of B holds all of K. Applies to the MDL template.
+
+    effective: K is the core's, ceil(singleCoreK / baseK) > stepKb. documented: Kb / baseK > stepKb.
+    """
+    return _mdl_step(case, ("stepN", "stepKb", "depthB1", "Kb"), mdl_step_n)
+
+
+@rule(
+    "MDL-K-STEP-MULTIPLE",
+    "A's and B's K iterations are multiples",
+    rows=("000/t3/k-step-multiple", "001/t3/k-step-multiple"),
+)
+def mdl_k_step_multiple(case: Case) -> Measure | None:
+    """Hold one of kaStepIter, kbStepIter to a multiple of the other. Applies to the MDL template.
+
+    kaStepIter = ceil(singleCoreK / (baseK * stepKa)), kbStepIter likewise; both readings and
+    editions agree.
+    """
+    if case.problem.template != "MDL":
+        return None
+    t = case.tiling
+    positive = (t.singleCoreK > 0) & (t.baseK > 0) & (t.stepKa > 0) & (t.stepKb > 0)
+    a = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKa)))
+    b = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKb)))
+    more, fewer = larger(a, b), -larger(-a, -b)
+
+    def remedy() -> Remedy | None:
+        """Return the change that keeps the buffering as near as it can be."""
+        step = min(t.stepKa, t.stepKb)
+        if t.stepKa > step:
+            buffers = 2 if t.depthA1 >= 2 * t.stepM * t.stepKa else 1
+            changes = {"stepKa": step, "depthA1": buffers * max(t.stepM, 1) * step}
+        else:
+            buffers = 2 if t.depthB1 >= 2 * t.stepN * t.stepKb else 1
+            changes = {"stepKb": step, "depthB1": buffers * max(t.stepN, 1) * step}
+        return set_fields(case, mdl_k_step_multiple, **changes)
+
+    return Measure(
+        used=more,
+        limit=fewer,
+        relation="multiple",
+        unit="",
+        terms=lambda: (
+            f"kaStepIter = ceil({t.singleCoreK} / ({t.baseK} x {t.stepKa})) = {a}, kbStepIter = "
+            f"ceil({t.singleCoreK} / ({t.baseK} x {t.stepKb})) = {b}: the larger"
+        ),
+        applies=positive,
+        remedy=remedy,
+    )

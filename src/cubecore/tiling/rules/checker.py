@@ -1,0 +1,247 @@
+"""Checking a tiling against every rule, and explaining a rule.
+
+`rules` lists the registry; `check_tiling` reports all that is wrong at once; `legal_mask` is the
+same rules over many candidates, for the solver.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import Chip
+from cubecore.errors import did_you_mean, refuse
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules import (
+    blocks,
+    buffers,
+    extents,
+    formats,
+    kernel,
+    l1,
+    mx,
+    ub,
+)
+from cubecore.tiling.rules.advice import Advice, advise
+from cubecore.tiling.rules.capabilities import validate
+from cubecore.tiling.rules.model import Case, Measure, Remedy, Rule, registered
+
+RULE_MODULES = (
+    extents,
+    formats,
+    blocks,
+    mx,
+    buffers,
+    l1,
+    ub,
+    kernel,
+)
+"""The modules that declare rules; a rule elsewhere is one more module here."""
+
+NOT_CHECKED: Mapping[str, str] = MappingProxyType(
+    {
+        f"{seed}/t1/{name}": "reserved: the vendor's library writes sizes and batch counts here"
+        for seed in ("000", "001")
+        for name in (
+            "shareMode",
+            "shareL1Size",
+            "shareL0CSize",
+            "shareUbSize",
+            "batchM",
+            "batchN",
+            "singleBatchM",
+            "singleBatchN",
+        )
+    }
+)
+"""Seed rows that no rule checks, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One violated rule: `used` and `limit` in `unit`, the whole line, the remedy, the seed's row.
+
+    `used` must stand in `relation` to `limit`, a list where the relation is ``in``. `terms` say how
+    `used` comes about; `rows` are the seed's rows that ask for it, in the edition that was checked
+    or, where it does not, in the other. `tiling_changes` and `problem_changes` are the remedy as
+    data: applied, they make this rule hold.
+    """
+
+    rule: str
+    used: int
+    limit: int | list[int]
+    relation: str
+    unit: str
+    terms: str
+    message: str
+    remedy: str
+    source: str
+    rows: tuple[str, ...]
+    tiling_changes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    problem_changes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys and the changes."""
+        return {
+            "rule": self.rule,
+            "used": self.used,
+            "limit": self.limit,
+            "relation": self.relation,
+            "unit": self.unit,
+            "terms": self.terms,
+            "message": self.message,
+            "remedy": self.remedy,
+            "source": self.source,
+            "rows": list(self.rows),
+            "tiling_changes": dict(self.tiling_changes),
+            "problem_changes": dict(self.problem_changes),
+        }
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a check says: the violated rules in the registry's order, and advice."""
+
+    findings: tuple[Finding, ...]
+    advice: tuple[Advice, ...]
+
+    @property
+    def legal(self) -> bool:
+        """Whether no rule is violated."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's object."""
+        return {
+            "legal": self.legal,
+            "findings": [finding.to_json() for finding in self.findings],
+            "advice": [advice.to_json() for advice in self.advice],
+        }
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return every rule, in the order of `RULE_MODULES` and of declaration."""
+    order = {module.__name__: place for place, module in enumerate(RULE_MODULES)}
+    return tuple(sorted(registered(), key=lambda r: order[r.measure.__module__]))
+
+
+def rule_named(rule_id: str) -> Rule:
+    """Return the rule `rule_id`.
+
+    Raises:
+        RequestError: no rule has that id; the nearest one is named.
+    """
+    known = {r.id: r for r in rules()}
+    if rule_id not in known:
+        raise refuse("rule", "be one of cubecore's", repr(rule_id), did_you_mean(rule_id, known))
+    return known[rule_id]
+
+
+def check_tiling(
+    tiling: TCubeTiling,
+    problem: Problem,
+    chip: Chip,
+    edition: str = "000",
+    reading: str = "effective",
+) -> Findings:
+    """Return every rule that `tiling` violates for `problem` on `chip`, and advice.
+
+    Raises:
+        RequestError: the tiling's extents are not the problem's, the chip does not multiply the
+            problem's types, or `edition` or `reading` is none.
+    """
+    case = Case(tiling, problem, chip, edition, reading)
+    tiling.require_match(*problem.extents)
+    validate(problem, chip)
+    findings = []
+    for declared in rules():
+        measure = declared.measure(case)
+        if measure is not None and not measure.holds():
+            findings.append(_finding(declared, measure, case))
+    return Findings(tuple(findings), advise(case))
+
+
+def legal_mask(columns: Any, problem: Problem, chip: Chip) -> tuple[NDArray[Any], dict[str, int]]:
+    """Return which candidates satisfy every rule, and how many each rule excluded.
+
+    `columns` is a struct of arrays of equal length; edition 000, effective. A candidate counts for
+    every rule that it violates.
+    """
+    case = Case(columns, problem, chip)
+    count = len(columns.baseM)
+    mask = np.ones(count, dtype=bool)
+    excluded: dict[str, int] = {}
+    for declared in rules():
+        measure = declared.measure(case)
+        if measure is None:
+            continue
+        holds = np.asarray(measure.holds())
+        if not holds.all():
+            kept = np.broadcast_to(holds, (count,))
+            excluded[declared.id] = count - int(np.count_nonzero(kept))
+            mask &= kept
+    return mask, excluded
+
+
+def explain(rule_id: str) -> str:
+    """Return the declaration of a rule: what it holds, in both readings, and where it is from.
+
+    Raises:
+        RequestError: no rule has that id.
+    """
+    found = rule_named(rule_id)
+    rows = ", ".join(found.rows) or found.basis
+    return f"{found.id}: {found.title}\n\n{found.text}\n\nFrom: {rows}\n"
+
+
+def message_of(declared: Rule, measure: Measure, case: Case, remedy: Remedy | None) -> str:
+    """Return the whole line of a violated rule."""
+    unit = f" {measure.unit}" if measure.unit else ""
+    terms = measure.terms()
+    text = f"{declared.id}: {terms} = {measure.used}{unit}, {_requirement(measure, case)}"
+    return f"{text}; {remedy.text}" if remedy else text
+
+
+def _requirement(measure: Measure, case: Case) -> str:
+    unit = f" {measure.unit}" if measure.unit else ""
+    given = measure.authority
+    authority = (given() if callable(given) else given) or case.chip.name
+    limit = measure.limit
+    if measure.relation == "<=":
+        return f"{authority} allows {limit}{unit}: over by {measure.used - limit}{unit}"
+    if measure.relation == "<":
+        return f"{authority} allows less than {limit}{unit}"
+    limit_terms = measure.limit_terms
+    why = f"{limit_terms()} = " if limit_terms is not None else ""
+    if measure.relation == ">=":
+        return f"must be at least {why}{limit}{unit}"
+    if measure.relation == "multiple":
+        return f"must be a multiple of {limit}{unit}"
+    if measure.relation == "in":
+        return f"must be {why}{' or '.join(str(option) for option in limit)}{unit}"
+    return f"must equal {why}{limit}{unit}"
+
+
+def _finding(declared: Rule, measure: Measure, case: Case) -> Finding:
+    remedy = measure.remedy()
+    limit = measure.limit
+    return Finding(
+        rule=declared.id,
+        used=int(measure.used),
+        limit=[int(x) for x in limit] if isinstance(limit, tuple) else int(limit),
+        relation=measure.relation,
+        unit=measure.unit,
+        terms=measure.terms(),
+        message=message_of(declared, measure, case, remedy),
+        remedy=remedy.text if remedy else "",
+        source=declared.source(case.edition),
+        rows=declared.rows_in(case.edition),
+        tiling_changes=remedy.tiling if remedy else MappingProxyType({}),
+        problem_changes=remedy.problem if remedy else MappingProxyType({}),
+    )

@@ -1,0 +1,66 @@
+"""Which fields of a tiling each rule reads: what may be changed to make a broken rule hold.
+
+A rule is a function of the fields that it looks at. They are found by letting it measure a tiling
+that takes notes; a test holds that no other field makes a difference.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.rules.checker import rules
+from cubecore.tiling.rules.model import Case, Measure, Rule
+
+GIVEN_FIELDS = frozenset(("M", "N", "Ka", "Kb"))
+"""Extents of the problem: never changed."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A rule that has something to say in a case, and the fields that it reads there.
+
+    `reads` leaves out the problem's extents.
+    """
+
+    rule: Rule
+    reads: frozenset[str]
+
+    @property
+    def id(self) -> str:
+        """The rule's id."""
+        return self.rule.id
+
+
+class _Notebook:
+    """A tiling in columns of one row that notes which fields are looked at."""
+
+    def __init__(self, tiling: Any) -> None:
+        self._columns = {n: np.array([getattr(tiling, n)], dtype=np.int64) for n in FIELDS}
+        self.noted: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in FIELDS:
+            raise AttributeError(name)
+        self.noted.add(name)
+        return self.__dict__["_columns"][name]
+
+
+def readers(case: Case) -> tuple[Reader, ...]:
+    """Return the rules that measure something in `case`, with what they read."""
+    found = []
+    for declared in rules():
+        book = _Notebook(case.tiling)
+        measure = declared.measure(Case(book, case.problem, case.chip, case.edition, case.reading))
+        if measure is not None:
+            measure.holds()
+            found.append(Reader(declared, frozenset(book.noted) - GIVEN_FIELDS))
+    return tuple(found)
+
+
+def measured(reader: Reader, case: Case) -> Measure:
+    """Return what a reader's rule measures; the reader is one of the case's."""
+    measure = reader.rule.measure(case)
+    assert measure is not None, f"{reader.id} has nothing to say where it had"
+    return measure

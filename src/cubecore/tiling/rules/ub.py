@@ -1,0 +1,165 @@
+"""Rules about UB: what a product takes of it for a while, and what lies there (table 1).
+
+Without ND2NZ and NZ2ND on the way, operands change their layout in UB, a step of L1 at a time. The
+seeds name the four lengths and not what they are; the numbers here are those of the vendor's tiling
+library, whose 75 recorded answers for Ascend310P3 they all reproduce.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from cubecore.dtypes import ElementType
+from cubecore.tiling.model.mx_type_para import PLAIN
+from cubecore.tiling.rules.extents import larger
+from cubecore.tiling.rules.model import (
+    Case,
+    Measure,
+    Relaxation,
+    Remedy,
+    relaxed_remedy,
+    rule,
+    set_fields,
+)
+from cubecore.units import FRACTAL_ROWS
+
+UB_CONVERSION_ARCHS = ("2002", "1001", "m100")
+"""Architectures that convert layouts in UB: 2002 by the library's answers; 1001 and m100, which
+have no fixpipe either, by inference. Elsewhere all four lengths are 0."""
+UB_POSITIONS = ("VECIN", "VECOUT", "VECCALC")
+"""Positions that are UB (vendor's TPosition)."""
+CONFLICT_ELEMENTS = 256
+"""A row of a multiple of this many elements is lengthened by 16 in UB (the library's answers)."""
+_ROWS = ("000/t1/transLength", "001/t1/transLength")
+
+
+def converts_in_ub(case: Case) -> bool:
+    """Whether the chip changes the layout of operands in UB."""
+    return case.chip.arch in UB_CONVERSION_ARCHS
+
+
+def ub_lengths(case: Case) -> dict[str, Any]:
+    """Return A1Length, B1Length, C1Length and BiasLength in bytes, 0 for what needs no UB.
+
+    A and B: one step of L1, rows as stored, unless they are NZ or in TSCM already. C: a base block,
+    if it leaves to global memory or as ND. Bias: baseN of it.
+    """
+    p, t = case.problem, case.tiling
+    lengths: dict[str, Any] = dict.fromkeys(("A1Length", "B1Length", "C1Length", "BiasLength"), 0)
+    if not converts_in_ub(case):
+        return lengths
+    if p.format_a == "ND" and p.pos_a != "TSCM":
+        outer, inner = t.stepM * t.baseM, t.stepKa * t.baseK
+        lengths["A1Length"] = _step(case.a, *((inner, outer) if p.trans_a else (outer, inner)))
+    if p.format_b == "ND" and p.pos_b != "TSCM":
+        outer, inner = t.stepKb * t.baseK, t.stepN * t.baseN
+        lengths["B1Length"] = _step(case.b, *((inner, outer) if p.trans_b else (outer, inner)))
+    if p.pos_c == "GM" or p.format_c == "ND":
+        lengths["C1Length"] = p.c_type.bytes_of(t.baseM * t.baseN)
+    if p.bias_type is not None:
+        lengths["BiasLength"] = p.bias_type.bytes_of(t.baseN)
+    return lengths
+
+
+def _step(kind: ElementType, rows: Any, columns: Any) -> Any:
+    return kind.bytes_of(rows * (columns + FRACTAL_ROWS * (columns % CONFLICT_ELEMENTS == 0)))
+
+
+def trans_length(case: Case) -> Any:
+    """Return transLength: the largest of the four lengths, since they share the space in turn."""
+    return reduce(larger, ub_lengths(case).values())
+
+
+def derived_fields(case: Case) -> dict[str, Any]:
+    """Return the fields that follow from the rest of a tiling, where the chip or product has them.
+
+    A planner writes them into its candidates: transLength on chips that convert layouts in UB, and
+    an mxTypePara that loads scales together with what they scale in MxMatmul.
+    """
+    found = {"transLength": trans_length(case)} if converts_in_ub(case) else {}
+    return found | ({"mxTypePara": PLAIN} if case.problem.mx else {})
+
+
+def _spelled(lengths: Mapping[str, Any]) -> str:
+    return "max(" + ", ".join(f"{name} {value}" for name, value in lengths.items()) + ")"
+
+
+@rule("TRANS-LENGTH", "transLength is what conversions take of UB", rows=_ROWS)
+def trans_length_rule(case: Case) -> Measure | None:
+    """Hold transLength to max(A1Length, B1Length, C1Length, BiasLength).
+
+    effective: to at least that, and only on chips that convert layouts in UB, since the field is
+    read nowhere else. documented, both editions: to exactly that, which is 0 on other chips. The
+    lengths: a step of A and of B in L1 (not of NZ, not in TSCM), its rows lengthened by 16 elements
+    where they are multiples of 256; a base block of C; baseN of bias.
+    """
+    if case.effective and not converts_in_ub(case):
+        return None
+    wanted = trans_length(case)
+    return Measure(
+        used=case.tiling.transLength,
+        limit=wanted,
+        relation=">=" if case.effective else "==",
+        unit="B",
+        terms=lambda: "transLength",
+        limit_terms=lambda: _spelled(ub_lengths(case)),
+        remedy=lambda: set_fields(case, trans_length_rule, transLength=wanted),
+    )
+
+
+@rule(
+    "UB-CAPACITY",
+    "what lies in UB fits it",
+    rows=_ROWS,
+    grows=True,
+)
+def ub_capacity(case: Case) -> Measure | None:
+    """Hold what conversions take of UB, and the operands that lie there, to the size of UB.
+
+    effective: a core's share of A and of B that come from UB, which must be there as a whole
+    (vendor's Matmul pages, MatmulType), a base block of C that stays there, and the conversions'
+    space. documented, both editions: the conversions' space alone. The size is what a kernel may
+    use. The vendor's library plans more than that for 310P.
+    """
+    parts: dict[str, Any] = {}
+    if converts_in_ub(case):
+        parts["conversions"] = trans_length(case)
+    if case.effective:
+        parts |= _operands_in_ub(case)
+    if not parts:
+        return None
+    return Measure(
+        used=sum(parts.values()),
+        limit=case.chip.ub_user_bytes,
+        relation="<=",
+        unit="B",
+        authority=case.chip.name,
+        terms=lambda: " + ".join(f"{name} {value}" for name, value in parts.items()),
+        remedy=lambda: _remedy(case),
+    )
+
+
+def _operands_in_ub(case: Case) -> dict[str, Any]:
+    p, t = case.problem, case.tiling
+    found = {}
+    if p.pos_a in UB_POSITIONS:
+        found["A"] = case.a.bytes_of(t.singleCoreM * t.singleCoreK)
+    if p.pos_b in UB_POSITIONS:
+        found["B"] = case.b.bytes_of(t.singleCoreK * t.singleCoreN)
+    if p.pos_c in UB_POSITIONS:
+        found["C"] = p.c_type.bytes_of(t.baseM * t.baseN)
+    return found
+
+
+def _remedy(case: Case) -> Remedy | None:
+    """Return smaller steps, blocks or shares; if that is not enough, operands from GM."""
+    keys = ("pos_a", "pos_b", "pos_c")
+    from_gm = {key: "GM" for key in keys if getattr(case.problem, key) in UB_POSITIONS}
+    fields = (
+        *((name, 1) for name in ("stepKa", "stepKb", "stepM", "stepN")),
+        ("baseN", FRACTAL_ROWS),
+        ("baseM", FRACTAL_ROWS),
+        ("baseK", case.base_k_multiple),
+    )
+    each: list[Relaxation] = [({}, {key: "GM"}) for key in from_gm]
+    return relaxed_remedy(case, ub_capacity, [({}, {}), *each, ({}, from_gm)], lambda _: fields)

@@ -1,0 +1,264 @@
+"""The last level of the solver's candidates: what of each operand stays in L1.
+
+A way of an operand is its step along its own axis, its step along K, and one or two such steps in
+L1. Ways are listed per base block, one array for all; those of A and of B are then joined.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import costs
+from cubecore.tiling.cost.tile_counts import walk
+from cubecore.tiling.cost.tracing import NO_LINES, Lines, Straight, column
+from cubecore.tiling.cost.traffic import Pass, chunks, hidden_cycles
+from cubecore.tiling.model.field_limits import Wanted
+from cubecore.tiling.rules.blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
+from cubecore.tiling.rules.checker import rule_named
+from cubecore.tiling.rules.l1 import l1_capacity
+from cubecore.tiling.rules.model import Case, Measurer
+from cubecore.tiling.rules.ub import derived_fields, ub_capacity
+from cubecore.tiling.solver.candidates import Columns, Floats, Ints
+from cubecore.units import align_up, ceil_div
+
+LEAST_STAY = {
+    "stepM": 1,
+    "stepN": 1,
+    "stepKa": 1,
+    "stepKb": 1,
+    "depthA1": 1,
+    "depthB1": 1,
+    "iterateOrder": 0,
+}
+"""A base block that breaks a rule with one block of A and of B in L1 breaks it with more."""
+STAY_FIELDS = {"a": ("stepM", "stepKa", "depthA1"), "b": ("stepN", "stepKb", "depthB1")}
+MOST_STEPS = 4096
+"""Steps of an operand that are looked at."""
+STAY_RULES = (l1_capacity, mdl_step_m, mdl_step_n, mdl_k_step_multiple, ub_capacity)
+"""What a tiling may break that its base block does not."""
+BLOCK_RULES = tuple(
+    rule_named(name).measure
+    for name in (
+        "A-NZ-BASE",
+        "B-NZ-BASE",
+        "C-NZ-BASE-N",
+        "BIAS-TABLE-CAPACITY",
+        "FB-CAPACITY",
+        "L1-CAPACITY",
+        "UB-CAPACITY",
+    )
+)
+"""What base blocks of the space may break."""
+
+
+def derived(case: Case) -> Case:
+    """Return the case with the fields of its tilings that follow from the others."""
+    return replace(case, tiling=case.tiling.with_fields(**derived_fields(case)))
+
+
+def kept(case: Case, rules: tuple[Measurer, ...]) -> Any:
+    """Return which tilings break none of some rules."""
+    mask: Any = True
+    for rule in rules:
+        measure = rule(case)
+        if measure is not None:
+            mask = np.logical_and(mask, measure.holds())
+    return mask
+
+
+def used_bytes(case: Case) -> Any:
+    """Return what each tiling takes of L1, as the rule counts it."""
+    measure = l1_capacity(case)
+    assert measure is not None
+    return measure.used
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Ways of one operand: how much of it L1 holds beside one block of the other.
+
+    `own` are the operand's fields and what `_way` says of each; `block` is each row's base block.
+    """
+
+    operand: str
+    own: Columns
+    block: Ints
+
+    def take(self, rows: Ints) -> "Ways":
+        """Return some ways."""
+        return Ways(self.operand, self.own.take(rows), self.block[rows])
+
+
+def ways(
+    case: Case, blocks: Columns, operand: str, wanted: Wanted, lines: Lines = NO_LINES
+) -> Ways:
+    """Return the ways of an operand that L1 holds beside one block of the other."""
+    t, is_a = blocks, operand == "a"
+    share, base = (t.singleCoreM, t.baseM) if is_a else (t.singleCoreN, t.baseN)
+    tiles, k_steps = ceil_div(share, base), ceil_div(t.singleCoreK, t.baseK)
+    most = _most_blocks(case, blocks, operand)
+    names = STAY_FIELDS[operand]
+    asked = wanted.of(names).fields
+    every = bool(asked)
+    if names[1] in asked:  # a step of more than there is, where it is asked for
+        k_steps = np.maximum(k_steps, asked[names[1]].low)
+    block, step, step_k = _steps(case, tiles, k_steps, most, every=every)
+    size, room = step * step_k, most[block]
+    again = 2 * size <= room
+    if not every:
+        again &= (step < tiles[block]) | (step_k < k_steps[block])
+        if case.problem.template != "MDL":  # two blocks are two buffers
+            again &= size == 1
+    one, two = np.flatnonzero(size <= room), np.flatnonzero(again)
+    rows = np.concatenate((one, two))
+    block, depth = block[rows], np.concatenate((size[one], 2 * size[two]))
+    own = Columns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
+    found = _WAYS[operand](lines, case, blocks, own, ups=(None, block))
+    known = dict(zip(WAY_FIELDS, [column(x, len(rows)) for x in found], strict=True))
+    own = own.with_fields(**known)
+    mask = known["fits"] & (known["used_bytes"] <= case.chip.l1_bytes)
+    if every:
+        mask &= wanted.of(names).mask(own)
+    held = np.flatnonzero(mask)
+    return Ways(operand, own.take(held), block[held])
+
+
+WAY_FIELDS = (
+    *("fits", "used_bytes", "cycles", "memory", "first", "transfers", "waits"),
+    *("count", "along", "passes"),
+)
+"""What is known of a way: whether the rules about it hold, what it takes of L1 beside the least of
+the other operand, and the least that it costs: MTE2's cycles, device memory's, those of the first
+chunk and its transfers, and those that are waited for because there is one buffer. `count` are the
+chunks of a pass, `along` those along the operand's own axis, `passes` how many passes there are
+where no chunk stays for the other axis; where one may, passes are 1 and `along` is more than 1."""
+
+
+def _way(operand: str, case: Case, blocks: Any, own: Any) -> tuple[Any, ...]:
+    fields = {name: getattr(own, name) for name in STAY_FIELDS[operand]}
+    t = blocks.with_fields(**LEAST_STAY | fields)
+    judged = derived(replace(case, tiling=t))
+    is_a, chip, w = operand == "a", case.chip, walk(t)
+    fits = kept(judged, (mdl_step_m if is_a else mdl_step_n, ub_capacity))
+    cut = chunks(judged, w, operand)
+    step, step_k, depth = fields.values()
+    whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
+    size = (t.M if is_a else t.N) * w.k * w.k_blocks * ((case.a if is_a else case.b).bits / 8)
+    memory = costs.hbm_cycles(chip, size, cut.mean.row_bytes)
+    passes = np.where(whole, 1.0, w.n_tiles if is_a else w.m_tiles)
+    reading = Pass.of(chip, cut.count, cut.mean, memory, cut.size_bytes)
+    cycles, memory = reading.least(passes, 0)
+    along = np.where(whole, w.m_chunks if is_a else w.n_chunks, 1)
+    count = passes * cut.count
+    alone = depth <= (step * step_k if case.problem.template == "MDL" else 1)
+    waits = np.where(alone, (1 - 1 / count) * (cycles + count * hidden_cycles(chip)), 0)
+    first = cut.first_cycles(chip)
+    loads = cycles, memory, first, cut.first.count, waits
+    return fits, used_bytes(judged), *loads, cut.count, along, passes
+
+
+_WAYS = {x: Straight(partial(_way, x), parents=(None, 0)) for x in "ab"}
+
+
+def _most_blocks(case: Case, t: Columns, operand: str) -> Floats:
+    """Return how many base blocks of an operand L1 could hold."""
+    if operand == "a":
+        kind, own = case.a, align_up(t.baseM, case.row_align)
+    else:
+        kind, own = case.b, align_up(t.baseN, case.column_align)
+    size = kind.bytes_of(own * align_up(t.baseK, case.k_align))
+    return np.asarray(np.maximum(np.floor(case.chip.l1_bytes / size), 1.0))
+
+
+def _steps(
+    case: Case, tiles: Floats, k_steps: Floats, most: Floats, *, every: bool
+) -> tuple[Ints, Floats, Floats]:
+    """Return base block, step along the operand's axis and along K.
+
+    All of K with each number of chunks along the axis; or a part of K, one block at a time. MDL
+    asks for that, and elsewhere more of the axis would make no difference.
+    """
+    along_k = _Smallest(k_steps, most, every=every)
+    block, step_k = along_k.row, along_k.step
+    if case.problem.template != "MDL" and not every:  # parts of K are loaded block by block
+        kept = (step_k == 1) | (step_k == k_steps[block])
+        block, step_k = block[kept], step_k[kept]
+    whole = np.flatnonzero(k_steps <= most)
+    along = _Smallest(tiles[whole], np.floor(most[whole] / k_steps[whole]), every=every)
+    more = along.step > 1
+    whole_block = whole[along.row[more]]
+    return (
+        np.concatenate([block, whole_block]),
+        np.concatenate([np.ones_like(step_k), along.step[more]]),
+        np.concatenate([step_k, k_steps[whole_block]]),
+    )
+
+
+class _Smallest:
+    """The smallest step for each number of chunks of each count, up to a bound; `row` is whose."""
+
+    def __init__(self, totals: Floats, most: Floats, *, every: bool) -> None:
+        if len(totals) == 0:
+            self.row, self.step = np.zeros(0, dtype=np.int64), np.zeros(0)
+            return
+        bound = np.minimum(np.minimum(totals, most), MOST_STEPS)
+        counts = totals.astype(np.int64)
+        if every:
+            size = bound.astype(np.int64)
+            table, first = np.arange(1.0, int(size.max()) + 1), np.zeros_like(size)
+        elif int(counts.max()) <= _TABLED:
+            table, ends = _table()
+            first, size = ends[counts - 1], ends[counts] - ends[counts - 1]
+        else:
+            distinct, which = np.unique(counts, return_inverse=True)
+            lists = [smallest_steps(int(n)) for n in distinct]
+            table = np.concatenate([np.array(steps, dtype=float) for steps in lists])
+            lengths = np.array([len(steps) for steps in lists])
+            first, size = (np.cumsum(lengths) - lengths)[which], lengths[which]
+        self.row = np.repeat(np.arange(len(counts)), size)
+        place = np.arange(len(self.row)) + (first - np.cumsum(size) + size)[self.row]
+        step = table[place]
+        kept = step <= bound[self.row]
+        self.row, self.step = self.row[kept], step[kept]
+
+
+_TABLED = 512
+
+
+@cache
+def _table() -> tuple[Floats, Ints]:
+    """Return `smallest_steps` of 1, 2, ... one after the other, and where each ends."""
+    lists = [smallest_steps(count) for count in range(1, _TABLED + 1)]
+    ends = np.cumsum([0, *(len(steps) for steps in lists)])
+    return np.concatenate([np.array(steps, dtype=float) for steps in lists]), ends
+
+
+@cache
+def smallest_steps(count: int) -> tuple[int, ...]:
+    """Return the smallest step for each number of chunks of `count` blocks, up to `MOST_STEPS`."""
+    found = []
+    step = 1
+    while step <= min(count, MOST_STEPS):
+        found.append(step)
+        chunks = ceil_div(count, step)
+        step = ceil_div(count, chunks - 1) if chunks > 1 else count + 1
+    return tuple(found)
+
+
+def joined(blocks: Floats, a: Ways, b: Ways, l1_bytes: int) -> tuple[Ints, Ints]:
+    """Return every pair of rows of `a` and `b` that have one base block and together fit L1.
+
+    `blocks` say what one base block of A and one of B take of it.
+    """
+    b_order = np.argsort(b.block, kind="stable")
+    counts = np.bincount(b.block, minlength=len(blocks))
+    first = np.cumsum(counts) - counts
+    size = counts[a.block]
+    rows_a = np.repeat(np.arange(len(a.block)), size)
+    place = np.arange(len(rows_a)) - np.repeat(np.cumsum(size) - size, size)
+    rows_b = b_order[first[a.block[rows_a]] + place]
+    room = l1_bytes + blocks[a.block] - a.own.used_bytes
+    fits = np.flatnonzero(b.own.used_bytes[rows_b] <= room[rows_a])
+    return rows_a[fits], rows_b[fits]

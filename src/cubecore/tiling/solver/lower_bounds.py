@@ -1,0 +1,363 @@
+"""Lower bounds of the closed form, for the solver to exclude candidates without looking at them.
+
+Each level of the search has one: no tiling over these splits, pairs or base blocks is predicted to
+take fewer cycles. Where the closed form's parts do not depend on what is still open they are taken
+from it; the others are replaced by the least that they can be:
+
+- an operand's loads by the fewest passes that L1 allows, in the fewest transfers, with as little
+  touched between two passes as can be;
+- the first loads by one base block of each operand;
+- waits for chunks that come late, and for L0C, by nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import Chip, costs
+from cubecore.tiling.cost.closed_form import (
+    clients_per_core,
+    inner_pipes,
+    start_cycles,
+    written_back,
+)
+from cubecore.tiling.cost.pipe_overlap import Inner, first_loads, scalar_cycles
+from cubecore.tiling.cost.tile_counts import walk
+from cubecore.tiling.cost.tracing import NO_LINES, Lines, Straight, column
+from cubecore.tiling.cost.traffic import (
+    Pass,
+    Stored,
+    hidden_cycles,
+    likely_row_starts,
+    longest_row_bytes,
+    miss_share,
+)
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.ub import converts_in_ub
+from cubecore.tiling.solver.candidates import Columns, Floats, Ints, Pairs, base_k_limits
+from cubecore.tiling.solver.l1_residency import BLOCK_RULES, LEAST_STAY, derived, kept, used_bytes
+from cubecore.units import align_up, ceil_div
+
+SAFE = 1 - 1e-9
+"""Bounds are lowered by this much, more than rounding may add."""
+WEIGHT = 0.05
+"""What a core's own cycles count beside a bound in the order of the search."""
+STEP = 20
+"""And a base-K step, whatever the chip file knows of its cost; cycles."""
+
+
+@dataclass(frozen=True)
+class Loads:
+    """A way to load A and B, where it `fits`: a pass over each, and how many there are."""
+
+    fits: Any
+    a: Pass
+    b: Pass
+    passes: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound for each row, and by what to look at the rows: least first.
+
+    Many are equal where device memory is the limit; then the cores' work decides.
+    """
+
+    cycles: Floats
+    score: Floats
+
+    def take(self, rows: Ints) -> "Bound":
+        """Return some rows."""
+        return Bound(self.cycles[rows], self.score[rows])
+
+
+def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
+    """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix.
+
+    `tail` is what a core does after its last load.
+    """
+    served = case.problem.batch * memory + _written(case)
+    served = served + (case.chip.hbm_latency_cycles or 0) + tail
+    busy = clients_per_core(t, case.problem, case.chip) * busy
+    return SAFE * (start_cycles(case.chip) + np.maximum(busy, served))
+
+
+def _least(
+    case: Case, t: Any, ways: Iterable[Loads], missing: Any, rest: tuple[Any, Any, Any, Any]
+) -> tuple[Any, Any]:
+    """Return the least cycles of a launch over some ways to load, and by what to look at it.
+
+    `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
+    many steps there are.
+    """
+    beside, on_top, tail, steps = rest
+    clients = clients_per_core(t, case.problem, case.chip)
+    least: Any = np.inf
+    loading: Any = np.inf
+    for way in ways:
+        a, a_memory = way.a.least(way.passes[0], missing)
+        b, b_memory = way.b.least(way.passes[1], missing)
+        memory = case.problem.batch * (a_memory + b_memory) + _written(case)
+        loads = a + b + on_top
+        if way.fits is not True:
+            loads = np.where(way.fits, loads, np.inf)
+        loading = np.minimum(loading, loads)
+        least = np.minimum(least, np.maximum(clients * loads, memory))
+    least = SAFE * (start_cycles(case.chip) + np.maximum(least + tail, clients * beside))
+    return least, least + clients * (WEIGHT * (loading + beside) + STEP * steps)
+
+
+def _memory(case: Case, t: Any, operand: str) -> Any:
+    """Return device memory's cycles for an operand, in rows as long as a core's share."""
+    p = case.problem
+    stored = Stored.of(p, operand)
+    whole, own = (p.m, t.singleCoreM) if operand == "a" else (p.n, t.singleCoreN)
+    size = stored.kind.bits / 8
+    row = (t.singleCoreK if stored.k_inner else np.minimum(own, whole)) * size
+    if stored.nz:
+        row = longest_row_bytes(p, operand)
+    k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
+    return costs.hbm_cycles(case.chip, size * whole * k, row)
+
+
+def _written(case: Case) -> Any:
+    """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
+    p = case.problem
+    read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
+    return written_back(case, read, p.c_type.bytes_of(p.n))
+
+
+def _missing(case: Case, t: Any) -> Any:
+    """Return the least share of a later pass over A or B that L2 has no more."""
+    k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
+    a = ceil_div(t.M, t.singleCoreM) * np.minimum(t.baseM, t.singleCoreM) * (case.a.bits / 8)
+    b = ceil_div(t.N, t.singleCoreN) * np.minimum(t.baseN, t.singleCoreN) * (case.b.bits / 8)
+    a, b = np.minimum(a, t.M * (case.a.bits / 8)), np.minimum(b, t.N * (case.b.bits / 8))
+    return miss_share(case.chip, (a + b) * k)
+
+
+def split_bound(case: Case, splits: Columns, lines: Lines = NO_LINES) -> Bound:
+    """Return a bound for each core split: the Cube's, MTE2's or fixpipe's work on the share."""
+    return Bound(*_SPLIT(lines, case, splits))
+
+
+def _split_bound(case: Case, splits: Any) -> tuple[Any, Any]:
+    problem, chip = case.problem, case.chip
+    m, n, k = splits.singleCoreM, splits.singleCoreN, splits.singleCoreK
+    cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
+    written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
+    a, b = _whole_passes(case, splits, m, n, k)
+    way = Loads(True, a, b, (1, 1))
+    least, score = _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
+    return least, score + likely_row_starts(case, splits)
+
+
+_SPLIT = Straight(_split_bound)
+
+
+def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
+    """Return passes over A and B in one transfer each."""
+    chip, (a, b) = case.chip, (Stored.of(case.problem, x) for x in "ab")
+    return (
+        Pass.of(chip, 1.0, a.transfer(chip, m, k), _memory(case, t, "a"), case.a.bytes_of(m * k)),
+        Pass.of(chip, 1.0, b.transfer(chip, n, k), _memory(case, t, "b"), case.b.bytes_of(n * k)),
+    )
+
+
+def pair_bound(case: Case, pairs: Pairs, lines: Lines = NO_LINES) -> Bound:
+    """Return a bound for each baseM and baseN: with the longest baseK that L0 holds."""
+    m_tiles, n_tiles = pairs.tiles
+    return Bound(*_PAIR(lines, case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles)))
+
+
+def _pair_bound(case: Case, t: Any) -> tuple[Any, Any]:
+    problem, chip, m_tiles, n_tiles = case.problem, case.chip, t.m_tiles, t.n_tiles
+    m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
+    longest = base_k_limits(case, t)[0]
+    tiles = m_tiles * n_tiles
+    steps = tiles * ceil_div(k, np.maximum(longest, 1.0))
+    cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
+    a, b = case.a.bytes_of(m * k) * n_tiles, case.b.bytes_of(n * k) * m_tiles
+    heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
+    mte1 = costs.l1_to_l0a_cycles(chip, a) + costs.l1_to_l0b_cycles(chip, b) + steps * heads
+    out = problem.c_type.bytes_of(m * n) / tiles
+    fix = tiles * costs.l0c_to_gm_cycles(chip, m / m_tiles, out)
+    most = np.maximum(cube + steps * (chip.mad_queued_cycles or 0), mte1)
+    scalar = scalar_cycles(problem, chip)
+    most = np.maximum(np.maximum(most, fix), steps * scalar.step + tiles * scalar.tile)
+    size, k = chip.l1_bytes, align_up(t.singleCoreK, case.k_align)
+    a_panel = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
+    b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
+    a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
+    b_fits = case.b.bytes_of(t.baseN * t.singleCoreK) <= _ub_bytes(case, "b")
+    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK)
+    ways = (
+        Loads((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
+        Loads(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),
+        Loads(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
+        Loads(True, a_pass, b_pass, (n_tiles, m_tiles)),
+    )
+    least, score = _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
+    return least, score + likely_row_starts(case, t, (m_tiles, n_tiles))
+
+
+_PAIR = Straight(_pair_bound)
+
+
+@dataclass(frozen=True)
+class BlockBounds:
+    """What is known of base blocks before it is known what stays in L1; cycles.
+
+    `turns` says that M first and N first differ, `chain` is from the first L1 block to the last
+    write, `other` MTE2's cycles besides A and B. `least_bytes` is what one block of A and one of B
+    take of L1, and `fits` that all rules about them hold. `cycles` and `score` are the bound's.
+    """
+
+    turns: Any
+    chain: Any
+    other: Any
+    least_bytes: Any
+    fits: Any
+    cycles: Any
+    score: Any
+
+    @property
+    def total(self) -> Bound:
+        """The bound of each."""
+        return Bound(self.cycles, self.score)
+
+    def take(self, rows: Ints) -> "BlockBounds":
+        """Return some rows."""
+        return BlockBounds(*(x.take(rows) for x in self.__dict__.values()))
+
+    @staticmethod
+    def joined(parts: list["BlockBounds"]) -> "BlockBounds":
+        """Return the rows of all of them, which are one problem's."""
+        columns = zip(*(part.__dict__.values() for part in parts), strict=True)
+        return BlockBounds(*(np.concatenate(values) for values in columns))
+
+
+def block_bounds(case: Case, blocks: Columns, lines: Lines = NO_LINES) -> BlockBounds:
+    """Return the bounds of base blocks."""
+    found = _BLOCK(lines, case, blocks)
+    return BlockBounds(*(column(x, len(blocks)) for x in found))
+
+
+def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
+    chip = case.chip
+    m_tiles, n_tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    held = t.with_fields(
+        stepM=m_tiles, stepN=n_tiles, stepKa=k_steps, stepKb=k_steps, iterateOrder=0
+    )
+    judged = replace(case, tiling=held)
+    w = walk(held)
+    pipes, _ = inner_pipes(judged, w)
+    inner = Inner(judged, w, pipes)
+    a, b = (Stored.of(case.problem, x) for x in "ab")
+    first_k = np.minimum(t.baseK, w.k)
+    first_a = a.transfer(chip, np.minimum(t.baseM, w.m), first_k)
+    first_b = b.transfer(chip, np.minimum(t.baseN, w.n), first_k)
+    fill = first_loads(
+        chip, first_a.busy_cycles + first_b.busy_cycles, first_a.count + first_b.count
+    )
+    rest = inner.chain / w.steps
+    hidden = hidden_cycles(chip)
+    beside = np.maximum(fill + inner.chain, inner.scalar(fill) + inner.last)
+    ways = _loads_of_blocks(judged)
+    on_top = pipes["MTE2"] + hidden
+    total, score = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
+    score = score + likely_row_starts(case, t, (m_tiles, n_tiles))
+    least = derived(replace(case, tiling=t.with_fields(**LEAST_STAY)))
+    fits = kept(least, BLOCK_RULES)
+    turns = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
+    return (turns, inner.chain, pipes["MTE2"], used_bytes(least), fits, total, score)
+
+
+_BLOCK = Straight(_block_bounds)
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """One operand of base blocks: how it is stored, its extent, tiles, bytes in L1 of a block.
+
+    `by_block` says that it is loaded block by block, whatever the steps, and `most_blocks` how many
+    a step may be.
+    """
+
+    chip: Chip
+    stored: Stored
+    by_block: bool
+    most_blocks: Any
+    extent: Any
+    tiles: Any
+    block_bytes: Any
+    k: Any
+    k_steps: Any
+    memory: Any
+
+    def panels(self, other: "_Operand") -> Pass:
+        """Return a pass in chunks of all of K, as many blocks at once as fit beside one other."""
+        if self.by_block:
+            return self._in_chunks(self.tiles, self.k_steps)
+        panel = self.block_bytes * self.k_steps
+        held = np.floor((self.chip.l1_bytes - other.block_bytes) / panel)
+        held = np.minimum(held, np.floor(self.most_blocks / self.k_steps))
+        return self._in_chunks(ceil_div(self.tiles, np.clip(held, 1, self.tiles)), 1)
+
+    def parts(self, other: "_Operand") -> Pass:
+        """Return a pass in the longest chunks along K that fit beside one block of the other."""
+        if self.by_block:
+            return self._in_chunks(self.tiles, self.k_steps)
+        held = np.floor((self.chip.l1_bytes - other.block_bytes) / self.block_bytes)
+        held = np.minimum(held, self.most_blocks)
+        return self._in_chunks(self.tiles, ceil_div(self.k_steps, np.clip(held, 1, self.k_steps)))
+
+    def _in_chunks(self, along: Any, along_k: Any) -> Pass:
+        chunk = self.stored.transfer(self.chip, self.extent / along, self.k / along_k)
+        size = self.extent * self.k * (self.stored.kind.bits / 8)
+        return Pass.of(self.chip, along * along_k, chunk, self.memory, size)
+
+
+def _ub_bytes(case: Case, operand: str) -> float:
+    """Return how many bytes of an operand one step may be for its way through UB, if it has one."""
+    through = converts_in_ub(case) and getattr(case.problem, f"format_{operand}") != "NZ"
+    return case.chip.ub_user_bytes if through else np.inf
+
+
+def _loads_of_blocks(case: Case) -> list[Loads]:
+    """Return the ways to load: one operand in panels of all of K, or both, or neither."""
+    t, chip, size, w = case.tiling, case.chip, case.chip.l1_bytes, walk(case.tiling)
+    k = align_up(t.baseK, case.k_align)
+    a_block = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
+    b_block = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
+
+    def operand(name: str, extent: Any, tiles: Any, block: Any) -> _Operand:
+        """Return one of the operands."""
+        by_block = case.problem.template != "MDL"
+        stored, memory = Stored.of(case.problem, name), _memory(case, t, name)
+        kind, base = (case.a, t.baseM) if name == "a" else (case.b, t.baseN)
+        most = np.floor(_ub_bytes(case, name) / kind.bytes_of(base * t.baseK))
+        return _Operand(chip, stored, by_block, most, extent, tiles, block, w.k, w.k_steps, memory)
+
+    a = operand("a", w.m, w.m_tiles, a_block)
+    b = operand("b", w.n, w.n_tiles, b_block)
+    a_whole, b_whole = a.panels(b), b.panels(a)
+    a_parts, b_parts = a.parts(b), b.parts(a)
+    a_panel, b_panel = a_block * w.k_steps, b_block * w.k_steps
+    a_fits, b_fits = w.k_steps <= a.most_blocks, w.k_steps <= b.most_blocks
+    once = (a_panel * w.m_tiles + b_panel <= size) | (b_panel * w.n_tiles + a_panel <= size)
+    a_beside = np.clip(np.floor((size - b_panel) / a_panel), 1, w.m_tiles)
+    b_beside = np.clip(np.floor((size - a_panel) / b_panel), 1, w.n_tiles)
+    b_again = np.where(once, 1, ceil_div(w.m_tiles, a_beside))
+    a_again = np.where(once, 1, ceil_div(w.n_tiles, b_beside))
+    both = (a_panel + b_panel <= size) & a_fits & b_fits
+    return [
+        Loads(both, a_whole, b_whole, (a_again, 1)),
+        Loads(both, a_whole, b_whole, (1, b_again)),
+        Loads(a_fits & (a_panel + b_block <= size), a_whole, b_parts, (1, w.m_tiles)),
+        Loads(b_fits & (b_panel + a_block <= size), a_parts, b_whole, (w.n_tiles, 1)),
+        Loads(True, a_parts, b_parts, (w.n_tiles, w.m_tiles)),
+    ]

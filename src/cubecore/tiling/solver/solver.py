@@ -1,0 +1,260 @@
+"""The solver: the fastest legal tiling by the closed form, the next best, and what is proven.
+
+The space is that of `candidates`, the search that of `branch_and_bound`.
+Every candidate passes the rules that `check_tiling` applies (edition 000, effective).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import Chip
+from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.tiling.cost.closed_form import (
+    Cost,
+    Prediction,
+    cost,
+    lower_bound,
+    predict,
+    predictions,
+)
+from cubecore.tiling.cost.tracing import Lines, Straight
+from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.rules.capabilities import require_plannable, validate
+from cubecore.tiling.rules.checker import rule_named, rules
+from cubecore.tiling.rules.model import Case
+from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, Found, Search
+from cubecore.tiling.solver.candidates import BUFFER_FIELDS, Columns, concatenate
+from cubecore.tiling.solver.l1_residency import kept
+from cubecore.units import plural
+
+BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
+_TIE_FIELDS = (
+    ("usedCoreNum", 1),
+    ("dbL0A", -1),
+    ("dbL0B", -1),
+    ("iterateOrder", 1),
+    ("dbL0C", 1),
+    ("singleCoreM", 1),
+    ("singleCoreN", 1),
+    ("baseM", 1),
+    ("baseN", 1),
+    ("baseK", 1),
+    ("stepM", 1),
+    ("stepN", 1),
+    ("stepKa", 1),
+    ("stepKb", 1),
+    ("depthA1", 1),
+    ("depthB1", 1),
+)
+"""Equal predicted cycles are ordered by these fields: smallest first, or largest (-1) first."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A legal tiling and what the closed form expects of it."""
+
+    tiling: TCubeTiling
+    predicted: Prediction
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's ``{tiling, predicted}``."""
+        return {"tiling": self.tiling.to_json(), "predicted": self.predicted.to_json()}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best tiling found, the next best found, bounds that none can beat, and what was judged.
+
+    `alternatives` differ from each other and from `best` in core split or base block. `lower_bound`
+    is the hardware's, in cycles; `lower_bound_us` in microseconds (None without a known clock).
+    `search_bound` is the search's: every candidate that it did not look at takes at least so many
+    cycles. `complete` says that this is all of the space, `proven` that besides no candidate is
+    faster than `best`.
+    `judged` counts the complete tilings of which it was decided whether they are legal and how
+    fast they can be.
+    """
+
+    best: Ranked
+    alternatives: tuple[Ranked, ...]
+    lower_bound: int
+    lower_bound_us: float | None
+    search_bound: int
+    complete: bool
+    proven: bool
+    judged: int
+
+    @property
+    def gap(self) -> float:
+        """Predicted cycles over the lower bound."""
+        return self.best.predicted.cycles / self.lower_bound
+
+
+def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING) -> Solution:
+    """Return the best tiling for `problem` on `chip` and up to `count` alternatives.
+
+    The same request gives the same answer: ties in predicted cycles have an order. `wanted` narrows
+    fields; the lower bound is that of the product without it.
+
+    Raises:
+        RequestError: the chip cannot multiply the problem's types, or cubecore cannot plan it yet.
+        NoLegalTilingError: no candidate satisfies the rules; names the rule that excluded the most.
+    """
+    validate(problem, chip)
+    require_plannable(problem)
+    return solved(problem, chip, count, wanted)
+
+
+def solved(
+    problem: Problem, chip: Chip, count: int, wanted: Wanted, *, explained: bool = True
+) -> Solution:
+    """Return what `solve` does for a problem that is known to be one that can be planned.
+
+    Where nothing is found and nobody asks for it to be `explained`, the error says no more.
+    """
+    chip = planned_chip(chip)
+    case = Case(None, problem, chip)
+    lines = Lines.of(case)
+    found, picked = _searched(case, count, wanted, lines, explained=explained)
+    tilings = found.tilings.take(picked)
+    ranked = _ranked(tilings, case, lines, plain=not wanted.fields)
+    bound = lower_bound(problem, chip)
+    reached = max(math.ceil(found.bound), bound)
+    best = ranked[0].predicted.cycles
+    return Solution(
+        best=ranked[0],
+        alternatives=tuple(ranked[1:]),
+        lower_bound=bound,
+        lower_bound_us=chip.microseconds(bound),
+        search_bound=reached,
+        complete=found.complete,
+        proven=found.complete and reached >= best,
+        judged=found.judged,
+    )
+
+
+def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
+    """Return a tiling that is known to be legal as the answer; nothing is proven of others."""
+    bound = lower_bound(problem, chip)
+    least = chip.microseconds(bound)
+    best = Ranked(tiling, predict(tiling, problem, chip))
+    return Solution(best, (), bound, least, bound, complete=False, proven=False, judged=1)
+
+
+def _searched(
+    case: Case, count: int, wanted: Wanted, lines: Lines, *, explained: bool
+) -> tuple[Found, NDArray[Any]]:
+    """Return what the search found, and the rows of the best and of the next `count`.
+
+    Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
+    are asked for that may not fit L0, or if nothing does and it is to be `explained`.
+    """
+    if not wanted.of(BUFFER_FIELDS).fields:
+        search = Search(case, count, wanted, strict=False, lines=lines)
+        found = search.run()
+        if found is not None:
+            picked = _best_of_each(found, count + 1)
+            (legal,) = _LEGAL(lines, case, found.tilings.take(picked))
+            if np.all(legal):
+                return found, picked
+        elif not explained:
+            raise _no_tiling(case, search, wanted)
+    search = Search(case, count, wanted, strict=True, lines=lines)
+    found = search.run()
+    if found is None:
+        raise _no_tiling(case, search, wanted)
+    return found, _best_of_each(found, count + 1)
+
+
+def _legal(case: Case, tilings: Any) -> tuple[Any]:
+    judged = replace(case, tiling=tilings)
+    return (kept(judged, tuple(declared.measure for declared in rules())),)
+
+
+_LEGAL = Straight(_legal)
+
+
+@lru_cache(maxsize=64)
+def planned_chip(chip: Chip) -> Chip:
+    """Return the chip that plans are made for: with as much L1 as the vendor's library uses.
+
+    The rules let a given tiling fill L1; a planned one leaves what that library leaves. The same
+    chip gives the same record, by which the search knows problems of one kind.
+    """
+    return replace(chip, l1_bytes=chip.l1_user_bytes)
+
+
+def _best_of_each(found: Found, count: int) -> NDArray[Any]:
+    """Return the best tiling of each core split and base block of C, best first, at most `count`.
+
+    Ties by `_TIE_FIELDS`.
+    """
+    columns = found.tilings
+    order = np.argsort(found.cycles, kind="stable")
+    keys = zip(*(getattr(columns, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
+    least: dict[tuple[int, ...], float] = {}
+    near, last = [], math.inf
+    for key, row, cycles in zip(keys, order.tolist(), found.cycles[order].tolist(), strict=True):
+        if cycles > last:
+            break
+        if least.setdefault(key, cycles) == cycles:
+            near.append(row)
+        if len(least) == count:
+            last = cycles
+    rows = np.array(near)
+    ties = [sign * getattr(columns, name)[rows] for name, sign in reversed(_TIE_FIELDS)]
+    rows = rows[np.lexsort((*ties, found.cycles[rows]))]
+    first: dict[tuple[int, ...], int] = {}
+    groups = (getattr(columns, name)[rows].tolist() for name in GROUP_FIELDS)
+    for row, *group in zip(rows.tolist(), *groups, strict=True):
+        first.setdefault(tuple(group), row)
+    return np.array(list(first.values())[:count])
+
+
+def _ranked(columns: Columns, case: Case, lines: Lines, *, plain: bool) -> list[Ranked]:
+    """Return the tilings in the rows of `columns` with their predictions.
+
+    `plain` takes back a second buffer in L0C that saves no cycle.
+    """
+    with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
+    both = concatenate([columns, with_one]) if plain else columns
+    found, count = Cost.of(_COST(lines, case, both)), len(columns)
+    chosen = np.arange(count)
+    if plain:
+        cycles = np.ceil(np.broadcast_to(found.total, 2 * count))
+        chosen = chosen + count * (cycles[count:] == cycles[:count])
+    predicted = predictions(found, chosen.tolist(), len(both), case.chip)
+    fixed = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
+    rows = both.take(chosen).fields
+    listed = {n: np.broadcast_to(x, count).astype(np.int64).tolist() for n, x in rows.items()}
+    return [
+        Ranked(TCubeTiling(**fixed | {n: x[row] for n, x in listed.items()}), predicted[row])
+        for row in range(count)
+    ]
+
+
+def _cost(case: Case, tilings: Any) -> tuple[Any, ...]:
+    return cost(tilings, case.problem, case.chip).values()
+
+
+_COST = Straight(_cost)
+
+
+def _no_tiling(case: Case, search: Search, wanted: Wanted) -> NoLegalTilingError:
+    """Return the error that names what was asked for and the rule that excluded the most."""
+    problem, chip = case.problem, case.chip
+    asked = f" with {wanted}" if wanted.fields else ""
+    need = f"have a tiling{asked} that satisfies every rule"
+    among = " among the likeliest" if search.left < math.inf else ""
+    found = f"none{among} on {plural(problem.core_count(chip), 'core')}"
+    if search.excluded:
+        worst, count = search.excluded.most_common(1)[0]
+        found = f"none{among}: {worst} ({rule_named(worst).title}) excluded {count} candidates"
+    subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+    return NoLegalTilingError([Violation(subject, need, found)])

@@ -1,0 +1,267 @@
+"""Timing a launch: groups of equal cores, each with its part of the shared memory."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from cubecore.chips.model import Chip
+from cubecore.errors import RequestError
+from cubecore.isa.program.check import program_violations
+from cubecore.isa.program.launch import CoreGroup, Launch
+from cubecore.isa.program.topology import CoreId
+from cubecore.timing.critical_path import critical_path
+from cubecore.timing.memory.l2_reuse import Traffic, accesses
+from cubecore.timing.memory.memory_port import MemoryPort
+from cubecore.timing.memory.reuse_marks import marked
+from cubecore.timing.memory.row_alignment import apart
+from cubecore.timing.pipes.core_clock import CoreClock
+from cubecore.timing.pipes.cross_core import Crossing, crosses
+from cubecore.timing.pipes.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
+from cubecore.timing.records import CoreTime, Link, Stall, Timeline
+from cubecore.timing.steady_state.compiled_walk import walk
+from cubecore.units import align_up
+
+_TENSOR_SPACING = 4096
+
+
+def time_launch(
+    launch: Launch,
+    chip: Chip,
+    *,
+    operations: int = 0,
+    peak: int | None = None,
+    record: int = 0,
+    full: bool = False,
+    stand_in: bool = False,
+) -> Timeline:
+    """Return when a launch ends on `chip`.
+
+    `operations` counts the useful multiply and add operations, `peak` those that the chip can do in
+    a cycle; with both, the answer has TFLOPS and utilisation. `record` instructions of each group
+    are kept as segments. `full` walks every instruction; otherwise periods in which the whole state
+    recurs are skipped, with the same answer. `stand_in` lets instructions of another architecture
+    stand for this chip's own; what they cost is still the chip's.
+
+    Raises:
+        RequestError: a cost constant of the chip that no source gives, or a program whose time
+            depends on data.
+        DeadlockError: a flag that nobody raises.
+    """
+    broken = [v for program in launch.programs for v in program_violations(program, chip)]
+    if broken and not stand_in:
+        raise RequestError(broken)
+    for name in chip.unknown_costs:
+        chip.require(name, "timing")
+    crossing = any(crosses(program) for program in launch.programs)
+    groups = launch.groups(_bases(launch), whole=crossing)
+    start: int = chip.require("start_cycles", "timing")
+    start = (chip.short_start_cycles or {}).get(launch.kind, start)
+    if not crossing:
+        loads = {program: accesses(program, chip).loads for program in launch.programs}
+        groups = apart(groups, loads, chip)
+    own = [accesses(group.program, chip) for group in groups]
+    traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
+    latency = chip.require("cross_core_cycles", "timing") if crossing else 0
+    clocks = _walked(traffic, latency, start, record, full=full)
+    return _timeline(groups, clocks, chip, start, (operations, peak))
+
+
+def _timeline(
+    groups: Sequence[CoreGroup],
+    clocks: list[CoreClock],
+    chip: Chip,
+    start: int,
+    work: tuple[int, int | None],
+) -> Timeline:
+    """Return what the groups' clocks say together; `work` is as `time_launch` has it."""
+    operations, peak = work
+    ends = [clock.finish() for clock in clocks]
+    launch_cycles: int = chip.require("launch_cycles", "timing")
+    cycles = max(ends) + launch_cycles
+    us = cycles * 1e6 / chip.require("frequency_hz", "timing")
+    counts = [len(group.cores) for group in groups]
+    parts = _parts(groups)
+    kinds = _kinds(parts)
+    issued = sum(clock.issued * count for clock, count in zip(clocks, counts, strict=True))
+    skipped = sum(clock.skipped * count for clock, count in zip(clocks, counts, strict=True))
+    slowest = max(range(len(ends)), key=ends.__getitem__)
+    return Timeline(
+        cycles=cycles,
+        us=us,
+        limited_by=_limit(clocks[slowest], kinds[slowest], cycles, start),
+        pipes=_pipes(clocks, counts, kinds),
+        stalls=_stalls(clocks, counts, kinds),
+        groups=tuple(
+            _core_time(group, clock, end, part)
+            for group, clock, end, part in zip(groups, clocks, ends, parts, strict=True)
+        ),
+        issued=issued,
+        read_bytes=sum(clock.memory.read_bytes for clock in clocks),
+        hbm_read_bytes=sum(clock.memory.hbm_read_bytes for clock in clocks),
+        written_bytes=sum(clock.memory.written_bytes for clock in clocks),
+        tflops=operations / us / 1e6 if operations else None,
+        utilisation=operations / (peak * cycles) if operations and peak else None,
+        simulated_fraction=1 - skipped / issued if issued else 1.0,
+        links=_links(groups, clocks, chip),
+    )
+
+
+def _core_time(group: CoreGroup, clock: CoreClock, end: int, part: str) -> CoreTime:
+    started = {pipe.name: pipe.uses for pipe in clock.pipes}
+    return CoreTime(
+        group.program.name,
+        tuple(core.core for core in group.cores),
+        end,
+        {pipe.name: pipe.busy for pipe in clock.pipes},
+        tuple(clock.segments),
+        part,
+        started,
+        tuple(clock.aside),
+        critical_path(clock.segments, clock.aside, started),
+    )
+
+
+def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> tuple[Link, ...]:
+    """Return what went over the links between cores, L2 and device memory, by kind of core."""
+    hertz: int = chip.require("frequency_hz", "timing")
+    seconds = max(clock.finish() for clock in clocks) / hertz
+    found = [
+        Link(
+            "device memory to L2",
+            missed := sum(clock.memory.hbm_read_bytes for clock in clocks),
+            missed / seconds,
+            chip.hbm_bytes_per_second,
+        )
+    ]
+    on_vector = [group.cores[0].sub > 0 for group in groups]
+    for vector, into, out, rates in (
+        (False, "L2 to L1", "L0C to L2", ("l2_read", "l0c_to_gm")),
+        (True, "L2 to UB", "UB to L2", ("gm_to_ub", "ub_to_gm")),
+    ):
+        own = [c for c, on in zip(clocks, on_vector, strict=True) if on == vector]
+        cores = sum(len(g.cores) for g, on in zip(groups, on_vector, strict=True) if on == vector)
+        read = sum(clock.memory.read_bytes for clock in own)
+        wrote = sum(clock.memory.written_bytes for clock in own)
+        for name, size, rate in ((into, read, rates[0]), (out, wrote, rates[1])):
+            each = getattr(chip, f"{rate}_bytes_per_cycle")
+            peak = None if each is None else each * cores * hertz
+            found.append(Link(name, size, size / seconds, peak))
+    return tuple(link for link in found if link.bytes)
+
+
+def _bases(launch: Launch) -> Mapping[str, int]:
+    """Return where each tensor starts, all apart from each other."""
+    bases, address = {}, _TENSOR_SPACING
+    for tensor in launch.tensors:
+        bases[tensor.name] = address
+        address += align_up(tensor.size_bytes, _TENSOR_SPACING) + _TENSOR_SPACING
+    return bases
+
+
+def _walked(
+    traffic: Traffic, latency: int, start: int, record: int, *, full: bool
+) -> list[CoreClock]:
+    """Return the clock of each group after its tree; `latency` is that of a core's signals."""
+    groups, chip = traffic.groups, traffic.chip
+    cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
+    crossing = Crossing(cores, latency)
+    clocks, walks = [], []
+    for number, (group, part) in enumerate(zip(groups, _turns(traffic), strict=True)):
+        memory = MemoryPort(chip, part, traffic.written_back, start)
+        shares = traffic.shares(number)
+        clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
+        own, slots = traffic.accesses[number], group.slots[0]
+        program = marked(own, [shares[leaf.issue].gone for leaf in own.leaves])
+        walks.append(partial(program.run if full else partial(walk, program), clock, slots))
+        clocks.append(clock)
+    crossing.walk(walks)
+    return clocks
+
+
+def _parts(groups: Sequence[CoreGroup]) -> list[str]:
+    """Return what each group's cores are: whole cores; AIVs; or AIC, AIV0 and AIV1."""
+    subs = {core.sub for group in groups for core in group.cores}
+    if not any(subs):
+        return ["core"] * len(groups)
+    if 0 not in subs:
+        return ["AIV"] * len(groups)
+    firsts = [group.cores[0].sub for group in groups]
+    return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
+
+
+def _turns(traffic: Traffic) -> list[float]:
+    """Return each group's part of device memory's time.
+
+    What it misses over what all miss: then all groups need it for equally long. But every core has
+    its turn: a group that misses little is served as often as its cores ask, and done sooner.
+    """
+    demands = [traffic.demand(number) for number in range(len(traffic.groups))]
+    cores = [
+        len(group.cores) if demand else 0
+        for group, demand in zip(traffic.groups, demands, strict=True)
+    ]
+    return [
+        max(demand / sum(demands), count / sum(cores)) if demand else 1.0
+        for demand, count in zip(demands, cores, strict=True)
+    ]
+
+
+def _mean(values: list[int], counts: list[int]) -> int:
+    return sum(v * c for v, c in zip(values, counts, strict=True)) // sum(counts)
+
+
+def _kinds(parts: Sequence[str]) -> list[str]:
+    """Return what stands before the names of each group's pipes: ``AIC`` or ``AIV`` of a mix."""
+    return [f"{part[:3]} " if "AIC" in parts else "" for part in parts]
+
+
+def _pipes(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> dict[str, int]:
+    """Return each pipe's busy cycles, averaged; of two kinds of cores, the pipes that are used."""
+    found = {}
+    for kind in dict.fromkeys(kinds):
+        own = [number for number, other in enumerate(kinds) if other == kind]
+        cores = sum(counts[number] for number in own)
+        for place, name in enumerate(NAMES):
+            total = sum(clocks[number].pipes[place].busy * counts[number] for number in own)
+            if total or not kind:
+                found[kind + name] = total // cores
+    return found
+
+
+def _stalls(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> tuple[Stall, ...]:
+    total: dict[tuple[str, str, str], int] = {}
+    cores: dict[str, int] = {}
+    for clock, count, kind in zip(clocks, counts, kinds, strict=True):
+        cores[kind] = cores.get(kind, 0) + count
+        for (pipe, reason), cycles in clock.stalls.items():
+            total[kind, pipe, reason] = total.get((kind, pipe, reason), 0) + cycles * count
+    found = [
+        Stall(kind + pipe, reason, cycles // cores[kind])
+        for (kind, pipe, reason), cycles in total.items()
+    ]
+    return tuple(
+        sorted((s for s in found if s.cycles), key=lambda s: (-s.cycles, s.pipe, s.reason))
+    )
+
+
+def _limit(clock: CoreClock, kind: str, cycles: int, start: int) -> str:
+    """Name what the slowest core spends most on: start-up, its busiest pipe, or a wait of it.
+
+    `start` is when the core's first instruction may be issued, without the launch.
+    """
+    launch: int = clock.chip.require("launch_cycles", "timing")
+    if 2 * (start + launch) >= cycles:
+        return "start-up"
+    busy = {pipe.name: pipe.busy for pipe in clock.pipes}
+    busy[NAMES[SCALAR]] -= start
+    busiest = max(busy, key=lambda name: busy[name])
+    waits = {reason: c for (name, reason), c in clock.stalls.items() if name == busiest}
+    reason = max(waits, key=lambda r: (waits[r], r), default="")
+    others = {r: c for (_, r), c in clock.stalls.items() if r.startswith(CROSS_CORE)}
+    signal = max(others, key=lambda r: (others[r], r), default="")
+    if signal and others[signal] > max(busy[busiest], waits.get(reason, 0)):
+        return f"{kind}S waiting for {signal}"
+    if reason and waits[reason] > busy[busiest]:
+        return f"{kind}{busiest} waiting for {reason}"
+    if busiest == "MTE2" and 2 * clock.memory.waited > busy[busiest]:
+        return DEVICE_MEMORY
+    return kind + busiest

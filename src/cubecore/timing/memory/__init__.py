@@ -1,0 +1,1 @@
+"""The memory system: ports, L2 reuse, row alignment."""

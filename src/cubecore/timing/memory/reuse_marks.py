@@ -1,0 +1,88 @@
+"""Marks in a program that is timed: in which loop the next load's blocks were last asked for.
+
+Only where that makes a difference: where L2 holds as much of them either way, there is no mark.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.program.expr import Condition, Var
+from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
+from cubecore.timing.memory.l2_reuse import Accesses, Leaf, is_access
+
+Levels = tuple[int, ...]
+"""For each `Touch` level of a load the first that is like it."""
+
+
+@dataclass(frozen=True)
+class Touch(Instruction):
+    """A mark in a program that is timed: which loop the next load's blocks were last asked for in.
+
+    Not an instruction: it takes no time and is issued by nobody. 0: never in this core.
+    """
+
+    level: int
+
+
+_MARKED = WeakKeyDictionary[Program, dict[tuple[Levels, ...], Program]]()
+
+
+def marked(accesses: Accesses, gone: Sequence[Sequence[int]]) -> Program:
+    """Return the program with a mark before each load for which the level counts.
+
+    `gone` has for each access what L2 no longer holds, by level. The answer is kept for as long as
+    the program is.
+    """
+    program = accesses.program
+    levels = tuple(tuple([parts.index(part) for part in parts]) for parts in gone)
+    known = _MARKED.setdefault(program, {})
+    if levels not in known:
+        todo = iter(zip(accesses.leaves, levels, strict=True))
+        body = tuple(_marked(program.body, todo))
+        known[levels] = Program(body, program.slots, program.name)
+    return known[levels]
+
+
+def _marked(body: Sequence[Node], todo: Iterator[tuple[Leaf, Levels]]) -> Iterator[Node]:
+    for node in body:
+        if isinstance(node, Loop):
+            made = tuple(_marked(node.body, todo))
+            if len(made) == 2 and _is_fixed_mark(made[0], node.index):
+                yield made[0]  # the same in every trip
+                made = made[1:]
+            yield Loop(node.index, node.trips, made)
+        elif isinstance(node, Branch):
+            sides = [tuple(_marked(side, todo)) for side in (node.then, node.otherwise)]
+            yield Branch(node.condition, *sides)
+        elif isinstance(node, Issue) and is_access(node):
+            leaf, levels = next(todo)
+            if any(levels) and not leaf.traffic.writes:
+                yield _mark(leaf, levels)
+            yield node
+        else:
+            yield node
+
+
+def _mark(leaf: Leaf, levels: Levels) -> Node:
+    """Return the branches that find the innermost repeating loop that has turned."""
+    node: Node = _touch(leaf, 0)
+    for level, carrier in zip(levels[1:], leaf.carriers, strict=True):
+        if not isinstance(node, Issue) or node.template != Touch(level):
+            turned = Condition.of(leaf.nest[carrier].position, ">", 0)
+            node = Branch(turned, (_touch(leaf, level),), (node,))
+    return node
+
+
+def _is_fixed_mark(node: Node, index: Var) -> bool:
+    """Whether a node is a mark that does not depend on an index."""
+    if isinstance(node, Issue):
+        return isinstance(node.template, Touch)
+    if not isinstance(node, Branch) or index in node.condition.left.variables():
+        return False
+    return all(_is_fixed_mark(inner, index) for inner in (*node.then, *node.otherwise))
+
+
+def _touch(leaf: Leaf, level: int) -> Issue:
+    return Issue(Touch(level), (), leaf.issue.location)

@@ -1,0 +1,68 @@
+"""Rows that start off a boundary: what they cost MTE2, and which cores have them.
+
+Rows of a transfer are equally far apart. Where that distance keeps them on a boundary or off it,
+all of them start as the first one does; so it matters where a core's share begins and how far its
+blocks lie apart. Blocks of one leaf are taken to start anywhere that its loops can lead to, equally
+often; cores whose shares begin otherwise are groups of their own.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from cubecore.chips import costs
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import GlobalTraffic
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreGroup
+from cubecore.isa.program.tree import Program
+
+
+def off_cycles(traffic: GlobalTraffic, address: Expr, slots: Mapping[Var, int], chip: Chip) -> int:
+    """Return the cycles that a transfer from `address` takes more for where its rows start."""
+    if not _matters(traffic):
+        return 0
+    steps = (factor for atom, factor in address.terms if atom not in slots)
+    step, line = math.gcd(costs.LINE_BYTES, *steps), costs.LINE_BYTES
+    fixed = ((factor, a) for a, factor in address.terms if isinstance(a, Var) and a in slots)
+    start = sum(factor * slots[a] for factor, a in fixed)
+    each = [
+        costs.row_start_cycles(chip, (address.const + start + at) % line, traffic.row_bytes)
+        for at in range(0, line, step)
+    ]
+    rows = traffic.size_bytes // traffic.row_bytes
+    return round(rows * math.fsum(each) / len(each))
+
+
+def _matters(traffic: GlobalTraffic) -> bool:
+    """Whether all rows start alike; the cost of others looks at how far they are apart."""
+    return bool(traffic.pitch_bytes) and traffic.pitch_bytes % costs.LINE_BYTES == 0
+
+
+Loads = Sequence[tuple[GlobalTraffic, Expr]]
+"""What each load of a program asks for, and from where."""
+
+
+def apart(
+    groups: Sequence[CoreGroup], loads: Mapping[Program, Loads], chip: Chip
+) -> tuple[CoreGroup, ...]:
+    """Return the groups, each cut into those cores whose rows cost alike."""
+    found: list[CoreGroup] = []
+    for group in groups:
+        own = [(traffic, address) for traffic, address in loads[group.program] if _matters(traffic)]
+        used = {a for _, address in own for a in address.variables() if a in group.slots[0]}
+        parts: dict[tuple[int, ...], list[int]] = {}
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for core, slots in enumerate(group.slots):
+            begins = tuple(slots[var] % costs.LINE_BYTES for var in used)
+            if begins not in known:
+                known[begins] = tuple(off_cycles(*load, slots, chip) for load in own)
+            parts.setdefault(known[begins], []).append(core)
+        found += [
+            CoreGroup(
+                group.program,
+                tuple(group.cores[core] for core in part),
+                tuple(group.slots[core] for core in part),
+            )
+            for part in parts.values()
+        ]
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Pipes of a core: queues, flags, bank conflicts."""

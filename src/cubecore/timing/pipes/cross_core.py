@@ -1,0 +1,99 @@
+"""Signals between cores, in time: each core's walk goes on until it waits for another's signal.
+
+Walks run on greenlets of their own. A wait whose counter is at 0 lets the other walks go on; the
+n-th wait of a core on a flag is over when the n-th signal has come, whatever the order of walking.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from greenlet import getcurrent, greenlet
+
+from cubecore.errors import DeadlockError, Violation
+from cubecore.isa.program.topology import CoreId, Topology
+from cubecore.isa.program.tree import Program
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+
+
+def crosses(program: Program) -> bool:
+    """Whether a program signals other cores, or waits for their signals."""
+    return any(isinstance(i.template, (FftsCrossCoreSync, WaitFlagDev)) for i in program.issues)
+
+
+class Crossing:
+    """The counters of all cores, and the walks that raise them.
+
+    `cores` are one of each group of equal cores; a signal takes `latency` cycles.
+    """
+
+    def __init__(self, cores: Sequence[CoreId], latency: int) -> None:
+        self._topology = Topology(cores)
+        self._latency = latency
+        self._sent: dict[tuple[CoreId, int, int], deque[int]] = {}
+        self._raised: dict[tuple[CoreId, int], deque[int]] = {}
+        self._waiting: dict[CoreId, int] = {}
+        self._moves = 0
+        self._hub: greenlet | None = None
+
+    def signal(self, core: CoreId, template: FftsCrossCoreSync, at: int) -> None:
+        """Send a signal at a cycle; it is heard once every peer has sent its own."""
+        self._moves += 1
+        key = template.mode, template.flag_id
+        self._sent.setdefault((core, *key), deque()).append(at)
+        queues = [self._sent.get((peer, *key)) for peer in self._topology.peers(core, key[0])]
+        if not all(queues):
+            return
+        heard = max(queue.popleft() for queue in queues if queue) + self._latency
+        for receiver in self._topology.receivers(core, key[0]):
+            self._raised.setdefault((receiver, template.flag_id), deque()).append(heard)
+
+    def heard(self, core: CoreId, flag: int) -> int:
+        """Return the cycle of the signal that a wait takes; the other walks go on until it is sent.
+
+        Raises:
+            DeadlockError: all cores wait.
+        """
+        while not self._raised.get((core, flag)):
+            self._waiting[core] = flag
+            if self._hub is None:
+                raise self._never()
+            self._hub.switch()
+        self._waiting.pop(core, None)
+        self._moves += 1
+        return self._raised[core, flag].popleft()
+
+    def walk(self, walks: Sequence[Callable[[], None]]) -> None:
+        """Walk every core to its end, in order, each as far as it gets.
+
+        Raises:
+            DeadlockError: all cores that are left wait for signals.
+        """
+        self._hub = getcurrent()
+        threads = [greenlet(walk) for walk in walks]
+        while threads:
+            moves = self._moves
+            for thread in threads:
+                thread.switch()
+            left = [thread for thread in threads if not thread.dead]
+            if left == threads and moves == self._moves:
+                raise self._never()
+            threads = left
+
+    def _never(self) -> DeadlockError:
+        stuck = ", ".join(f"{core} waits for flag {flag}" for core, flag in self._waiting.items())
+        need = "be met by a signal of another core"
+        return DeadlockError([Violation("every wait_flag_dev", need, stuck)])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Outbox:
+    """Where an instruction's signals go: as a flag, it takes the cycles at which it was raised."""
+
+    crossing: Crossing
+    core: CoreId
+    template: FftsCrossCoreSync
+
+    def append(self, at: int) -> None:
+        """Send a signal at a cycle."""
+        self.crossing.signal(self.core, self.template, at)

@@ -1,0 +1,236 @@
+"""The order of a core's instructions: queues that the scalar unit fills, flags and barriers.
+
+A wait whose flag is raised later in the program blocks its pipe, not the walk: what comes behind it
+stays in the queue with the time at which it was issued, and starts once the flag is up.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Issue
+from cubecore.isa.scalar.sync import EVENT_IDS, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.timing.pipes.cross_core import Crossing, Outbox
+from cubecore.timing.pipes.queues import (
+    CROSS_CORE,
+    INDEX,
+    NAMES,
+    SCALAR,
+    PipeState,
+    overfull,
+    unmet,
+)
+from cubecore.timing.records import Segment
+
+
+def has_late_event(issue: Issue) -> bool:
+    """Whether a leaf is a flag whose event is known late."""
+    return bool(issue.late) and isinstance(issue.template, (SetFlag, WaitFlag))
+
+
+class Ordering:
+    """What a clock of a core needs to keep its pipes in order; `CoreClock` has the state."""
+
+    scalar: int
+    issued: int
+    core: CoreId
+    crossing: Crossing
+    pipes: tuple[PipeState, ...]
+    stalls: dict[tuple[str, str], int]
+    flags: dict[tuple[int, int, int], deque[int]]
+    record: int
+    segments: list[Segment]
+    aside: list[Segment]
+    _issue_cycles: int
+    _depth: int
+    _by_event: dict[tuple[int, int, bool], list[Callable[..., None]]]
+
+    # --- issuing
+
+    def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: Any) -> None:
+        """Spend the scalar unit's cycles; start the instruction, or leave it behind a wait."""
+        self.issued += 1
+        time = self.scalar + self._issue_cycles
+        queue, blocked = pipe.queue, pipe.blocked
+        if blocked and len(blocked) >= self._depth:
+            raise overfull(pipe, self._depth)
+        if len(queue) == self._depth and queue[len(blocked)] > time:
+            room_at = queue[len(blocked)]
+            self._stall(NAMES[SCALAR], pipe.when_full, room_at - time, room_at)
+            time = room_at
+        self.scalar = time
+        if blocked or not action(time, *arguments):
+            blocked.append((action, arguments, time))
+
+    def _issuing(
+        self, pipe: PipeState, action: Callable[..., bool], *arguments: Any
+    ) -> Callable[..., None]:
+        """Return `_enqueue` of these, with the common case written out."""
+        queue, blocked, enqueue = pipe.queue, pipe.blocked, self._enqueue
+        step, depth = self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                enqueue(pipe, action, *arguments)
+                return
+            self.issued += 1
+            self.scalar = time
+            if not action(time, *arguments):
+                blocked.append((action, arguments, time))
+
+        return run
+
+    def _resume(self, pipe: PipeState) -> None:
+        blocked = pipe.blocked
+        while blocked:
+            action, arguments, time = blocked[0]
+            if not action(time, *arguments):
+                return
+            blocked.popleft()
+
+    def _stall(self, pipe: str, reason: str, cycles: int, until: int) -> None:
+        self.stalls[pipe, reason] = self.stalls.get((pipe, reason), 0) + cycles
+        if self.record:
+            self._note(Segment(pipe, reason, until - cycles, until))
+
+    def _note(self, segment: Segment) -> None:
+        """Keep what happened beside instructions, for as long as these are kept."""
+        if len(self.segments) < self.record:
+            self.aside.append(segment)
+
+    def _hold_scalar(self, until: int, reason: str) -> None:
+        """Let the scalar unit, which issues to all others, wait."""
+        if until > self.scalar:
+            self._stall(NAMES[SCALAR], reason, until - self.scalar, until)
+            self.scalar = until
+
+    def _require_unblocked(self, pipes: Sequence[PipeState]) -> None:
+        stuck = [pipe.name for pipe in pipes if pipe.blocked]
+        if stuck:
+            raise unmet(", ".join(stuck))
+
+    # --- flags and barriers
+
+    def by_event(self, issue: Issue) -> list[Callable[..., None]]:
+        """Return the function for each event of a flag whose event is known late."""
+        template = issue.template
+        assert isinstance(template, (SetFlag, WaitFlag)), template
+        return self._flag_handlers(template)
+
+    def _flag_handler(self, issue: Issue, template: SetFlag | WaitFlag) -> Callable[..., None]:
+        handlers = self._flag_handlers(template)
+        if not issue.late:
+            return handlers[template.event_id]
+        return lambda event, *_: handlers[event]()
+
+    def _flag_handlers(self, template: SetFlag | WaitFlag) -> list[Callable[..., None]]:
+        src, dst = INDEX[template.src], INDEX[template.dst]
+        raises = isinstance(template, SetFlag)
+        make = self._setter if raises else self._waiter
+        if (src, dst, raises) not in self._by_event:
+            found = [make(src, dst, event) for event in range(EVENT_IDS)]
+            self._by_event[src, dst, raises] = found
+        return self._by_event[src, dst, raises]
+
+    def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
+        flag, pipe, target = self.flags[src, dst, event], self.pipes[src], self.pipes[dst]
+        if src == SCALAR:
+            return self._issuing(pipe, self._raise, src, target, flag)
+        queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            """Do what `_raise` does, written out: flags are half of what is walked."""
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                self._enqueue(pipe, self._raise, src, target, flag)
+                return
+            self.issued += 1
+            self.scalar = time
+            at = max(time, pipe.done, pipe.gate)
+            queue.append(at)
+            flag.append(at)
+            if target.blocked:
+                self._resume(target)
+
+        return run
+
+    def _waiter(self, src: int, dst: int, event: int) -> Callable[..., None]:
+        name = f"flag {NAMES[src]} -> {NAMES[dst]} {event}"
+        flag, pipe = self.flags[src, dst, event], self.pipes[dst]
+        if dst == SCALAR:
+            return self._issuing(pipe, self._await, dst, flag, name)
+        queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth
+
+        def run(*_: int) -> None:
+            """Do what `_await` does, written out."""
+            time = self.scalar + step
+            if blocked or (len(queue) == depth and queue[0] > time):
+                self._enqueue(pipe, self._await, dst, flag, name)
+                return
+            self.issued += 1
+            self.scalar = time
+            if not flag:
+                blocked.append((self._await, (dst, flag, name), time))
+                return
+            at = flag.popleft()
+            if at > pipe.gate:
+                pipe.gate, pipe.reason = at, name
+            queue.append(max(time, pipe.gate, pipe.free))
+
+        return run
+
+    def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
+        if src == SCALAR:
+            at = self.scalar
+        else:
+            pipe = self.pipes[src]
+            at = max(time, pipe.done, pipe.gate)
+            pipe.queue.append(at)
+        flag.append(at)
+        if target.blocked:
+            self._resume(target)
+        return True
+
+    def _await(self, time: int, dst: int, flag: deque[int], name: str) -> bool:
+        if not flag:
+            if dst == SCALAR:  # the unit that issues the flag's own instructions stands still
+                raise unmet(NAMES[SCALAR])
+            return False
+        at = flag.popleft()
+        if dst == SCALAR:
+            self._hold_scalar(at, name)
+            return True
+        pipe = self.pipes[dst]
+        if at > pipe.gate:
+            pipe.gate = at
+            pipe.reason = name
+        pipe.queue.append(max(time, pipe.gate, pipe.free))
+        return True
+
+    def _hearing(self, template: WaitFlagDev) -> Callable[..., None]:
+        name = f"{CROSS_CORE} {template.flag_id}"
+
+        def hear(*_: int) -> None:
+            self.issued += 1
+            self.scalar += self._issue_cycles
+            self._hold_scalar(self.crossing.heard(self.core, template.flag_id), name)
+
+        return hear
+
+    def _join_handler(self, pipes: Sequence[PipeState]) -> Callable[..., None]:
+        def join(*_: int) -> None:
+            self.issued += 1
+            self._require_unblocked(pipes)
+            self.scalar = max(self.scalar + self._issue_cycles, *(pipe.done for pipe in pipes))
+            for pipe in pipes:
+                pipe.drained = True
+
+        return join
+
+    def _drain(self, time: int, pipe: PipeState) -> bool:
+        pipe.drained = True
+        pipe.free = max(pipe.free, pipe.done)
+        pipe.queue.append(max(time, pipe.free))
+        return True

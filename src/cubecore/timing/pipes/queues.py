@@ -1,0 +1,81 @@
+"""What a core's pipes are made of: their queues, and why they stand still."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cubecore.errors import DeadlockError, Violation
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.product import Product
+from cubecore.isa.declare.instruction import Mem, Pipe
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.tree import Issue
+from cubecore.units import FRACTAL_ROWS, ceil_div
+
+PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
+NAMES: tuple[str, ...] = tuple(p.value for p in PIPES)
+INDEX = {name: i for i, name in enumerate(NAMES)}
+SCALAR = INDEX["S"]
+ISSUE = "scalar issue"
+UNIT_FLAG = "unit flag"
+CROSS_CORE = "cross-core flag"
+"""What the reason of a core that waits for another begins with."""
+DEVICE_MEMORY = "device memory"
+"""What limits a core whose loads mostly wait to be served."""
+Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
+
+
+@dataclass(eq=False, slots=True)
+class PipeState:
+    """One pipe: when it may start its next instruction, and why not before.
+
+    `queue` holds when the last instructions left it, as many as it has places; `blocked` those
+    behind a wait whose flag nobody has raised yet. `drained` after a barrier: the next instruction
+    pays its head. `uses` counts what was started.
+    """
+
+    name: str
+    when_full: str
+    queue: deque[int]
+    free: int = 0
+    done: int = 0
+    busy: int = 0
+    gate: int = 0
+    reason: str = ISSUE
+    drained: bool = True
+    uses: int = 0
+    blocked: deque[Queued] = field(default_factory=deque)
+
+
+def deciding(issue: Issue) -> tuple[Expr, ...]:
+    """Return the expressions that time depends on: late parameters, L0C under the unit flag."""
+    return (*(value for _, value in issue.late), *_l0c(issue))
+
+
+def _l0c(issue: Issue) -> Iterator[Expr]:
+    template = issue.template
+    if isinstance(template, (Product, CopyMatrixCcToGm)) and template.unit_flag:
+        for operand, address in zip(template.operands(), issue.addresses, strict=True):
+            if operand.mem is Mem.L0C:
+                yield address
+
+
+def overfull(pipe: PipeState, depth: int) -> DeadlockError:
+    """Return the error of a queue that is full of instructions behind a wait."""
+    need = "find its flag raised before its queue fills"
+    return DeadlockError([Violation(f"pipe {pipe.name}", need, f"{depth} instructions waiting")])
+
+
+def unit_part(m: int, n: int, busy: int) -> int:
+    """Return the cycles of one fractal of L0C: how far the unit flag lets pipes follow each other.
+
+    The flag is kept for each 512 B (seed 002, table 3); all fractals take equal time.
+    """
+    fractals: int = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
+    return -(-busy // max(fractals, 1))
+
+
+def unmet(pipes: str) -> DeadlockError:
+    """Return the error of pipes that wait for a flag for ever."""
+    return DeadlockError([Violation("every wait_flag", "be met by a set_flag", f"none on {pipes}")])

@@ -1,0 +1,1 @@
+"""Steady state: loops whose state recurs are skipped exactly."""

@@ -1,0 +1,249 @@
+"""Walking a tree for its time alone: addresses are left out, and loops may skip what recurs.
+
+The tree is written as a Python function, as `Program.run` does it, with a question at the head of
+each long loop. Numbers are parameters of the text, so that problems of one structure share the
+compiled function; what a clock does is one too, so that a program is written once for all clocks.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import CodeType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from cubecore.isa.program.arithmetic import FUNCTIONS
+from cubecore.isa.program.expr import Condition, Expr, Operation, Var
+from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
+from cubecore.timing.pipes.core_clock import CoreClock, is_plain
+from cubecore.timing.pipes.flags import has_late_event
+from cubecore.timing.pipes.queues import deciding
+from cubecore.timing.steady_state.loop_body import Body, turns_of
+from cubecore.timing.steady_state.recurrence import Recurrence
+
+Maker = Callable[[CoreClock], Sequence[object]]
+_WORTHWHILE = 64
+"""Leaves times trips below which a loop is walked plainly."""
+_OPERATIONS = {
+    "floordiv": "({})//({})",
+    "mod": "({})%({})",
+    "mul": "({})*({})",
+    "min": "min({},{})",
+    "max": "max({},{})",
+    **{name: name + "({},{})" for name in FUNCTIONS},
+}
+
+
+def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
+    """Walk a program by a clock, skipping what recurs; `CoreClock.skipped` counts it."""
+    written = _written(program, recording=clock.record > 0)
+    handlers = [handler for made in written.makers for handler in made(clock)]
+    written.run(handlers, written.numbers, [slots[var] for var in program.slots])
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A program as a function of what its instructions do, of its numbers and its slots.
+
+    Each of `makers` gives the next functions for a clock.
+    """
+
+    run: Callable[[Sequence[object], Sequence[int], Sequence[int]], None]
+    makers: Sequence[Maker]
+    numbers: Sequence[int]
+
+
+_TEXTS = WeakKeyDictionary[Program, dict[bool, _Written]]()
+
+
+def _written(program: Program, *, recording: bool) -> _Written:
+    """Return the function; it is kept for as long as the program is."""
+    known = _TEXTS.setdefault(program, {})
+    if recording not in known:
+        known[recording] = _write(program, recording=recording)
+    return known[recording]
+
+
+def _write(program: Program, *, recording: bool) -> _Written:
+    text = _Text(recording=recording)
+    text.body(program.body, " ")
+    names = [text.variable(var) for var in program.slots]
+    lines = ["def run(h,c,s):", *(f" {name}=0" for name in text.variables)]
+    lines += [*_unpacked(names, "s"), *_numbered("h", text.functions)]
+    lines += [*_numbered("c", len(text.numbers)), *text.lines]
+    space: dict[str, Any] = dict(FUNCTIONS)
+    # Generated from integer expressions only: a walk then costs what Python's own loops cost.
+    exec(_compiled("\n".join(lines)), space)  # noqa: S102
+    return _Written(space["run"], text.makers, text.numbers)
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<timed program>", "exec")
+
+
+def _unpacked(names: Sequence[str], of: str) -> list[str]:
+    return [f" {','.join(names)},={of}"] if names else []
+
+
+def _numbered(letter: str, count: int) -> list[str]:
+    return _unpacked([f"{letter}{i}" for i in range(count)], letter)
+
+
+class _Text:
+    """Writes a tree: `lines`, and what its `h` (`functions`) and `c` (numbers) stand for."""
+
+    def __init__(self, *, recording: bool) -> None:
+        self._recording = recording
+        self._variables: dict[Var, str] = {}
+        self._places: dict[int, str] = {}
+        self._turning: set[Node] = set()
+        self.functions = 0
+        self.makers: list[Maker] = []
+        self.numbers: list[int] = []
+        self.lines: list[str] = []
+
+    @property
+    def variables(self) -> Iterable[str]:
+        """The names of all variables."""
+        return self._variables.values()
+
+    def body(self, body: Sequence[Node], indent: str) -> None:
+        """Write nodes at an indentation."""
+        if not body:
+            self.lines.append(f"{indent}pass")
+        for node in body:
+            if isinstance(node, Issue):
+                self._issue(node, indent)
+            elif isinstance(node, Assign):
+                target, value = self.variable(node.target), self._expr(node.value)
+                self.lines.append(f"{indent}{target}={value}")
+                if node in self._turning:
+                    self.lines.append(f"{indent}{self.variable(turns_of(node.target))}+=1")
+            elif isinstance(node, Branch):
+                self._branch(node, indent)
+            elif isinstance(node, Loop):
+                self._loop(node, indent)
+            else:
+                self._load_scalar(node, indent)
+
+    def _issue(self, node: Issue, indent: str) -> None:
+        values = ",".join([self._expr(value) for value in deciding(node)])
+        if has_late_event(node):
+            call = f"{self._function(lambda clock: clock.by_event(node))}[{values}]()"
+        else:
+            call = f"{self._function(lambda clock: clock.handler(node))}({values})"
+        self.lines.append(indent + call)
+
+    def variable(self, var: Var) -> str:
+        """Return a variable's name in the text."""
+        return self._variables.setdefault(var, f"v{len(self._variables)}")
+
+    def _function(self, made: Callable[[CoreClock], object]) -> str:
+        self.makers.append(lambda clock: (made(clock),))
+        self.functions += 1
+        return f"h{self.functions - 1}"
+
+    def _recurrence(self, body: Body) -> tuple[str, str]:
+        """Return the names of the functions that begin and skip."""
+
+        def made(clock: CoreClock) -> tuple[object, object]:
+            recurrence = Recurrence(clock, body)
+            return recurrence.begin, recurrence.skip
+
+        self.makers.append(made)
+        self.functions += 2
+        return f"h{self.functions - 2}", f"h{self.functions - 1}"
+
+    def _number(self, number: int) -> str:
+        if number in {0, 1}:
+            return str(number)
+        if number not in self._places:
+            self._places[number] = f"c{len(self.numbers)}"
+            self.numbers.append(number)
+        return self._places[number]
+
+    def _branch(self, node: Branch, indent: str) -> None:
+        self.lines.append(f"{indent}if {self._condition(node.condition)}:")
+        self.body(node.then, indent + " ")
+        if node.otherwise:
+            self.lines.append(f"{indent}else:")
+            self.body(node.otherwise, indent + " ")
+
+    def _condition(self, condition: Condition) -> str:
+        left, right = self._expr(condition.left), self._expr(condition.right)
+        return f"{left}{condition.comparison}{right}"
+
+    def _load_scalar(self, node: LoadScalar, indent: str) -> None:
+        load = self._function(lambda clock: partial(clock.load_scalar, node))
+        self.lines.append(
+            f"{indent}{self.variable(node.target)}={load}({self._expr(node.address)})"
+        )
+
+    def _loop(self, node: Loop, indent: str) -> None:
+        trips, index = self._expr(node.trips), self.variable(node.index)
+        only = node.body[0]
+        plain = len(node.body) == 1 and isinstance(only, Issue) and is_plain(only)
+        if isinstance(only, Issue) and plain and not self._recording:
+            repeated = self._function(lambda clock: clock.repeated(only))
+            self.lines.append(f"{indent}{repeated}({trips})")
+            return
+        body = Body.of(node) if _is_long(node) else None
+        if body is None:
+            self.lines.append(f"{indent}for {index} in range({trips}):")
+            self.body(node.body, indent + " ")
+            return
+        self._turning |= body.turning
+        total, stride = f"n{len(indent)}", body.stride
+        changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]
+        given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))
+        begin, skip = self._recurrence(body)
+        # The first trip often differs, so the state is looked at from the second on.
+        asks = f"{index}%{self._number(stride)}=={1 % stride}"
+        self.lines += [
+            f"{indent}{total}={trips}",
+            f"{indent}{begin}()",
+            f"{indent}{index}=0",
+            f"{indent}while {index}<{total}:",
+            f"{indent} if {asks}:",
+            f"{indent}  {','.join(['g', *changed])},={skip}({index},{total},({given}))",
+            f"{indent}  {index}+=g",
+            f"{indent}  if {index}>={total}:",
+            f"{indent}   break",
+        ]
+        self.body(node.body, indent + " ")
+        self.lines.append(f"{indent} {index}+=1")
+
+    def _expr(self, expr: Expr) -> str:
+        parts = []
+        for atom, factor in expr.terms:
+            text = self.variable(atom) if isinstance(atom, Var) else self._operation(atom)
+            parts.append(text if factor == 1 else f"{self._number(factor)}*({text})")
+        if expr.const or not parts:
+            parts.append(self._number(expr.const))
+        return "+".join(parts)
+
+    def _operation(self, operation: Operation) -> str:
+        left, right = self._expr(operation.left), self._expr(operation.right)
+        return _OPERATIONS[operation.kind].format(left, right)
+
+
+def _is_long(loop: Loop) -> bool:
+    """Whether looking for a steady state may pay."""
+    trips = loop.trips.constant
+    return trips is None or trips * _leaves(loop.body, _WORTHWHILE) >= _WORTHWHILE
+
+
+def _leaves(body: Sequence[Node], enough: int) -> int:
+    """Return the leaves of a body, or at least `enough`."""
+    found = 0
+    for node in body:
+        if isinstance(node, Loop):
+            found += _leaves(node.body, enough)
+        elif isinstance(node, Branch):
+            found += _leaves((*node.then, *node.otherwise), enough)
+        else:
+            found += isinstance(node, Issue)
+        if found >= enough:
+            break
+    return found

@@ -1,0 +1,433 @@
+"""Exact steady state: what recurs up to a shift in time is not walked again (D8).
+
+At the head of a loop's trip the whole state is written relative to the scalar unit's clock: pipes,
+queues, flags and device memory as far as the loop uses them, and the variables that decide
+something in it. Where a state recurs, everything up to then recurs, if the program takes the same
+way. Variables that only count (`own = own + 1`) may differ by a constant: then every condition on
+them has to come out the same over the whole range that they pass (`Guards`), which bounds how many
+periods are skipped.
+
+What happened from one visit of a loop's head to the next stays known when the loop is left: where
+it is entered again and comes to the same state, that stretch follows, and the core is left as it
+was left then.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from itertools import dropwhile
+from operator import not_
+from typing import NamedTuple
+
+from cubecore.isa.declare.registers import Registers
+from cubecore.timing.pipes.core_clock import CoreClock
+from cubecore.timing.pipes.queues import SCALAR, PipeState
+from cubecore.timing.steady_state.loop_body import Body
+from cubecore.timing.steady_state.loop_guards import Course
+
+_MOST_STRETCHES = 1024
+"""Stretches that are remembered of a loop."""
+_MOST_STATES = 4096
+"""States above which a loop that is entered anew forgets them, and what followed."""
+
+
+class Visit(NamedTuple):
+    """The head of one trip: when, the counters, and what had been added up by then."""
+
+    trip: int
+    time: int
+    counters: tuple[int, ...]
+    free: tuple[tuple[int, int], ...]
+    uses: tuple[int, ...]
+    busy: tuple[int, ...]
+    issued: int
+    bytes: tuple[int, int, int, int]
+    stalls: Mapping[tuple[str, str], int]
+    busy_until: int
+    served: int
+    requests: int
+    delays: int
+
+    def lag(self, slack: int) -> int:
+        """Return how far device memory is ahead of now; no less than it can use of the past."""
+        return max(self.busy_until - self.time, -slack)
+
+
+class PipeAt(NamedTuple):
+    """A pipe at a visit; `free` and `done` only if it was used before."""
+
+    free: int | None
+    done: int | None
+    gate: int
+    reason: str
+    drained: bool
+    queue: tuple[int, ...]
+
+
+class Stretch(NamedTuple):
+    """What happened from one visit of a loop's head to the next, and how it left the core.
+
+    `state` is the one that it led to. `values` are what then decides and changes, `pipes`, `flags`
+    and `units` are of then, `peak` is device memory's highest; None without requests.
+    """
+
+    before: Visit
+    after: Visit
+    state: int
+    values: tuple[int, ...]
+    peak: int | None
+    pipes: tuple[PipeAt, ...]
+    flags: tuple[tuple[int, ...], ...]
+    units: Mapping[int, tuple[PipeState, int, int]]
+    unit_reach: int
+    level: int
+    registers: Registers
+
+
+class Mark(NamedTuple):
+    """Where a stretch begins: the state and the level, and the places in L0C then."""
+
+    key: tuple[int, int]
+    visit: Visit
+    units: Mapping[int, tuple[PipeState, int, int]]
+
+
+class Recurrence:
+    """Recognises the states at the head of one loop, and skips."""
+
+    def __init__(self, clock: CoreClock, body: Body) -> None:
+        self._clock, self._body = clock, body
+        self._pipes = [clock.pipes[i] for i in body.pipes]
+        self._flags = [clock.flags[flag] for flag in body.flags]
+        self._seen: dict[object, Visit] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._known: dict[tuple[int, int], dict[int, Stretch]] = {}
+        self._room = _MOST_STRETCHES
+        self._last: Mark | None = None
+        self._unsettled: tuple[Stretch, int] | None = None
+
+    def begin(self) -> None:
+        """Forget the visits: the loop is entered anew. Stretches stay known."""
+        self._seen.clear()
+        self._last = None
+        if len(self._numbers) > _MOST_STATES:
+            self._numbers.clear()
+            self._known.clear()
+
+    def skip(self, trip: int, total: int, values: tuple[int, ...]) -> tuple[int, ...]:
+        """Return how many of `total` trips, from `trip` on, need no walk, and then what changes.
+
+        `values` are those of the body's counters and of what it is given; of these the counters and
+        the first `Body.others` change.
+        """
+        clock, body = self._clock, self._body
+        count = len(body.counters)
+        counters, given = values[:count], values[count:]
+        if (
+            total - trip < body.stride
+            or len(clock.segments) < clock.record
+            or any(pipe.blocked for pipe in clock.pipes)
+        ):
+            return (0, *counters, *given[: body.others])
+        at, state = trip, self._state(given)
+        visit = self._visit(at, counters)
+        if self._last is not None:
+            self._learn(self._last, state, visit, given)
+        while at < total:
+            at, counters = self._recur(state, visit, total, given)
+            if at > visit.trip:
+                visit = self._visit(at, counters)
+            stretch = self._next(state, visit, total, given)
+            if stretch is None:
+                break
+            at, counters = self._repeat(stretch, visit)
+            state, given = stretch.state, (*stretch.values, *given[body.others :])
+            visit = self._visit(at, counters)
+        self._settle()
+        self._last = self._mark(state, visit)
+        return (at - trip, *counters, *given[: body.others])
+
+    def _mark(self, state: int, visit: Visit) -> Mark:
+        return Mark((state, self._clock.level), visit, dict(self._clock.units))
+
+    def _recur(
+        self, state: int, visit: Visit, total: int, given: tuple[int, ...]
+    ) -> tuple[int, tuple[int, ...]]:
+        """Skip the periods of a state that was seen since the loop was entered.
+
+        Return the trip and the counters after them.
+        """
+        whole = self._body.whole
+        keys: list[object] = [state]
+        if self._body.stride != whole:
+            keys.insert(0, (state, visit.trip % whole))
+        for key in keys:
+            before = self._seen.get(key)
+            self._seen[key] = visit
+            if before is not None and self._recurs(before, visit):
+                periods = self._periods(before, visit, total, given)
+                if periods:
+                    return self._advance(before, visit, periods)
+        return visit.trip, visit.counters
+
+    def _recurs(self, before: Visit, now: Visit) -> bool:
+        apart, whole = now.trip - before.trip, self._body.whole
+        if apart % whole and before.trip // whole != (now.trip + apart - 1) // whole:
+            return False  # a remainder wraps on the way
+        return self._idles_alike(before, now, now) and self._served_alike(before, now)
+
+    # --- what is known from an earlier time
+
+    def _learn(self, start: Mark, state: int, visit: Visit, given: tuple[int, ...]) -> None:
+        """Remember the stretch of the walk that ends here."""
+        before, units = start.visit, start.units
+        known = self._known.setdefault(start.key, {})
+        if not self._room or before.trip in known:
+            return
+        clock = self._clock
+        peak = clock.memory.peak_since(before.requests)
+        if peak is None and visit.requests != before.requests:
+            return
+        pipes = []
+        for i, pipe in zip(self._body.pipes, self._pipes, strict=True):
+            used = visit.uses[i] != before.uses[i]
+            if not used and visit.free[i] != before.free[i]:
+                return  # a barrier moved it
+            free, done = (pipe.free, pipe.done) if used else (None, None)
+            queue = tuple(pipe.queue)
+            pipes.append(PipeAt(free, done, pipe.gate, pipe.reason, pipe.drained, queue))
+        self._room -= 1
+        known[before.trip] = Stretch(
+            before,
+            visit,
+            state,
+            given[: self._body.others],
+            peak if visit.requests != before.requests else None,
+            tuple(pipes),
+            tuple([tuple(flag) for flag in self._flags]),
+            {place: unit for place, unit in clock.units.items() if units.get(place) != unit},
+            clock.unit_reach,
+            clock.level,
+            clock.registers,
+        )
+
+    def _next(self, state: int, now: Visit, total: int, given: tuple[int, ...]) -> Stretch | None:
+        """Return the known stretch that follows: one from the same trip, or the first from here."""
+        if now.trip >= total:
+            return None
+        known = self._known.get((state, self._clock.level), {})
+        likely = dict.fromkeys(trip for trip in (now.trip, next(iter(known), -1)) if trip in known)
+        found = (known[trip] for trip in likely)
+        return next((one for one in found if self._follows(one, now, total, given)), None)
+
+    def _follows(self, known: Stretch, now: Visit, total: int, given: tuple[int, ...]) -> bool:
+        """Whether a known stretch follows: device memory is no later, and it takes its way."""
+        before, after = known.before, known.after
+        if now.trip + after.trip - before.trip > total:
+            return False
+        if not self._idles_alike(before, after, now):
+            return False
+        if after.requests != before.requests:
+            slack = self._clock.memory.slack
+            then, here = before.lag(slack), now.lag(slack)
+            if here > then or (after.delays != before.delays and here != then):
+                return False
+        places = zip(_places(before), _places(after), _places(now), strict=True)
+        courses = [None if a == c else Course.once(a, b, c) for a, b, c in places]
+        if self._body.turned_back(before.counters, after.counters, now.counters):
+            return False
+        return self._body.guards.periods(courses, given, 1) > 0
+
+    def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
+        """Leave the core as a known stretch left it, so much later; return trip and counters."""
+        clock, before, after = self._clock, known.before, known.after
+        later = now.time - after.time - (now.served - after.served)
+        self._add(before, after, 1, None if known.peak is None else known.peak + later)
+        clock.scalar = now.time + after.time - before.time
+        shift = now.time - before.time
+        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+            if then.free is not None and then.done is not None:
+                pipe.free, pipe.done = then.free + shift, then.done + shift
+        self._unsettled = known, shift
+        for place, (pipe, began, ended) in known.units.items():
+            clock.units[place] = pipe, began + shift, ended + shift
+        clock.unit_reach = max(clock.unit_reach, known.unit_reach)
+        clock.level = known.level
+        if self._body.registers:
+            clock.registers = known.registers
+        steps = zip(now.counters, before.counters, after.counters, strict=True)
+        return now.trip + after.trip - before.trip, tuple(at + b - a for at, a, b in steps)
+
+    def _settle(self) -> None:
+        """Fill queues and flags as the last of the stretches that were repeated left them."""
+        if self._unsettled is None:
+            return
+        known, shift = self._unsettled
+        self._unsettled = None
+        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+            pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
+            pipe.queue.clear()
+            pipe.queue.extend([at + shift for at in then.queue])
+        for flag, times in zip(self._flags, known.flags, strict=True):
+            flag.clear()
+            if times:
+                flag.extend([at + shift for at in times])
+
+    def _add(self, before: Visit, after: Visit, times: int, peak: int | None) -> None:
+        """Count so many times what was counted from `before` to `after`.
+
+        Device memory serves its requests again; `peak` is its highest in a period right before now.
+        """
+        clock, memory = self._clock, self._clock.memory
+        for i, pipe in enumerate(clock.pipes):
+            if uses := after.uses[i] - before.uses[i]:
+                pipe.uses += times * uses
+            if busy := after.busy[i] - before.busy[i]:
+                pipe.busy += times * busy
+        stalls, earlier = clock.stalls, before.stalls
+        for key, stalled in after.stalls.items():
+            if stalled != (known := earlier.get(key, 0)):
+                stalls[key] = stalls.get(key, 0) + times * (stalled - known)
+        issued = times * (after.issued - before.issued)
+        clock.issued += issued
+        clock.skipped += issued
+        if requests := after.requests - before.requests:
+            assert peak is not None, "a period without a peak"
+            cycles, served = after.time - before.time, after.served - before.served
+            memory.repeat(requests, served, cycles, peak, times)
+        more = [times * (b - a) for a, b in zip(before.bytes, after.bytes, strict=True)]
+        memory.read_bytes += more[0]
+        memory.hbm_read_bytes += more[1]
+        memory.written_bytes += more[2]
+        memory.waited += more[3]
+        memory.delays += times * (after.delays - before.delays)
+
+    def _state(self, given: tuple[int, ...]) -> int:
+        """Return the number of what decides all that follows, times relative to the scalar unit's.
+
+        What is over by now is 0: nothing can be issued before now.
+        """
+        clock, now = self._clock, self._clock.scalar
+        state: list[object] = [given]
+        for pipe in self._pipes:
+            queue, free, done, gate = pipe.queue, pipe.free, pipe.done, pipe.gate
+            state += (
+                free - now if free > now else 0,
+                done - now if done > now else 0,
+                pipe.drained,
+                (gate - now, pipe.reason) if gate > now else None,
+                _to_come(queue, now) if queue and max(queue) > now else (),
+            )
+        for flag in self._flags:
+            state.append(tuple([at - now if at > now else 0 for at in flag]) if flag else ())
+        state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
+        reach = clock.unit_reach
+        for place, (pipe, began, ended) in clock.units.items():
+            if ended + reach > now:
+                state.append((place, pipe.name, max(began - now, -reach), ended - now, reach))
+        if self._body.registers:
+            state.append(clock.registers)
+        return self._numbers.setdefault(tuple(state), len(self._numbers))
+
+    def _visit(self, trip: int, counters: tuple[int, ...]) -> Visit:
+        clock, memory = self._clock, self._clock.memory
+        return Visit(
+            trip,
+            clock.scalar,
+            counters,
+            tuple([(pipe.free, pipe.done) for pipe in clock.pipes]),
+            tuple([pipe.uses for pipe in clock.pipes]),
+            tuple([pipe.busy for pipe in clock.pipes]),
+            clock.issued,
+            (memory.read_bytes, memory.hbm_read_bytes, memory.written_bytes, memory.waited),
+            dict(clock.stalls),
+            memory.busy_until,
+            memory.served,
+            memory.requests,
+            memory.delays,
+        )
+
+    def _idles_alike(self, before: Visit, after: Visit, now: Visit) -> bool:
+        """Whether each pipe used from `before` to `after` has been idle now for as long as then.
+
+        Stalls count it. A pipe that loads is idle from when it is free and its last data are there.
+        """
+        shift = now.time - before.time
+        for i in self._body.pipes:
+            if after.uses[i] != before.uses[i]:
+                (free, done), (then_free, then_done) = now.free[i], before.free[i]
+                if free - then_free != shift or done - then_done != shift:
+                    return False
+        return True
+
+    def _served_alike(self, before: Visit, now: Visit) -> bool:
+        """Whether device memory is where it was, or falls behind without having held up anyone.
+
+        If it comes to a period with less in hand than to the one before and that one did not wait
+        for it, none that follows does.
+        """
+        memory = self._clock.memory
+        if now.requests == before.requests:
+            return True
+        lags = before.lag(memory.slack), now.lag(memory.slack)
+        held_up = now.delays != before.delays
+        if lags[0] < lags[1] or (held_up and lags[0] != lags[1]):
+            return False
+        return memory.peak_since(before.requests) is not None
+
+    # --- how far
+
+    def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
+        """Return how many more periods take the same way through the program."""
+        most = (total - now.trip) // (now.trip - before.trip)
+        if not most or self._body.turned_back(before.counters, now.counters, now.counters):
+            return 0
+        places = zip(_places(before), _places(now), strict=True)
+        courses = [None if a == b else Course.recurring(a, b) for a, b in places]
+        return self._body.guards.periods(courses, given, most)
+
+    def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
+        """Move everything on by `periods` times what happened between two visits.
+
+        Return the trip to which this is, and what the counters then are.
+        """
+        self._settle()
+        clock, shift = self._clock, periods * (now.time - before.time)
+        time = clock.scalar
+        for pipe in self._pipes:
+            _move(pipe.queue, time, shift)
+            if pipe.gate > time:
+                pipe.gate += shift
+        for i, pipe in enumerate(clock.pipes):
+            if now.uses[i] != before.uses[i] and i != SCALAR:
+                pipe.free += shift
+                pipe.done += shift
+        for flag in self._flags:
+            if flag:
+                _move(flag, time, shift)
+        for place, (pipe, began, ended) in clock.units.items():
+            if ended + clock.unit_reach > time:
+                clock.units[place] = (pipe, began + shift, ended + shift)
+        self._add(before, now, periods, clock.memory.peak_since(before.requests))
+        clock.scalar += shift
+        steps = zip(before.counters, now.counters, strict=True)
+        return (
+            now.trip + periods * (now.trip - before.trip),
+            tuple(b + periods * (b - a) for a, b in steps),
+        )
+
+
+def _places(visit: Visit) -> tuple[int, ...]:
+    """Return where the index and the counters are."""
+    return visit.trip, *visit.counters
+
+
+def _to_come(queue: deque[int], now: int) -> tuple[int, ...]:
+    """Return a queue's times from now on; an entry of the past at its head is a free place."""
+    return tuple(dropwhile(not_, [at - now if at > now else 0 for at in queue]))
+
+
+def _move(times: deque[int], now: int, shift: int) -> None:
+    """Move what is still to come."""
+    moved = [at + shift if at > now else at for at in times]
+    times.clear()
+    times.extend(moved)

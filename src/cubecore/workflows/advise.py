@@ -1,0 +1,406 @@
+"""What would help: changes of a kernel, its request, its data or its chip, each timed anew.
+
+Nothing here is a rule of thumb. A change is made, a tiling that it asks for is searched, the whole
+launch is timed again, and the difference is the gain.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.chips.model import number_type
+from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.field_limits import Limits, Wanted
+from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.planner import tilings_within
+from cubecore.timing.records import Timeline
+from cubecore.units import ceil_div
+from cubecore.workflows.timed_product import Product
+
+_CANDIDATES = 3
+"""Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""
+_GRID = ("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK")
+FASTER = 2
+"""How many times as fast, large or many the parts of a what-if chip are."""
+HARDWARE: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "device memory": (("hbm_bytes_per_second",), "device memory twice as fast"),
+    "misses": (
+        ("gm_miss_bytes_per_cycle", "gm_miss_ub_bytes_per_cycle"),
+        "a core gets what L2 lacks twice as fast",
+    ),
+    "L2 link": (("gm_to_l1_bytes_per_cycle",), "twice the bytes per cycle from L2 to a core"),
+    "L2 size": (("l2_bytes",), "twice the L2"),
+    "L1 links": (
+        ("l1_to_l0a_bytes_per_cycle", "l1_to_l0b_bytes_per_cycle"),
+        "twice the bytes per cycle from L1 to L0",
+    ),
+    "C's link": (("l0c_to_gm_bytes_per_cycle",), "C leaves a core twice as fast"),
+    "UB links": (
+        ("gm_to_ub_bytes_per_cycle", "ub_to_gm_bytes_per_cycle"),
+        "twice the bytes per cycle between UB and L2",
+    ),
+}
+"""Parts of the chip that are made twice what they are, with what that means."""
+_TEMPLATE_STEPS = (None, "MDL", "NORM")
+"""Kinds of kernel that are the library's with a tiling of run time."""
+_NOT_OF_PRODUCTS = ("UB links",)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change and what the launch takes with it.
+
+    `kind` names what is changed, `of` whose it is: the ``tiling``'s, the ``request``'s, the
+    ``kernel``'s code, the ``data``'s layout or the ``chip``'s; `what` says how. `gain` is the share
+    of the time that it saves, negative where it costs. `settings` are the chip's fields and `keys`
+    the problem's that ask for it; `tiling` is the tiling that was timed, where it is another one.
+    """
+
+    kind: str
+    of: str
+    what: str
+    cycles: int
+    us: float
+    gain: float
+    limited_by: str
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    tiling: TCubeTiling | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as JSON."""
+        return {
+            "kind": self.kind,
+            "of": self.of,
+            "what": self.what,
+            "us": self.us,
+            "cycles": self.cycles,
+            "gain": self.gain,
+            "limited_by": self.limited_by,
+            "set": dict(self.settings),
+            "problem": dict(self.keys),
+            "tiling": None if self.tiling is None else self.tiling.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """A kind of change that cannot be made here, and why."""
+
+    kind: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as JSON."""
+        return {"kind": self.kind, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Every change that was timed, the most helpful first, and the kinds that were not."""
+
+    tried: tuple[Change, ...]
+    untried: tuple[Untried, ...] = ()
+
+    @property
+    def helpful(self) -> tuple[Change, ...]:
+        """Those that save time."""
+        return tuple(change for change in self.tried if change.gain > 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{changes, untried}``."""
+        return {
+            "changes": [change.to_json() for change in self.tried],
+            "untried": [kind.to_json() for kind in self.untried],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A changed product and how the change is told."""
+
+    of: str
+    what: str
+    product: Product
+    settings: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _No(Exception):  # noqa: N818 - says why a change is not tried, which is no error
+    """Why a change cannot be made."""
+
+
+def product_changes(product: Product, line: Timeline) -> Changes:
+    """Return what would help a product whose timeline is `line`.
+
+    Equal requests give equal answers; ties are in the order of the kinds.
+    """
+    kinds: Mapping[str, Callable[[Product], _Variant]] = {
+        "base block": _base_block,
+        "depths": _depths,
+        "L0C buffers": _accumulators,
+        "core grid": _grid,
+        "order": _order,
+        "unit flag": _unit_flag,
+        "split K": _split_k,
+        "template": _template,
+        "more cores": _more_cores,
+        "NZ weights": _nz_weights,
+        "padded rows": _padded,
+        "constant tiling": _constant,
+        "AI Cores": _wider_chip,
+    }
+    tried, untried = [], []
+    told: dict[TCubeTiling, str] = {}
+    for kind, make in kinds.items():
+        try:
+            variant = make(product)
+            if variant.of == "tiling":
+                first = told.setdefault(variant.product.tiling, kind)
+                if first != kind:
+                    raise _No(f"the fastest one is that of {first}")  # noqa: TRY301
+            tried.append(_change(kind, variant, product, line))
+        except (_No, CubecoreError, DeadlockError) as why:
+            untried.append(Untried(kind, str(why).replace("\n", "; ")))
+    parts = [kind for kind in HARDWARE if kind not in _NOT_OF_PRODUCTS]
+    chips = chip_changes(
+        product.chip, line, lambda chip: replace(product, chip=chip).timed(), parts
+    )
+    return Changes(_ranked([*tried, *chips.tried]), (*untried, *chips.untried))
+
+
+def chip_changes(
+    chip: Chip,
+    line: Timeline,
+    again: Callable[[Chip], Timeline],
+    parts: Iterable[str] = tuple(HARDWARE),
+) -> Changes:
+    """Return which `parts` of a chip would help a launch whose timeline is `line`.
+
+    `again` times the launch on another chip.
+    """
+    tried, untried = [], []
+    for kind in parts:
+        names, what = HARDWARE[kind]
+        if any(getattr(chip, name) is None for name in names):
+            untried.append(Untried(kind, f"{' or '.join(names)} is not known"))
+            continue
+        settings = {name: _times(chip, name) for name in names}
+        new = again(chip.what_if(settings))
+        gain = 1 - new.cycles / line.cycles
+        told = (kind, "chip", what, new.cycles, new.us, gain, new.limited_by)
+        tried.append(Change(*told, settings=settings))
+    return Changes(_ranked(tried), tuple(untried))
+
+
+def _ranked(tried: list[Change]) -> tuple[Change, ...]:
+    return tuple(sorted(tried, key=lambda change: change.cycles))
+
+
+def _times(chip: Chip, name: str) -> str:
+    """Return a field of the chip times `FASTER`, as ``--set`` takes it."""
+    value = getattr(chip, name) * FASTER
+    return str(value) if number_type(name) is int else repr(float(value))
+
+
+def _change(kind: str, variant: _Variant, product: Product, line: Timeline) -> Change:
+    made = variant.product
+    new = made.line
+    return Change(
+        kind,
+        variant.of,
+        variant.what,
+        new.cycles,
+        new.us,
+        1 - new.cycles / line.cycles,
+        new.limited_by,
+        variant.settings,
+        variant.keys,
+        None if made.tiling == product.tiling else made.tiling,
+    )
+
+
+# --- tilings
+
+
+def _fastest(
+    product: Product, wanted: Mapping[str, Limits], *, but: TCubeTiling | None = None
+) -> Product:
+    """Return the product in the fastest tiling that is as wanted, other than `but`.
+
+    The likeliest are timed, since the closed form that ranks them is not the model.
+    """
+    limits = Wanted({**product.problem.fix.fields, **wanted})
+    try:
+        found = tilings_within(product.problem, product.chip, _CANDIDATES, limits)
+    except NoLegalTilingError:
+        raise _No("no other tiling of the kind is legal") from None
+    tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
+    made = [replace(product, tiling=tiling) for tiling in tilings if tiling != but]
+    if not made:
+        raise _No("the planner knows no other of the kind")
+    return min(made, key=lambda one: one.line.cycles)
+
+
+def _kept(product: Product, *names: str) -> dict[str, Limits]:
+    """Return the fields of the tiling as they are."""
+    values = {name: getattr(product.tiling, name) for name in names}
+    return {name: Limits(value, value) for name, value in values.items()}
+
+
+def _differing(old: TCubeTiling, new: TCubeTiling) -> str:
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in FIELDS]
+    return ", ".join(f"{name} {a} -> {b}" for name, a, b in pairs if a != b)
+
+
+def _of_tiling(product: Product, wanted: Mapping[str, Limits]) -> _Variant:
+    made = _fastest(product, wanted, but=product.tiling)
+    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+
+
+def _base_block(product: Product) -> _Variant:
+    """Another base block, with the depths that fit it, for the same grid of cores."""
+    return _of_tiling(product, _kept(product, *_GRID, "iterateOrder"))
+
+
+def _depths(product: Product) -> _Variant:
+    """Other chunks in L1 and buffers of them, half to twice the steps; the likeliest are timed."""
+    near = {made.tiling: made for made in _near_depths(product) if made.legal}
+    near.pop(product.tiling, None)
+    if not near:
+        raise _No("no other of the kind is legal")
+    closed = {t: predict(t, product.problem, product.chip).cycles for t in near}
+    likely = sorted(near, key=closed.__getitem__)[: _CANDIDATES + 1]
+    made = min((near[t] for t in likely), key=lambda one: one.line.cycles)
+    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+
+
+def _near_depths(product: Product) -> Iterator[Product]:
+    t = product.tiling
+    near = [sorted({max(step // 2, 1), step, 2 * step}) for step in (t.stepKa, t.stepKb)]
+    for step_a, step_b, a, b in itertools.product(*near, (1, 2), (1, 2)):
+        yield product.with_tiling(
+            stepKa=step_a,
+            stepKb=step_b,
+            depthA1=t.stepM * step_a * a,
+            depthB1=t.stepN * step_b * b,
+        )
+
+
+def _grid(product: Product) -> _Variant:
+    """Another tiling altogether, on as many cores as the request allows."""
+    return _of_tiling(product, {})
+
+
+def _swapped(product: Product, **fields: int) -> _Variant:
+    made = product.with_tiling(**fields)
+    if not made.legal:
+        raise _No("the tiling would not be legal")
+    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+
+
+def _accumulators(product: Product) -> _Variant:
+    return _swapped(product, dbL0C=3 - product.tiling.dbL0C)
+
+
+def _order(product: Product) -> _Variant:
+    """Tiles along the other axis first: what L2 and L1 may still hold is another operand."""
+    t = product.tiling
+    m, n = min(t.singleCoreM, t.M), min(t.singleCoreN, t.N)
+    if ceil_div(m, t.baseM) == 1 or ceil_div(n, t.baseN) == 1:
+        raise _No("a core has one row or column of tiles")
+    return _swapped(product, iterateOrder=1 - t.iterateOrder)
+
+
+def _more_cores(product: Product) -> _Variant:
+    """More of the cores that there are."""
+    used, limit = product.tiling.usedCoreNum, product.problem.core_limit(product.chip)
+    if used >= limit:
+        raise _No(f"all {limit} cores are used")
+    freed = replace(product, problem=replace(product.problem, cores=None))
+    made = _fastest(freed, {"usedCoreNum": Limits(used + 1, limit)})
+    what = f"{made.tiling.usedCoreNum} cores in place of {used}"
+    return _Variant("tiling", what, made, keys={"cores": made.tiling.usedCoreNum})
+
+
+# --- requests, code and data
+
+
+def _asked(product: Product, **keys: Any) -> Product:
+    """Return the product of a changed request in the same tiling, in another if it must."""
+    made = replace(product, problem=replace(product.problem, **keys))
+    return made if made.legal else _fastest(made, {})
+
+
+def _unit_flag(product: Product) -> _Variant:
+    on = not product.problem.shares_unit_flag
+    made = _asked(product, unit_flag=on)
+    what = "Mmad and fixpipe share L0C by the unit flag" if on else "without the unit flag"
+    return _Variant("kernel", what, made, keys={"unit_flag": on})
+
+
+def _split_k(product: Product) -> _Variant:
+    """Slices of K on cores of their own, which add up in C."""
+    p, t = product.problem, product.tiling
+    if t.singleCoreK < p.shared_k:
+        raise _No("K is split already")
+    keys: dict[str, Any] = {"split_k": True}
+    whole = p.accumulator_type.name
+    if p.c != whole:
+        keys["c"] = whole
+    if p.epilogue != Epilogue():
+        keys["epilogue"] = {}
+    wanted = {"singleCoreK": Limits(1, p.shared_k - 1)}
+    split = Problem.from_json({**p.to_json(), **keys})
+    made = _fastest(replace(product, problem=split), wanted)
+    slices = ceil_div(p.shared_k, made.tiling.singleCoreK)
+    what = f"{slices} slices of K add up in a C of {whole} that is 0 before"
+    return _Variant("request", what, made, keys=keys)
+
+
+def _template(product: Product) -> _Variant:
+    """The other template of the Matmul API."""
+    other = "NORM" if product.problem.template == "MDL" else "MDL"
+    changed = replace(product.problem, template=other)
+    step = None if product.step in _TEMPLATE_STEPS else product.step
+    made = _fastest(replace(product, problem=changed, step=step), {})
+    return _Variant("kernel", f"template {other}", made, keys={"template": other})
+
+
+def _nz_weights(product: Product) -> _Variant:
+    if product.problem.format_b == "NZ":
+        raise _No("B is NZ already")
+    made = _asked(product, format_b="NZ")
+    return _Variant("data", "B is stored in fractals (NZ)", made, keys={"format_b": "NZ"})
+
+
+def _padded(product: Product) -> _Variant:
+    p = product.problem
+    if (p.format_a, p.format_b) == ("NZ", "NZ"):
+        raise _No("neither A nor B has rows")
+    what = "rows of A and B start an odd number of 512 B apart"
+    return _Variant("data", what, replace(product, padded=True))
+
+
+def _constant(product: Product) -> _Variant:
+    if product.step not in _TEMPLATE_STEPS:
+        raise _No("the kernel is not the library's with a tiling of run time")
+    what = "the tiling known to the compiler (--step CONSTANT)"
+    return _Variant("kernel", what, replace(product, step="CONSTANT"))
+
+
+def _wider_chip(product: Product) -> _Variant:
+    """A chip with more AI Cores, and a tiling for it."""
+    names = ["aic_count", *(["aiv_count"] if product.chip.aiv_count else [])]
+    settings = {name: _times(product.chip, name) for name in names}
+    freed: Problem = replace(product.problem, cores=None)
+    wider = replace(product, problem=freed, chip=product.chip.what_if(settings))
+    what = f"{wider.chip.aic_count} AI Cores in place of {product.chip.aic_count}"
+    made = _fastest(wider, {})
+    keys = {"cores": made.tiling.usedCoreNum}
+    return _Variant("chip", what, made, settings=settings, keys=keys)

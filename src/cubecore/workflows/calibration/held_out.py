@@ -1,0 +1,112 @@
+"""Errors on publications that had no part in the fit: each left out in turn.
+
+What `python -m tools.refit` found without a publication is a file beside the points; here every
+case of that publication is timed with those values.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.workflows.calibration.cases import Case, Unmapped
+from cubecore.workflows.calibration.measured_points import Point, published
+from cubecore.workflows.calibration.validate import beside, case_of
+from cubecore.workflows.calibration.validation import Errors, HeldOut, Pair
+
+REFITTED = Path(__file__).parent / "measured" / "refitted.json"
+"""Values by architecture and publication left out; those of ``""`` are fitted on all."""
+FITTED = ("known", "vector", "vector library", "dma", "bench", "launch")
+"""Groups of cases that a fit is made on: their kernels are known, or stand for known ones."""
+WHOLE_TABLE = "*"
+"""After a table's name: all of the table, by the value of its first key."""
+
+
+def with_values(chip: Chip, values: Mapping[str, float], *, launch_only: bool = False) -> Chip:
+    """Return a chip with other values: ``field``, ``table.key``, or ``table.*`` to scale a table.
+
+    Whole numbers are rounded. An empty kernel takes the launch's time only (`launch_only`).
+    """
+    made: dict[str, Any] = {}
+    for name, value in values.items():
+        field, _, key = name.partition(".")
+        old = made.get(field, getattr(chip, field))
+        if launch_only and field != "launch_cycles":
+            continue
+        if key == WHOLE_TABLE:
+            first = next(iter(old.values()))
+            made[field] = {k: v * value / first for k, v in old.items()}
+        elif key:
+            made[field] = {**old, key: _as(old[key], value)}
+        else:
+            made[field] = _as(old, value)
+    return replace(chip, **made)
+
+
+def _as(old: float, value: float) -> float:
+    return max(round(value), 1) if isinstance(old, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class FitCase:
+    """A point that a fit is made on, and its case."""
+
+    point: Point
+    case: Case
+
+    def errors(self, values: Mapping[str, float]) -> tuple[Pair | None, tuple[Pair, ...]]:
+        """Return the whole and the pipes, measured beside predicted with `values`."""
+        found = beside(self.point, self.case, self.chip(values))
+        return found.wall, tuple(found.pipes.values())
+
+    def chip(self, values: Mapping[str, float]) -> Chip:
+        """Return the case's chip with `values`."""
+        empty = self.case.group == "launch"
+        return with_values(self.case.chip, values, launch_only=empty)
+
+
+@cache
+def fit_cases() -> tuple[FitCase, ...]:
+    """Return the published points that fits are made on; their launches are built once."""
+    return tuple(_fit_cases())
+
+
+def _fit_cases() -> Iterator[FitCase]:
+    for point in published():
+        try:
+            case = case_of(point)
+        except Unmapped:
+            continue
+        if case.group in FITTED:
+            yield FitCase(point, replace(case, launch=cache(case.launch)))
+
+
+def refitted() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the values of every fit: by architecture, then by the publication left out."""
+    found: dict[str, dict[str, dict[str, float]]] = json.loads(REFITTED.read_text("utf-8"))
+    return found
+
+
+@cache
+def held_out() -> tuple[HeldOut, ...]:
+    """Return the errors on each publication that a fit was made without."""
+    return tuple(
+        _held_out(arch, source, fits)
+        for arch, fits in sorted(refitted().items())
+        for source in sorted(fits)
+        if source
+    )
+
+
+def _held_out(arch: str, source: str, fits: Mapping[str, Mapping[str, float]]) -> HeldOut:
+    cases = [
+        one for one in fit_cases() if one.case.chip.arch == arch and one.point.origin == source
+    ]
+
+    def errors(values: Mapping[str, float]) -> Errors:
+        return Errors.of([one.errors(values)[0] for one in cases])
+
+    return HeldOut(arch, source, errors({}), errors(fits[""]), errors(fits[source]))

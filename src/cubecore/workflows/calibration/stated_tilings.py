@@ -1,0 +1,336 @@
+"""Points of products that state their tiling, as cases; what they leave open is filled in."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cubecore.chips import Chip
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.core_grid import CoreBlock
+from cubecore.tiling.model.mx_type_para import MxTypePara
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+from cubecore.workflows.calibration.cases import Case, Notes
+from cubecore.workflows.calibration.measured_points import Point
+
+_STATES = ("baseM", "L0", "L1tileB")
+_HAND_WRITTEN = ("hand-written", "basic", "basic_api", "tensor_api", "asc_mmgelu")
+_ORIGINS_BY_HAND = {"catlass", "pto", "qwen3"}
+_DOUBTED = {
+    "catlass_basic_910b2_2048_4096_80000": "seven times what its own speed-up column says",
+    "ascdoc_unitflag_before": "three times the same work in the publication's other tables",
+    "ascdoc_unitflag_after": "three times the same work in the publication's other tables",
+    "ascdoc_nbuffer_before": "25 us more than its start, loads, product and stores in sequence",
+    "ascdoc_nbuffer_after": "25 us more than its start, loads, product and stores in sequence",
+    "qwen3_a3_up_proj": "a mean block's time, times the rounds; nobody measured the whole",
+    "qwen3_a3_down_proj": "a mean block's time, times the rounds; nobody measured the whole",
+}
+"""Points that contradict others of their own publication; they are timed and counted apart."""
+_SAID_BESIDE = {"asc_mmhp_950_case4": {"stepKa": 2, "stepKb": 2, "depthA1": 4, "depthB1": 4}}
+"""What the text beside a publication's table states: two buffers of two blocks each in case 4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a point states of its tiling: elements, base blocks, and rounds over M.
+
+    `scale_factor` is how much more of the scales along K a load brings than of A and B, `bands` how
+    many columns of blocks are dealt together; None deals row by row.
+    """
+
+    base: tuple[int, int, int]
+    step_k: tuple[int, int]
+    depth: tuple[int, int]
+    step: tuple[int, int] = (1, 1)
+    single: tuple[int, int] | None = None
+    rounds: int = 1
+    scale_factor: int = 1
+    splits_tail: bool = False
+    bands: int | None = None
+
+
+def has_tiling(point: Point) -> bool:
+    """Whether a point states base blocks."""
+    return any(name in point.tiling for name in _STATES)
+
+
+def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Case:
+    """Return the case of a product whose tiling is the point's.
+
+    Raises:
+        RequestError: a tiling that the kernel does not carry.
+    """
+    text = _text(point)
+    template = _template(point, text, notes)
+    unit_flag = "UnitFlag" in text or bool(point.tiling.get("unitFlag")) or None
+    problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
+    stated = _stated(point, chip, problem, notes)
+    tiling, blocks = _laid_out(chip, problem, stated, notes)
+    step = _step(point, text, template)
+    options = {"preload": _preloads(point, problem, stated, step, notes)}
+    if "UB" in str(point.tiling.get("epilogue", "")):
+        notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
+        options["by_vector_cores"] = True
+    return Case(
+        chip,
+        lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
+        "doubted" if point.id in _DOUBTED else "known",
+        tiling_known=True,
+        assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
+    )
+
+
+def _text(point: Point) -> str:
+    return " ".join(str(point.tiling.get(key, "")) for key in ("template", "kernel", "note"))
+
+
+def _template(point: Point, text: str, notes: Notes) -> str:
+    if "IBShare" in text:
+        return "IBSHARE"
+    if text.startswith("NORM") or ("template" not in point.tiling and "ibshare" in point.id):
+        if point.tiling.get("depthA1", 1) > 1:
+            notes.add("NORM asks for a block when it is needed, whatever the depth")
+        return "NORM"
+    if "MDL" not in text and "template" in point.tiling:
+        notes.add(f"{point.tiling['template']} as MDL")
+    return "MDL"
+
+
+def _step(point: Point, text: str, template: str) -> str:
+    """Return whose scalar cost a step has."""
+    by_hand = any(word in f"{text} {point.id}" for word in _HAND_WRITTEN)
+    if by_hand or point.origin in _ORIGINS_BY_HAND:
+        return "BASIC"
+    if "constant" in text or point.tiling.get("constant_tiling"):
+        return "CONSTANT"
+    return "MDL" if template == "MDL" else "NORM"
+
+
+def _preloads(point: Point, problem: Problem, stated: Stated, step: str, notes: Notes) -> bool:
+    """Whether a chunk with all of K is loaded ahead: by hand it is, in the API if asked for."""
+    whole = max(stated.step_k) * stated.base[2] >= problem.k
+    if problem.template != "MDL" or step == "BASIC" or "preload" in point.tiling or not whole:
+        return True
+    notes.add("the Matmul API loads a chunk with all of K when it is needed")
+    return False
+
+
+def _cores(point: Point, template: str) -> dict[str, Any]:
+    """Return the problem's launch and cores."""
+    clients = point.tiling.get("usedCoreNum")
+    if clients or template == "IBSHARE" or point.tiling.get("mode") == "MIX":
+        return {"launch": "mix", "cores": clients or 2 * (point.cores or 0) or None}
+    return {"cores": point.cores}
+
+
+def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
+    said = _SAID_BESIDE.get(point.id, {})
+    if said:
+        notes.add(f"{', '.join(f'{name} {value}' for name, value in said.items())}: the text's")
+    point = replace(point, tiling={**point.tiling, **said})
+    tiling = point.tiling
+    if "L1tileB" in tiling:
+        columns = ceil_div(problem.n, tiling["blocks"])
+        return Stated((16, columns, 128), (1, 1), (2, 2), single=(16, columns))
+    if "L0" in tiling:
+        base = tuple(int(x) for x in tiling["L0"].split(","))
+        in_l1 = tuple(int(x) for x in tiling["L1"].split(","))
+        steps = (ceil_div(in_l1[2], base[2]),) * 2
+        depth = (2 * steps[0], 2 * steps[1])
+        blocks = (base[0], base[1], base[2])
+        adaptive = tiling.get("scheduler") == "ASWT"
+        swizzle = re.search(r"swizzle<(\d+),1>", point.note)
+        bands = None if swizzle is None else int(swizzle[1])
+        share = (in_l1[0], in_l1[1])
+        return Stated(blocks, steps, depth, single=share, splits_tail=adaptive, bands=bands)
+    blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
+    steps = _steps(point, chip, problem, blocks, notes)
+    depth = _depth(point, problem, steps, notes)
+    step = (tiling.get("stepM", 1), tiling.get("stepN", 1))
+    depth = (depth[0] * step[0], depth[1] * step[1])
+    single, rounds = _single(point, problem, blocks, notes)
+    factor = tiling.get("scaleFactor", 1)
+    return Stated(blocks, steps, depth, step, single, rounds, factor)
+
+
+def _steps(
+    point: Point, chip: Chip, problem: Problem, base: Sequence[int], notes: Notes
+) -> tuple[int, int]:
+    """Return stepKa and stepKb: as stated, one for NORM, or what two buffers leave in L1."""
+    tiling = point.tiling
+    if problem.template == "NORM":
+        return 1, 1
+    size = problem.a_type.bytes_of
+    k_blocks = ceil_div(problem.k, base[2])
+    room = [chip.l1_bytes // 4 // size(rows * base[2]) for rows in base[:2]]
+    steps = tuple(max(1, min(r, k_blocks, 8)) for r in room)
+    if "stepKa" in tiling and "stepKb" in tiling:
+        return tiling["stepKa"], tiling["stepKb"]
+    if "stepKa" in tiling:
+        notes.add(f"stepKb {steps[1]}: what fills L1")
+        return tiling["stepKa"], steps[1]
+    notes.add(f"stepKa {steps[0]}, stepKb {steps[1]}: what fills L1")
+    return steps[0], steps[1]
+
+
+def _depth(point: Point, problem: Problem, steps: tuple[int, int], notes: Notes) -> tuple[int, int]:
+    """Return depthA1 and depthB1 of one row and column of base blocks."""
+    tiling = point.tiling
+    norm = problem.template == "NORM"
+    if norm and problem.launch == "mix":
+        notes.add("the loads of one client run beside the product of the other: two buffers")
+        return 2, 2
+    if norm:
+        if "depthA1" not in tiling:
+            notes.add("one base block in L1")
+        return steps
+    if "depthA1" not in tiling and "dbL1" not in tiling:
+        notes.add("two buffers in L1")
+    return tiling.get("depthA1", 2 * steps[0]), tiling.get("depthB1", 2 * steps[1])
+
+
+def _single(
+    point: Point, problem: Problem, base: Sequence[int], notes: Notes
+) -> tuple[tuple[int, int] | None, int]:
+    """Return the share of a core, if it is stated, and how many rounds split M before."""
+    tiling = point.tiling
+    rounds, single = 1, None
+    if "singleM" in tiling:
+        times, _, rows = str(tiling["singleM"]).rpartition("x")
+        rounds = int(times or 1)
+        single = (int(rows), tiling.get("singleN", problem.n))
+    if "L2 split" in _text(point) and rounds == 1:
+        rounds = 2
+        if single is None:
+            half = replace(problem, m=ceil_div(problem.m, 2))
+            single = _split(half, point.cores or 1, base)
+            notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]} of each round")
+    return single, rounds
+
+
+# --- the tiling as a struct
+
+
+def _laid_out(
+    chip: Chip, problem: Problem, stated: Stated, notes: Notes
+) -> tuple[TCubeTiling, list[tuple[CoreBlock, ...]] | None]:
+    """Return the tiling, and the blocks of each core where they are no plain grid."""
+    base_m, base_n, base_k = stated.base
+    cores = problem.core_count(chip)
+    single = stated.single
+    if single is None:
+        single = _split(problem, cores, stated.base)
+        notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]}")
+    m_blocks, n_blocks = ceil_div(problem.m, single[0]), ceil_div(problem.n, single[1])
+    size = problem.a_type.bytes_of
+    fields = dict.fromkeys(FIELDS, 0) | {
+        "usedCoreNum": min(m_blocks * n_blocks, cores),
+        "M": problem.m,
+        "N": problem.n,
+        "Ka": problem.k,
+        "Kb": problem.k,
+        "singleCoreM": single[0],
+        "singleCoreN": single[1],
+        "singleCoreK": problem.k,
+        "baseM": base_m,
+        "baseN": base_n,
+        "baseK": base_k,
+        "depthA1": stated.depth[0],
+        "depthB1": stated.depth[1],
+        "stepM": stated.step[0],
+        "stepN": stated.step[1],
+        "stepKa": stated.step_k[0],
+        "stepKb": stated.step_k[1],
+        "dbL0A": 1 + (2 * size(base_m * base_k) <= chip.l0a_bytes),
+        "dbL0B": 1 + (2 * size(base_n * base_k) <= chip.l0b_bytes),
+        "dbL0C": 1 + (2 * base_m * base_n * problem.accumulator_type.size_bytes <= chip.l0c_bytes),
+    }
+    if problem.mx:
+        fields["mxTypePara"] = MxTypePara(*(stated.scale_factor,) * 2).pack()
+    tiling = TCubeTiling(**fields)
+    if stated.splits_tail and m_blocks * n_blocks % cores:
+        notes.add("the last round's blocks are split over all cores")
+    elif stated.rounds == 1 and m_blocks * n_blocks <= cores:
+        return tiling, None
+    if stated.rounds > 1:
+        notes.add(f"{stated.rounds} rounds over M, each split over all cores")
+    else:
+        notes.add("blocks go to the cores in turn")
+    return tiling, _dealt(problem, single, cores, stated)
+
+
+def _dealt(
+    problem: Problem, single: tuple[int, int], cores: int, stated: Stated
+) -> list[tuple[CoreBlock, ...]]:
+    """Return the blocks of each core: block i of a round goes to core i mod cores."""
+    per_round = ceil_div(ceil_div(problem.m, stated.rounds), single[0]) * single[0]
+    dealt: list[list[CoreBlock]] = [[] for _ in range(cores)]
+    for first in range(0, problem.m, per_round):
+        rows = range(first, min(first + per_round, problem.m), single[0])
+        grid = [
+            CoreBlock(
+                core=0,
+                m0=m0,
+                n0=n0,
+                m_len=min(single[0], problem.m - m0),
+                n_len=min(single[1], problem.n - n0),
+                k_len=problem.k,
+            )
+            for m0, n0 in in_bands(rows, range(0, problem.n, single[1]), stated.bands)
+        ]
+        if stated.splits_tail:
+            full = len(grid) // cores * cores
+            tail = grid[full:]
+            grid = grid[:full] + [p for b in tail for p in _parts(b, cores // len(tail))]
+        for place, block in enumerate(grid):
+            dealt[place % cores].append(replace(block, core=place % cores))
+    return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def in_bands(
+    rows: Sequence[int], columns: Sequence[int], band: int | None
+) -> Iterator[tuple[int, int]]:
+    """Yield the (row, column) of blocks in the order in which they are dealt.
+
+    A band of columns row by row, every second one from its last row up (catlass, swizzle<band, 1>:
+    the page on tuning says which cores then have how much).
+    """
+    band = band or len(columns)
+    for number, first in enumerate(range(0, len(columns), band)):
+        for row in rows if number % 2 == 0 else rows[::-1]:
+            for column in columns[first : first + band]:
+                yield row, column
+
+
+def _parts(block: CoreBlock, most: int) -> list[CoreBlock]:
+    """Return a block in at most so many parts of whole fractals, the largest as small as can be."""
+    sizes = []
+    for m_parts in range(1, most + 1):
+        rows = align_up(ceil_div(block.m_len, m_parts), FRACTAL_ROWS)
+        columns = align_up(ceil_div(block.n_len, most // m_parts), FRACTAL_ROWS)
+        sizes.append((rows * columns, rows + columns, rows, columns))
+    _, _, rows, columns = min(sizes)
+    return [
+        replace(
+            block,
+            m0=block.m0 + m,
+            n0=block.n0 + n,
+            m_len=min(rows, block.m_len - m),
+            n_len=min(columns, block.n_len - n),
+        )
+        for m in range(0, block.m_len, rows)
+        for n in range(0, block.n_len, columns)
+    ]
+
+
+def _split(problem: Problem, cores: int, base: Sequence[int]) -> tuple[int, int]:
+    """Return the share of a core, whole base blocks: the smallest largest share, near a square."""
+    m_tiles, n_tiles = ceil_div(problem.m, base[0]), ceil_div(problem.n, base[1])
+    shares = []
+    for m_blocks in range(1, min(cores, m_tiles) + 1):
+        n_blocks = min(cores // m_blocks, n_tiles)
+        rows, columns = ceil_div(m_tiles, m_blocks) * base[0], ceil_div(n_tiles, n_blocks) * base[1]
+        shares.append((rows * columns, rows + columns, rows, columns))
+    return min(shares)[2:]

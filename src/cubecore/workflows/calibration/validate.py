@@ -1,0 +1,154 @@
+"""validate: the timing model against published measurements, case by case."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from cubecore.chips import Chip
+from cubecore.chips import chip as named_chip
+from cubecore.errors import CubecoreError, DeadlockError, refuse
+from cubecore.kernels.elementwise import KIND
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
+from cubecore.workflows.calibration.cases import Case, Unmapped, because
+from cubecore.workflows.calibration.matmul_cases import matmul_case
+from cubecore.workflows.calibration.measured_points import PUBLISHED, Point, read_points
+from cubecore.workflows.calibration.msprof import read_profile
+from cubecore.workflows.calibration.validation import Pair, Validated, Validation
+from cubecore.workflows.calibration.vector_cases import (
+    bench_case,
+    dma_case,
+    launch_case,
+    vector_case,
+)
+
+_CASES: Mapping[str, Callable[[Point], Case]] = {
+    "matmul": matmul_case,
+    "matmul+vector": matmul_case,
+    "grouped_matmul": matmul_case,
+    "grouped_matmul+vector": matmul_case,
+    "vector": vector_case,
+    "vector_ubench": bench_case,
+    "dma_read": dma_case,
+    "launch": launch_case,
+}
+_NO_KERNEL = {
+    "flash_attention": "flash attention is not in the kernels",
+    "conv": "convolutions are not in the kernels",
+}
+SMALL_US = 15.0
+"""Kernels with a tiling of our own below this are counted apart: their start decides."""
+_TICK_US = 0.02
+"""The system counter of the micro-benchmarks ticks at 50 MHz (GetSystemCycle, on A2)."""
+
+
+def validate(
+    points: str | Path | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    chip: str | None = None,
+) -> Validation:
+    """Return predictions beside published measurements; those that come with cubecore by default.
+
+    `points` is a file of one JSON object a line, or a profiler's table of operators (``.csv``),
+    which does not say what `chip` it ran on. `settings` replace fields of every chip. A line that
+    is no point is listed with its reason, a point that cannot be timed says why.
+
+    Raises:
+        RequestError: a file that cannot be read, settings that no chip takes, or a table without
+            its chip.
+    """
+    path = PUBLISHED if points is None else Path(points)
+    if path.suffix == ".csv":
+        if chip is None:
+            raise refuse("--chip", "be given with a profiler's table", "nothing")
+        read, unreadable = read_profile(path, named_chip(chip).name)
+    elif chip is not None:
+        raise refuse("--chip", "come with a profiler's table; other points state theirs", chip)
+    else:
+        read, unreadable = read_points(path)
+    cases = [_validated(point, settings or {}) for point in read]
+    return Validation(tuple(cases), tuple(unreadable))
+
+
+@cache
+def published_validation() -> Validation:
+    """Return the validation on the points that come with cubecore."""
+    return validate()
+
+
+def _validated(point: Point, settings: Mapping[str, str]) -> Validated:
+    try:
+        case = case_of(point)
+    except Unmapped as reason:
+        return Validated(point, point.chip, point.kind, skipped=str(reason))
+    return beside(point, case, case.chip.what_if(settings))
+
+
+def beside(point: Point, case: Case, chip: Chip) -> Validated:
+    """Return what a point measured beside what its case takes on `chip`."""
+    try:
+        timeline = _timed(case, chip)
+    except Unmapped as reason:
+        return Validated(point, chip.name, point.kind, skipped=str(reason))
+    hertz = chip.require("frequency_hz", "timing")
+    pipes = {
+        name: Pair(us, timeline.pipes[name] * 1e6 / hertz)
+        for name, us in point.pipes_us.items()
+        if timeline.pipes.get(name)
+    }
+    wall, assumed = _wall(point, case, timeline, chip)
+    if wall is None and not pipes:
+        nothing = "no time of the launch or its pipes is stated"
+        return Validated(point, chip.name, point.kind, skipped=nothing)
+    group = case.group
+    if group == "library" and wall is not None and wall.measured_us < SMALL_US:
+        group = "small"
+    assumed = (*case.assumed, *assumed)
+    return Validated(point, chip.name, group, wall, pipes, case.tiling_known, assumed)
+
+
+def case_of(point: Point) -> Case:
+    """Return the case that a point describes.
+
+    Raises:
+        Unmapped: why there is none.
+    """
+    if point.kind in _NO_KERNEL:
+        raise Unmapped(_NO_KERNEL[point.kind])
+    if point.kind not in _CASES:
+        raise Unmapped(f"kind must be one of {', '.join(_CASES)}, got {point.kind!r}")
+    try:
+        return _CASES[point.kind](point)
+    except CubecoreError as error:
+        raise because(error) from None
+    except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
+        # A tiling is free text and numbers: what does not fit its kind is the point's.
+        raise Unmapped(f"the tiling must be stated as its kind has it, got {error!r}") from None
+
+
+def _timed(case: Case, chip: Chip) -> Timeline:
+    try:
+        return time_launch(case.launch(), chip, stand_in=True)
+    except (CubecoreError, DeadlockError) as error:
+        raise because(error) from None
+
+
+def _wall(
+    point: Point, case: Case, timeline: Timeline, chip: Chip
+) -> tuple[Pair | None, tuple[str, ...]]:
+    """Return the launch's time beside the prediction of what was measured, and what that is."""
+    hertz = chip.require("frequency_hz", "timing")
+    launch_us = chip.require("launch_cycles", "timing") * 1e6 / hertz
+    if point.wall_us is not None:
+        own = timeline.us - launch_us if case.without_launch else timeline.us
+        return Pair(point.wall_us, own), ()
+    if point.core_us is not None:
+        text = "the cores' time, without the launch"
+        return Pair(point.core_us, timeline.us - launch_us), (text,)
+    if ticks := point.measured.get("cycles_1000_add"):
+        still = chip.require("start_cycles", "timing")
+        still = (chip.short_start_cycles or {}).get(KIND, still)
+        still_us = still * 1e6 / hertz
+        return Pair(ticks * _TICK_US, timeline.us - launch_us - still_us), ()
+    return None, ()

@@ -1,0 +1,244 @@
+"""What a validation answers: every case's error, and what they amount to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+from cubecore.workflows.calibration.measured_points import Point, Unreadable
+
+APART = 0.02
+"""Measured times that differ by less have no order."""
+GROUPS: Mapping[str, str] = {
+    "known": "products whose tiling is published",
+    "doubted": "the same, where a publication contradicts itself or never measured the whole",
+    "library": "products in our planner's tiling, from 15 us on",
+    "small": "the same, below 15 us: their start decides",
+    "partial": "products in our planner's tiling whose part on vector cores is left out",
+    "vector": "element-wise kernels whose code is published",
+    "vector library": "element-wise kernels of a library, their instructions guessed",
+    "dma": "kernels that only load",
+    "bench": "1000 Adds at stated addresses of the Unified Buffer",
+    "launch": "empty kernels",
+}
+"""What cases are counted with."""
+PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A measured time and the prediction, microseconds."""
+
+    measured_us: float
+    predicted_us: float
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less 1."""
+        return self.predicted_us / self.measured_us - 1
+
+    def to_json(self) -> dict[str, float]:
+        """Return both and the error."""
+        return {
+            "measured_us": self.measured_us,
+            "predicted_us": self.predicted_us,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A point and what the model says: a time and pipes, or in `skipped` why there is none.
+
+    `wall` is None where the point states pipes alone. `group` is one of `GROUPS`, or the point's
+    kind where it is skipped.
+    """
+
+    point: Point
+    chip: str
+    group: str
+    wall: Pair | None = None
+    pipes: Mapping[str, Pair] = field(default_factory=dict)
+    tiling_known: bool = False
+    assumed: tuple[str, ...] = ()
+    skipped: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys."""
+        wall = self.wall
+        return {
+            "id": self.point.id,
+            "chip": self.chip,
+            "kind": self.point.kind,
+            "group": self.group,
+            "measured_us": None if wall is None else wall.measured_us,
+            "predicted_us": None if wall is None else wall.predicted_us,
+            "error": None if wall is None else wall.error,
+            "pipes": {name: pair.to_json() for name, pair in self.pipes.items()},
+            "tiling_known": self.tiling_known,
+            "assumed": list(self.assumed),
+            "skipped": self.skipped,
+            "source": self.point.source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Absolute errors of several cases, smallest first."""
+
+    values: tuple[float, ...]
+
+    @staticmethod
+    def of(pairs: Sequence[Pair | None]) -> "Errors":
+        """Return the errors of those that have a time."""
+        return Errors(tuple(sorted(abs(pair.error) for pair in pairs if pair is not None)))
+
+    @property
+    def median(self) -> float | None:
+        """The median; None of no errors."""
+        return median(self.values) if self.values else None
+
+    @property
+    def p90(self) -> float | None:
+        """The 90th percentile by nearest rank; None of no errors."""
+        return self.values[-(-9 * len(self.values) // 10) - 1] if self.values else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return how many there are, their median, and their 90th percentile."""
+        return {"count": len(self.values), "median": self.median, "p90": self.p90}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Two tilings of one product on one chip, and whether the faster one is predicted to be so."""
+
+    one: Validated
+    other: Validated
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A publication on an architecture, and the errors on its cases.
+
+    `shipped` are those of the chip files, `fitted` those of the automatic fit on everything, `held`
+    those of the same fit without this publication.
+    """
+
+    arch: str
+    source: str
+    shipped: Errors
+    fitted: Errors
+    held: Errors
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the errors as JSON."""
+        return {
+            "arch": self.arch,
+            "source": self.source,
+            "shipped": self.shipped.to_json(),
+            "fitted_on_all": self.fitted.to_json(),
+            "held_out": self.held.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Every case, the lines that are no points, and a summary.
+
+    `held_out` has the errors on each publication that a fit was made without, where it was asked
+    for.
+    """
+
+    cases: tuple[Validated, ...]
+    unreadable: tuple[Unreadable, ...]
+    held_out: tuple[HeldOut, ...] = ()
+
+    @property
+    def timed(self) -> tuple[Validated, ...]:
+        """The cases that were not skipped."""
+        return tuple(case for case in self.cases if case.skipped is None)
+
+    @cached_property
+    def orders(self) -> tuple[Order, ...]:
+        """Pairs of each tuning series whose times differ by more than 2 %.
+
+        A series is one product on one chip in tilings of its own, from one publication.
+        """
+        series: dict[object, list[tuple[Validated, Pair]]] = {}
+        for case in self.timed:
+            p = case.point
+            if case.group == "known" and case.wall is not None:
+                key = (p.origin, case.chip, p.cores, p.m, p.n, p.k, p.types, p.trans)
+                series.setdefault(key, []).append((case, case.wall))
+        found = []
+        for cases in series.values():
+            for (one, first), (other, second) in combinations(cases, 2):
+                slower = second.measured_us / first.measured_us - 1
+                if abs(slower) > APART:
+                    right = (second.predicted_us - first.predicted_us) * slower > 0
+                    found.append(Order(one, other, right))
+        return tuple(found)
+
+    def errors(self, key: Callable[[Validated], str]) -> dict[str, Errors]:
+        """Return the errors of the timed cases by what `key` gives."""
+        parts: dict[str, list[Pair | None]] = {}
+        for case in self.timed:
+            parts.setdefault(key(case), []).append(case.wall)
+        return {name: Errors.of(pairs) for name, pairs in sorted(parts.items())}
+
+    @cached_property
+    def by_group(self) -> dict[str, Errors]:
+        """Errors by group, in the order of `GROUPS`."""
+        found = self.errors(lambda case: case.group)
+        return {name: found[name] for name in GROUPS if name in found}
+
+    @cached_property
+    def by_chip(self) -> dict[str, Errors]:
+        """Errors by chip and kind."""
+        return self.errors(lambda case: f"{case.chip} {case.point.kind}")
+
+    @cached_property
+    def by_source(self) -> dict[str, Errors]:
+        """Errors by publication and group."""
+        return self.errors(lambda case: f"{case.point.origin} {case.group}")
+
+    @cached_property
+    def by_pipe(self) -> dict[str, Errors]:
+        """Errors of the pipes' busy times, of products whose tiling is published."""
+        known = [case for case in self.timed if case.group == "known"]
+        return {name: Errors.of([case.pipes.get(name) for case in known]) for name in PIPES}
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Counts, and errors by group, pipe, chip and kind, and publication."""
+
+        def told(errors: Mapping[str, Errors]) -> dict[str, Any]:
+            return {name: some.to_json() for name, some in errors.items()}
+
+        timed = len(self.timed)
+        return {
+            "points": len(self.cases),
+            "timed": timed,
+            "skipped": len(self.cases) - timed,
+            "unreadable": len(self.unreadable),
+            "groups": told(self.by_group),
+            "pipes_of_known_tilings": told(self.by_pipe),
+            "chips": told(self.by_chip),
+            "sources": told(self.by_source),
+            "order": {
+                "pairs": len(self.orders),
+                "right": sum(order.right for order in self.orders),
+            },
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the public contract's keys."""
+        return {
+            "cases": [case.to_json() for case in self.cases],
+            "unreadable": [line.to_json() for line in self.unreadable],
+            "summary": self.summary,
+            **({"held_out": [one.to_json() for one in self.held_out]} if self.held_out else {}),
+        }

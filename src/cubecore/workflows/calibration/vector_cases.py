@@ -1,0 +1,221 @@
+"""Points of vector kernels, loads and launches as cases."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from cubecore.chips import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Location, Loop, Program
+from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign
+from cubecore.kernels.elementwise import (
+    KIND,
+    Elementwise,
+    elementwise_launch,
+    loads_launch,
+    vector_instruction,
+)
+from cubecore.units import ceil_div
+from cubecore.workflows.calibration.cases import Case, Notes, Unmapped, chip_of, without_launch
+from cubecore.workflows.calibration.measured_points import Point
+
+_HERE = Location("points", 0, "case")
+_STAND_IN = "unary and binary instructions of architecture 2201"
+_WORK: dict[str, tuple[tuple[str, int], ...]] = {
+    "exp": (("vexp", 1),),
+    "sigmoid": (("vmuls", 1), ("vexp", 1), ("vadds", 1), ("vrec", 1)),
+    "gelu": (("vmul", 3), ("vmuls", 3), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
+    "mish": (("vexp", 2), ("vadds", 3), ("vln", 1), ("vmuls", 2), ("vmul", 3), ("vrec", 1)),
+    "eltwise": (("vmul", 3), ("vmuls", 3), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
+}
+"""Instructions of an activation by its formula; a library's own may be others."""
+
+
+def vector_case(point: Point) -> Case:
+    """Return the case of an element-wise kernel.
+
+    Raises:
+        Unmapped: why there is none.
+    """
+    notes = Notes()
+    chip = chip_of(point, notes)
+    name = next((word for word in _WORK if word in point.id), "")
+    if "vadd" in point.id:
+        return _add_case(point, chip, notes)
+    if "vnd2nz" in point.id:
+        return _nd2nz_case(point, chip, notes)
+    if not name or None in (point.m, point.n, point.cores):
+        raise Unmapped("the kernel is no element-wise one that the instructions can stand for")
+    elements = (point.m or 0) * (point.n or 0)
+    dtype = _type(point)
+    if "mmgelu" in point.id:
+        notes.add("float32, as the product before it leaves it")
+        dtype = element_type("float32")
+    wide = dtype.name == "bfloat16" or name in {"gelu", "mish", "eltwise"}
+    work_type = element_type("float32") if wide else dtype
+    notes.add("instructions by the formula of the activation; two buffers")
+    room = chip.ub_user_bytes // (6 * work_type.size_bytes)
+    tile = point.tiling.get("tileLen") or room // 128 * 128
+    work = tuple((op, times, work_type) for op, times in _WORK[name])
+    if chip.arch != "2201":
+        notes.add("fused in registers: a third of the instructions")
+        work = work[::3]
+    kernel = Elementwise(elements, dtype, 1, work, tile, 2, point.cores or 1)
+    group = "vector" if "asc" in point.id else "vector library"
+    return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
+
+
+def _case(point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes) -> Case:
+    if chip.arch != "2201":
+        notes.add(_STAND_IN)
+    alone = without_launch(point, notes)
+    return Case(chip, launch, group, without_launch=alone, assumed=notes.done())
+
+
+def _type(point: Point) -> ElementType:
+    return element_type({"half": "float16", "float": "float32"}.get(point.types[0], point.types[0]))
+
+
+def _add_case(point: Point, chip: Chip, notes: Notes) -> Case:
+    """Return the case of a sum of two arrays: one core or all, one buffer or two."""
+    text = str(point.tiling["case"])
+    if text == "scalar":
+        raise Unmapped("the scalar unit adds element by element, which is not modelled")
+    dtype = _type(point)
+    tile = point.tiling["dataCopyLen"]
+    doubled = "double buffer" in text or "conflict" in text
+    if doubled:
+        notes.add("two buffers, and inputs past L2, as the case before it in the series")
+    work = (("vadd", 1, dtype),)
+    elements = (point.m or 0) * (point.n or 0)
+    cores = point.cores or 1
+    kernel = Elementwise(elements, dtype, 2, work, tile, 1 + doubled, cores, past_l2=doubled)
+    return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
+
+
+def _nd2nz_case(point: Point, chip: Chip, notes: Notes) -> Case:
+    """Return the case of rows to fractals inside UB: each element is read and written once."""
+    rows, columns = (int(x) for x in str(point.tiling["tile"]).split("x"))
+    dtype = _type(point)
+    notes.add("the copy inside UB as one vmuls; its bank conflicts are left out; two buffers")
+    elements = (point.m or 0) * (point.n or 0)
+    work = (("vmuls", 1, dtype),)
+    kernel = Elementwise(elements, dtype, 1, work, rows * columns, 2, point.cores or 1)
+    return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
+
+
+# --- loads
+
+_STREAM_BYTES = 512
+"""Bytes of a row of the tiles that weight streams are taken to load, 64 rows at a time."""
+
+
+def dma_case(point: Point) -> Case:
+    """Return the case of a kernel that only loads.
+
+    Raises:
+        Unmapped: why there is none.
+    """
+    notes = Notes()
+    chip = chip_of(point, notes)
+    if "MB" in point.measured:
+        return _stream_case(point, chip, notes)
+    config = str(point.tiling.get("config", ""))
+    found = re.search(r"Tensor=\[(\d+),(\d+)\] Tile=\[(\d+),(\d+)\]", config)
+    if not found or point.cores is None:
+        raise Unmapped("the transfers are not stated")
+    rows, columns, tile_rows, tile_columns = (int(x) for x in found.groups())
+    if "same order" in point.note:
+        raise Unmapped("that cores hold each other up at one address is not modelled")
+    total = rows * columns // (tile_rows * tile_columns)
+    each = max(total // point.cores, 1)
+    tiles: list[int] = [each]
+    if "staggered" in point.note:
+        notes.add("L2 is passed by: no two cores ask for the same block at a time")
+        tiles = [total]
+    elif "consecutively along the same path" in point.note:
+        tiles = [-4, each]
+    elif "sliced into 4" in point.note:
+        tiles = [4, -4, ceil_div(each, 4)]
+    template = _transfer("UB" in point.formats, (tile_rows, tile_columns), columns)
+    return _loads_case(point, chip, (template, tiles, tile_rows * tile_columns * 2), notes)
+
+
+def _stream_case(point: Point, chip: Chip, notes: Notes) -> Case:
+    """Return the case of weights that stream through all cores."""
+    rows, columns = 64, _STREAM_BYTES // 2
+    notes.add(f"tiles of {rows} rows of {_STREAM_BYTES} B, on all cores")
+    size = rows * _STREAM_BYTES
+    cores = chip.aic_count
+    tiles = [ceil_div(int(point.measured["MB"] * 1e6), size * cores)]
+    template = _transfer(False, (rows, columns), columns)
+    return _loads_case(replace(point, cores=cores), chip, (template, tiles, size), notes)
+
+
+def _loads_case(
+    point: Point, chip: Chip, loads: tuple[Instruction, list[int], int], notes: Notes
+) -> Case:
+    """Return the case of `loads`: a transfer, the trips of its loops, and the bytes of a tile."""
+    template, tiles, spacing = loads
+    cores = point.cores or 1
+    return _case(point, chip, lambda: loads_launch(template, tiles, cores, spacing), "dma", notes)
+
+
+def _transfer(into_ub: bool, tile: tuple[int, int], pitch: int) -> Instruction:
+    """Return the load of a tile of 16-bit elements out of rows of `pitch`."""
+    rows, columns = tile
+    if not into_ub:
+        half = element_type("float16")
+        return CopyGmToCbufMultiNd2Nz(
+            dtype=half, n_value=rows, d_value=columns, src_d_value=pitch, dst_nz_c0_stride=rows
+        )
+    gap = (pitch - columns) * 2 if rows > 1 else 0
+    half = element_type("float16")
+    return CopyGmToUbufAlign(dtype=half, n_burst=rows, len_burst=columns * 2, src_gap=gap)
+
+
+# --- micro-benchmarks and launches
+
+
+def bench_case(point: Point) -> Case:
+    """Return the case of a thousand Adds of 4096 floats at stated addresses.
+
+    Raises:
+        Unmapped: why there is none.
+    """
+    notes = Notes()
+    chip = chip_of(point, notes)
+    if "src0" not in point.tiling or "cycles_1000_add" not in point.measured:
+        raise Unmapped("register-vector code of architecture 3510 has no instructions here")
+    if "repeatedly reads" in point.note:
+        raise Unmapped("the strides of the repeated block are not stated in full")
+    places = [int(str(point.tiling[name]), 0) for name in ("dst", "src0", "src1")]
+    notes.add("the counter ticks at 50 MHz")
+    add = vector_instruction("vadd", element_type("float32"), 64)
+    issue = Issue(add, tuple(Expr(place) for place in places), _HERE)
+    program = Program((Loop(Var("i", 0), Expr(1000), (issue,)),))
+    launch = Launch((TensorSpec("x", 1),), (CoreProgram(0, program, {}),), KIND)
+    return Case(chip, lambda: launch, "bench", assumed=notes.done())
+
+
+def launch_case(point: Point) -> Case:
+    """Return the case of an empty kernel.
+
+    Raises:
+        Unmapped: more blocks than the chip has cores.
+    """
+    notes = Notes()
+    chip = chip_of(point, notes)
+    blocks = point.cores or 1
+    if blocks > (chip.aiv_count or 0):
+        raise Unmapped("more blocks than cores: how they queue is not modelled")
+    program = Program(())
+    cores = tuple(CoreProgram(i, program, {}) for i in range(blocks))
+    empty = replace(chip, short_start_cycles={KIND: 1})
+    notes.add("an empty kernel starts nothing")
+    launch = Launch((TensorSpec("x", 1),), cores, KIND)
+    return Case(empty, lambda: launch, "launch", assumed=notes.done())

@@ -1,0 +1,1 @@
+"""Operands and files: reading, storage layouts, verification."""

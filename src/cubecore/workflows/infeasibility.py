@@ -1,0 +1,61 @@
+"""Why a request has no legal tiling: what its chip, its problem and its wishes narrow."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cubecore.chips import Chip, chip
+from cubecore.errors import RequestError
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.repair.infeasibility import Constraint, Narrowing
+
+NARROWING_KEYS = ("cores",)
+"""Keys of a problem that leave fewer tilings; null asks for no such thing."""
+
+
+def narrowing(
+    problem: Problem,
+    settings: Mapping[str, str] | None,
+    as_planned: Callable[[Chip], Chip] = lambda record: record,
+) -> Narrowing:
+    """Return what `problem` and a what-if chip narrow, each to be left out on its own.
+
+    Settings that only make a chip together count as one. `problem.fix` is not part of it.
+    """
+    given = dict(settings or {})
+    groups = _groups(problem.chip, given)
+    sizes = problem.budget.sizes
+    keys = [name for name in NARROWING_KEYS if getattr(problem, name) is not None]
+
+    def narrowed(names: Collection[str]) -> tuple[Problem, Chip]:
+        """Return the problem and the chip with some of the narrowing only."""
+        kept = {k: v for group in groups if ", ".join(group) in names for k, v in group.items()}
+        free: dict[str, Any] = {key: None for key in keys if key not in names}
+        budget = problem.budget.of([name for name in sizes if _of_budget(name) in names])
+        record = budget.applied(chip(problem.chip).what_if(kept))
+        return replace(problem, **free, budget=budget), as_planned(record)
+
+    constraints = []
+    for group in groups:
+        text = " and ".join(f"{name} = {value}" for name, value in group.items())
+        constraints.append(Constraint("setting", ", ".join(group), text))
+    constraints += [Constraint("request", k, f"{k} = {getattr(problem, k)}") for k in keys]
+    constraints += [
+        Constraint("request", _of_budget(name), f"{_of_budget(name)} = {size} B")
+        for name, size in sizes.items()
+    ]
+    return Narrowing(tuple(constraints), narrowed)
+
+
+def _of_budget(name: str) -> str:
+    return f"budget.{name}"
+
+
+def _groups(name: str, settings: dict[str, str]) -> list[dict[str, str]]:
+    record = chip(name)
+    try:
+        for left_out in settings:
+            record.what_if({k: v for k, v in settings.items() if k != left_out})
+    except RequestError:
+        return [settings]
+    return [{k: v} for k, v in settings.items()]

@@ -1,0 +1,1 @@
+"""User scripts: running, timing and debugging kernels from files."""

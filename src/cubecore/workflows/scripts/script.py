@@ -1,0 +1,256 @@
+"""Scripts with kernels: run as they are, their launches collected, checked and timed."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from cubecore.errors import Violation, refuse
+from cubecore.frontends.kernels.kernel import KernelRun, Session
+from cubecore.frontends.kernels.scripts import run_as_main
+from cubecore.frontends.source_locations import KernelError
+from cubecore.frontends.tik.host.kernel import TikRun
+from cubecore.frontends.tik.host.program import imports_tik, program_session
+from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.isa.program.launch import Launch, TensorSpec
+from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
+from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.sanitizer.findings import Finding
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
+from cubecore.workflows.advise import Changes, chip_changes
+from cubecore.workflows.data.process import peak_bytes
+from cubecore.workflows.request import require_runnable
+from cubecore.workflows.scripts.stand_in_costs import rough_chip
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRun:
+    """What a script did: its launches in order, and how it ended.
+
+    `failure` is what an assertion of the script, or an exit with another code than 0, said; None
+    if it ran to its end.
+    """
+
+    script: str
+    launches: tuple[KernelRun | TikRun, ...]
+    failure: str | None
+    total_wall_s: float
+    peak_bytes: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of every launch."""
+        return tuple(finding for launch in self.launches for finding in launch.findings)
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing was found and the script holds what the kernels left for right."""
+        return self.failure is None and not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as JSON."""
+        return {
+            "script": self.script,
+            "verified": self.verified,
+            "failure": self.failure,
+            "findings": [finding.to_json() for finding in self.findings],
+            "launches": [launch.to_json() for launch in self.launches],
+            "issued": sum(launch.issued for launch in self.launches),
+            "wall_s": sum(launch.wall_s for launch in self.launches),
+            "total_wall_s": self.total_wall_s,
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TimedLaunch:
+    """One launch of a script, where its cycles go, and what of the chip would help if asked for.
+
+    `rough` says why a time is no more than that; None where the chip's costs are known.
+    """
+
+    run: KernelRun | TikRun
+    timeline: Timeline
+    changes: Changes | None = None
+    rough: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The launch in a line."""
+        return f"{self.run.kernel}[{self.run.blocks}] on {self.run.chip.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the launch's timeline as JSON."""
+        return {
+            "kernel": self.run.kernel,
+            "blocks": self.run.blocks,
+            "chip": self.run.chip.name,
+            "findings": [finding.to_json() for finding in self.run.findings],
+            **self.timeline.to_json(),
+            **({} if self.changes is None else self.changes.to_json()),
+            **({} if self.rough is None else {"rough": self.rough}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptTime:
+    """A script, and the timing of its launches."""
+
+    script: str
+    launches: tuple[TimedLaunch, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of every launch."""
+        return tuple(finding for launch in self.launches for finding in launch.run.findings)
+
+    @property
+    def longest(self) -> TimedLaunch:
+        """The launch that takes the longest."""
+        return max(self.launches, key=lambda launch: launch.timeline.cycles)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every launch; the keys beside them are those of the longest."""
+        return {
+            "script": self.script,
+            **self.longest.to_json(),
+            "launches": [launch.to_json() for launch in self.launches],
+        }
+
+
+def is_script(name: str) -> bool:
+    """Whether an argument of the command line names a script."""
+    return name.endswith(".py")
+
+
+def run_script(
+    path: str,
+    *,
+    arguments: tuple[str, ...] = (),
+    chip: str | None = None,
+    checks: str | None = None,
+    order: str | None = None,
+    engine: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    quiet: bool = False,
+    debugger: Debugger | None = None,
+) -> ScriptRun:
+    """Run a script, as ``python path arguments`` would, and collect its launches.
+
+    `chip`, fields of it (`settings`), `checks`, `order` and `engine` replace those of its kernels.
+    With `quiet` what it prints goes to standard error. A `debugger` stops the launches.
+
+    Raises:
+        RequestError: no script, or one that launches nothing.
+        KernelError: the script or a kernel cannot go on; the place in its source comes first.
+    """
+    options: dict[str, Any] = {"chip": chip, "checks": checks, "order": order}
+    options |= {"engine": engine, "settings": settings or None}
+    return _execute(path, arguments, options, quiet=quiet, debugger=debugger)
+
+
+def time_script(
+    path: str,
+    *,
+    arguments: tuple[str, ...] = (),
+    chip: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    record: int = 0,
+    quiet: bool = False,
+    advise: bool = False,
+) -> ScriptTime:
+    """Run a script, and time what its launches issued.
+
+    `advise` times each launch again with parts of the chip made better; what a kernel of one's own
+    could do otherwise is not known.
+
+    Values that kernels read from memory are those of this run; reading them costs what the flags
+    cost. TIK's earlier chips have no published costs: their times are rough, and say so.
+
+    Raises:
+        RequestError: as `run_script`; a kernel that no model times.
+        DeadlockError: a flag that nobody raises.
+    """
+    options = {"chip": chip, "settings": settings or None, "trace": True}
+    done = _execute(path, arguments, options, quiet=quiet)
+    if done.failure is not None:
+        raise KernelError([Violation(path, "verify before it is timed", done.failure)])
+    timed = (_timed(launch, record, advise=advise) for launch in done.launches)
+    return ScriptTime(path, tuple(timed))
+
+
+def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
+    target, rough = run.chip, None
+    if isinstance(run, TikRun) and run.chip.joins_vector:
+        target, rough = rough_chip(run.chip)
+    else:
+        require_runnable(run.chip)
+    launch = _launched(run) if isinstance(run, TikRun) else _recorded(run)
+    stand_in = rough is not None
+    line = time_launch(launch, target, record=record, stand_in=stand_in)
+    changes = None
+    if advise:
+        changes = chip_changes(
+            target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
+        )
+    return TimedLaunch(run, line, changes, rough)
+
+
+def _launched(run: TikRun) -> Launch:
+    """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
+    if not run.traces:
+        return run.launch
+    placed = [Placed(spec, run.bases[spec.name]) for spec in run.launch.tensors]
+    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
+    return recorded_launch(run.kernel, placed, recordings)
+
+
+def _recorded(run: KernelRun) -> Launch:
+    tensors = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
+    placed = [
+        Placed(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
+        for name, tensor in tensors.items()
+    ]
+    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
+    return recorded_launch(run.kernel, placed, recordings)
+
+
+def _execute(
+    path: str,
+    arguments: tuple[str, ...],
+    options: Mapping[str, Any],
+    *,
+    quiet: bool,
+    debugger: Debugger | None = None,
+) -> ScriptRun:
+    begin = perf_counter()
+    if not Path(path).is_file():
+        raise refuse(path, "be a file", "none")
+    given = {name: value for name, value in options.items() if value is not None}
+    session, tik = Session(given, debugger=debugger), imports_tik(path)
+    names = ("chip", "settings", "checks", "order", "trace")
+    tik_options = Options(**{n: given[n] for n in names if n in given}, echo=False)
+    provided = program_session(tik_options) if tik else nullcontext(None)
+    with session.collecting(), provided as programs, _printing(quiet=quiet):
+        failure = run_as_main(path, arguments)
+    runs = (*session.runs, *(programs.runs if programs else ()))
+    if not runs and failure is None:
+        remedy = 'kernel[blocks](...) under `if __name__ == "__main__":`, say'
+        if tik:
+            remedy = "tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, say"
+        raise refuse(path, "launch a kernel", "no launch", remedy)
+    total = perf_counter() - begin
+    return ScriptRun(path, runs, failure, total, peak_bytes())
+
+
+@contextmanager
+def _printing(*, quiet: bool) -> Iterator[None]:
+    if not quiet:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield

@@ -1,0 +1,1 @@
+"""Many products: queries, stores, worker processes, sweeps."""

@@ -1,0 +1,96 @@
+"""One query of a sweep: from what was asked to one line of JSON."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.repair.infeasibility import ConflictError
+from cubecore.version import __version__
+from cubecore.workflows.plan import plan
+from cubecore.workflows.request import make_request
+
+_DECIDES = ("dtypes.py", "units.py", "chips", "tiling", "workflows/plan.py")
+"""What a plan depends on, in the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for every query of a sweep."""
+
+    settings: Mapping[str, str]
+    alternatives: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the two."""
+        return {"settings": dict(sorted(self.settings.items())), "alternatives": self.alternatives}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An answer as one line of JSON, and whether it is a plan."""
+
+    planned: bool
+    text: str
+
+
+def plan_line(problem: Mapping[str, Any], options: Options) -> Line:
+    """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
+
+    `problem` has every key; it is repeated as it is.
+    """
+    try:
+        made = plan(problem, settings=options.settings, alternatives=options.alternatives)
+    except CubecoreError as error:
+        return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
+    return Line(True, json.dumps(made.to_json()))
+
+
+def error_of(error: CubecoreError) -> dict[str, Any]:
+    """Return ``{rule, message}``; `rule` is None for a request that cannot be carried out."""
+    rule = error.rule if isinstance(error, ConflictError) else None
+    if rule is None and isinstance(error, NoLegalTilingError):
+        rule = ""
+    return {"rule": rule, "message": str(error)}
+
+
+def checked(problem: Problem | Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """Return a problem with every key, once it is known to make sense on its chip.
+
+    Raises:
+        RequestError: what is wrong with it.
+    """
+    return make_request(problem, options.settings, {}).problem.to_json()
+
+
+def key_of(problem: Mapping[str, Any], options: Options) -> str:
+    """Return what stands for a question: the same for the same problem, chip and options."""
+    asked = {"problem": problem, **options.to_json()}
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@cache
+def model_version() -> str:
+    """Return the version of what decides plans: cubecore's, and a digest of its code and chips.
+
+    Two versions may give different plans for one problem; the same version does not.
+    """
+    root = Path(__file__).parents[2]
+    digest = hashlib.blake2b(digest_size=4)
+    for name in _DECIDES:
+        place = root / name
+        files = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.toml")]
+        for file in sorted(files):
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return f"{__version__}+{digest.hexdigest()}"
+
+
+def broken_line(number: int, asked: Any, error: RequestError) -> Line:
+    """Return the answer to a query that makes no sense, with its line number."""
+    return Line(False, json.dumps({"line": number, "problem": asked, "error": error_of(error)}))

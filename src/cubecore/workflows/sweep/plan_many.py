@@ -1,0 +1,173 @@
+"""plan_many: many problems on all cores, answers in the order of the questions."""
+
+import json
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from cubecore.chips import chip
+from cubecore.errors import RequestError, refuse
+from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
+from cubecore.workflows.sweep.answers import Line, Options, broken_line, checked
+from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
+from cubecore.workflows.sweep.queries import Query
+from cubecore.workflows.sweep.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a sweep.
+
+    `line` is the number of the question, from 1 (in a file, the line's). `text` is the answer as
+    one line of JSON. `planned` says whether it is a plan, `stored` whether a store had it. `error`
+    is what is wrong with a question that makes no sense.
+    """
+
+    line: int
+    text: str
+    planned: bool
+    stored: bool
+    error: RequestError | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plan's keys, or ``{problem, error {rule, message}}``."""
+        made: dict[str, Any] = json.loads(self.text)
+        return made
+
+
+def plan_many(
+    problems: Iterable[Problem | Mapping[str, Any]],
+    *,
+    settings: Mapping[str, str] | None = None,
+    alternatives: int = 5,
+    processes: int | None = None,
+    store: str | None = None,
+) -> Generator[Answer, None, None]:
+    """Yield the plan of every problem, in their order, as they are made.
+
+    A problem that makes no sense, or has no legal tiling, is an answer of its own and does not stop
+    the rest. `settings` and `alternatives` are as for `plan`. `processes` None uses every core that
+    this process may use. `store` names an SQLite file: what this version of the model has answered
+    there is not planned again, and new answers are kept as they are made.
+
+    Raises:
+        RequestError: settings that are none, or a store that cannot be written; at once, before the
+            first answer is asked for.
+    """
+    options = make_options(settings, alternatives)
+    if processes is not None and processes < 1:
+        raise refuse("processes", "be at least 1", processes)
+    if processes is None and isinstance(problems, Sequence):
+        processes = useful_processes(len(problems))
+    opened = None if store is None else Store.open(store, write=True)
+    queries = (Query(number, problem, None) for number, problem in enumerate(problems, 1))
+    return _closing(sweep(queries, options, processes or available_cores(), opened), opened)
+
+
+def make_options(
+    settings: Mapping[str, str] | None, alternatives: int, soc: str | None = None
+) -> Options:
+    """Return the options of a sweep.
+
+    Raises:
+        RequestError: fewer than no alternatives, or settings that `soc` does not have.
+    """
+    if alternatives < 0:
+        raise refuse("alternatives", "be at least 0", alternatives)
+    chip(soc or DEFAULT_CHIP).what_if(settings or {})
+    return Options(dict(settings or {}), alternatives)
+
+
+def useful_processes(count: int) -> int:
+    """Return how many processes `count` problems keep busy."""
+    return max(1, min(available_cores(), (count + CHUNK - 1) // CHUNK))
+
+
+def _closing(
+    answers: Generator[Answer, None, None], store: Store | None
+) -> Generator[Answer, None, None]:
+    with ExitStack() as stack:
+        if store is not None:
+            stack.enter_context(store)
+        yield from stack.enter_context(closing(answers))
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Some questions: their answers as far as they are known, and problems to plan by place."""
+
+    queries: list[Query]
+    answers: list[Answer | None] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    problems: list[dict[str, Any]] = field(default_factory=list)
+
+
+def sweep(
+    queries: Iterable[Query], options: Options, processes: int, store: Store | None
+) -> Generator[Answer, None, None]:
+    """Yield the answers to queries in their order; new ones are in the store by then.
+
+    Raises:
+        RequestError: a planning process ended, or the store can no longer be written.
+    """
+    begun: deque[_Chunk] = deque()
+
+    def to_plan() -> Iterator[list[dict[str, Any]]]:
+        """Yield the problems of every chunk that are not answered yet."""
+        rest = iter(queries)
+        while taken := list(islice(rest, CHUNK)):
+            chunk = _Chunk(taken)
+            _answer_known(chunk, options, store)
+            begun.append(chunk)
+            yield chunk.problems
+
+    for made in plan_chunks(to_plan(), options, processes):
+        chunk = begun.popleft()
+        if store is not None and made:
+            store.add(made, options)
+        for place, line in zip(chunk.places, made, strict=True):
+            chunk.answers[place] = _answer(chunk.queries[place], line, stored=False)
+        yield from (answer for answer in chunk.answers if answer is not None)
+
+
+def _answer_known(chunk: _Chunk, options: Options, store: Store | None) -> None:
+    """Answer what makes no sense and what the store knows; the rest is to be planned."""
+    for place, query in enumerate(chunk.queries):
+        error = query.error
+        if error is None:
+            try:
+                chunk.problems.append(checked(query.asked, options))
+                chunk.places.append(place)
+            except RequestError as found:
+                error = found
+        made = None if error is None else broken_line(query.line, _shown(query.asked), error)
+        chunk.answers.append(None if made is None else _answer(query, made, error=error))
+    if store is None or not chunk.problems:
+        return
+    known = store.answers(chunk.problems, options)
+    left = []
+    for place, problem, line in zip(chunk.places, chunk.problems, known, strict=True):
+        if line is None:
+            left.append((place, problem))
+        else:
+            chunk.answers[place] = _answer(chunk.queries[place], line, stored=True)
+    chunk.places = [place for place, _ in left]
+    chunk.problems = [problem for _, problem in left]
+
+
+def _answer(
+    query: Query, line: Line, *, stored: bool = False, error: RequestError | None = None
+) -> Answer:
+    return Answer(query.line, line.text, line.planned, stored, error)
+
+
+def _shown(asked: Any) -> Any:
+    """Return a question that makes no sense, as far as JSON can show it."""
+    try:
+        json.dumps(asked, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return asked

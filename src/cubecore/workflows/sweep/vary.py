@@ -1,0 +1,282 @@
+"""sweep: one product timed over values of its shape, its options, its tiling or its chip."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cubecore.chips.model import FACT_FIELDS, number_type
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
+from cubecore.tiling.model.field_limits import PLANNED_FIELDS
+from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.plan import legal_or_planned
+from cubecore.workflows.request import make_request, require_runnable
+from cubecore.workflows.time import Timed, time
+
+MOST_POINTS = 1000
+"""Points of one sweep."""
+MOST_AXES = 2
+_RANGE = re.compile(r"([^.,]+(?:\.\d+)?)\.\.([^/x]+)(?:(/|x)(.+))?")
+_COUNTS = (*COUNTS, *OPTIONAL_COUNTS, "seed")
+_FLAGS = (*FLAGS, "unit_flag")
+_NOT_VARIED = ("epilogue", "fix", "budget")
+_KEYS = tuple(f.name for f in fields(Problem) if f.name not in _NOT_VARIED)
+Value = int | float | bool | str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What is varied: a key of the ``problem``, a field of the ``chip`` or of the ``tiling``."""
+
+    name: str
+    of: str
+    values: tuple[Value, ...]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values have distances."""
+        return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Axis":
+        """Return the axis of ``NAME=VALUES``, as on the command line.
+
+        VALUES are ``64,128,512``, ``512..4096/512`` (every 512), ``1..8`` (every whole number) or
+        ``1024..65536x2`` (each twice the one before); names of types, formats and chips go with
+        commas.
+
+        Raises:
+            RequestError: no such name, or values that it does not take.
+        """
+        name, sign, values = (part.strip() for part in text.partition("="))
+        if not sign or not name or not values:
+            raise refuse("a sweep", "be over NAME=VALUES", repr(text))
+        return cls.of_values(name, list(_spelled(name, values)))
+
+    @classmethod
+    def of_values(cls, name: str, values: Sequence[Any]) -> "Axis":
+        """Return the axis over values of a name; ``-`` in a key is as good as ``_``.
+
+        Raises:
+            RequestError: no such name, or values that it does not take.
+        """
+        key = name.replace("-", "_")
+        if key in _KEYS:
+            made, of, name = [_of_key(key, value) for value in values], "problem", key
+        elif name in PLANNED_FIELDS:
+            made, of = [_whole(name, value) for value in values], "tiling"
+        elif name in FACT_FIELDS:
+            made, of = [_of_chip(name, value) for value in values], "chip"
+        else:
+            near = did_you_mean(name, [*_KEYS, *PLANNED_FIELDS, *FACT_FIELDS])
+            need = "be over a key of the problem, or a field of the tiling or the chip"
+            raise refuse("a sweep", need, repr(name), near)
+        if not made:
+            raise refuse(name, "have values", "none")
+        if len(set(made)) < len(made):
+            raise refuse(name, "take each value once", ", ".join(map(str, made)))
+        return cls(name, of, tuple(made))
+
+
+def _spelled(name: str, text: str) -> Iterator[str | int | float]:
+    """Yield the values that a text spells."""
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part.strip())
+        if found is None:
+            yield part.strip()
+            continue
+        low, high = (_number(name, end) for end in found.group(1, 2))
+        step = _number(name, found[4]) if found[4] else 1
+        times = found[3] == "x"
+        if not low <= high or step <= (1 if times else 0) or (times and low <= 0):
+            need = "have a range that rises, as 512..4096/512 or 1024..65536x2"
+            raise refuse(name, need, repr(part.strip()))
+        yield from _steps(name, (low, high), step, times=times)
+
+
+def _steps(
+    name: str, ends: tuple[float, float], step: float, *, times: bool
+) -> Iterator[int | float]:
+    low, high = ends
+    count = math.log(high / low, step) if times else (high - low) / step
+    if count > MOST_POINTS:
+        raise refuse(name, f"have at most {MOST_POINTS} values", f"{count:,.0f}")
+    for place in range(int(count + 1e-9) + 1):
+        yield low * step**place if times else low + step * place
+
+
+def _number(name: str, text: str) -> int | float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise refuse(name, "have a range of numbers", repr(text)) from None
+    if not math.isfinite(value):
+        raise refuse(name, "have a range of numbers", repr(text))
+    return int(value) if value.is_integer() else value
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise refuse(name, "take whole numbers", repr(value)) from None
+    if isinstance(value, bool) or not number.is_integer():
+        raise refuse(name, "take whole numbers", repr(value))
+    return int(number)
+
+
+def _of_key(key: str, value: Any) -> Value:
+    if key in _COUNTS:
+        return _whole(key, value)
+    if key in _FLAGS:
+        words = {"true": True, "false": False, "True": True, "False": False}
+        if str(value) not in words:
+            raise refuse(key, "be true or false", repr(value))
+        return words[str(value)]
+    return str(value)
+
+
+def _of_chip(name: str, value: Any) -> Value:
+    kind = number_type(name)
+    if kind is Mapping:
+        raise refuse(name, "be a field with one number to be varied", "a table by name")
+    if kind is int:
+        return _whole(name, value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise refuse(name, "take numbers", repr(value)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One point of a sweep: its values by axis, and the timing or in `error` why there is none."""
+
+    values: Mapping[str, Value]
+    timed: Timed | None
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the point as JSON; the figures are null where there is an error."""
+        line = None if self.timed is None else self.timed.timeline
+        return {
+            "values": dict(self.values),
+            "us": None if line is None else line.us,
+            "cycles": None if line is None else line.cycles,
+            "tflops": None if line is None else line.tflops,
+            "utilisation": None if line is None else line.utilisation,
+            "limited_by": None if line is None else line.limited_by,
+            "tiling": None if self.timed is None else self.timed.tiling.to_json(),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A sweep: what was varied, and every point; the first axis is the slowest to change.
+
+    `fixed` is the problem's keys that all points share.
+    """
+
+    axes: tuple[Axis, ...]
+    fixed: Mapping[str, Any]
+    answers: tuple[Answer, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point has a time."""
+        return all(answer.timed is not None for answer in self.answers)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return axes and points as JSON."""
+        return {
+            "axes": [
+                {"name": axis.name, "of": axis.of, "values": list(axis.values)}
+                for axis in self.axes
+            ],
+            "problem": dict(self.fixed),
+            "points": [answer.to_json() for answer in self.answers],
+        }
+
+
+def sweep(
+    axes: Mapping[str, Sequence[Any]] | Sequence[Axis],
+    problem: Problem | Mapping[str, Any] | None = None,
+    *,
+    tiling: TCubeTiling | Mapping[str, Any] | None = None,
+    settings: Mapping[str, str] | None = None,
+    step: str | None = None,
+    keep_tiling: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+    **keys: Any,
+) -> Series:
+    """Return the timing at every combination of the axes' values.
+
+    `axes` is at most two: names with their values, or `Axis` records. Every point is planned anew,
+    unless `tiling` is given or `keep_tiling` keeps the plan of the problem as it stands (for axes
+    of the chip). A point that cannot be timed says why; the others are timed. `step` is as `time`
+    has it; `progress` is told how many points are done.
+
+    Raises:
+        RequestError: axes that do not exist, too many points, or a problem that is wrong at every
+            point.
+    """
+    found = (
+        tuple(Axis.of_values(name, list(values)) for name, values in axes.items())
+        if isinstance(axes, Mapping)
+        else tuple(axes)
+    )
+    _require_axes(found)
+    given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
+    if keep_tiling and tiling is None:
+        request = make_request(given, settings, {})
+        require_runnable(request.chip)
+        tiling = legal_or_planned(None, request)
+    answers = []
+    for values in itertools.product(*(axis.values for axis in found)):
+        point = dict(zip((axis.name for axis in found), values, strict=True))
+        answers.append(_answer(found, point, given, dict(settings or {}), tiling, step))
+        progress(len(answers))
+    if not any(answer.timed for answer in answers):
+        raise refuse("a sweep", "have a point that can be timed", f"none: {answers[0].error}")
+    varied = {axis.name for axis in found}
+    return Series(found, {k: v for k, v in given.items() if k not in varied}, tuple(answers))
+
+
+def _require_axes(axes: Sequence[Axis]) -> None:
+    if not 1 <= len(axes) <= MOST_AXES:
+        raise refuse("a sweep", "be over one or two names", len(axes))
+    names = [axis.name for axis in axes]
+    if len(set(names)) < len(names):
+        raise refuse("a sweep", "be over two different names", " and ".join(names))
+    points = math.prod(len(axis.values) for axis in axes)
+    if points > MOST_POINTS:
+        raise refuse("a sweep", f"have at most {MOST_POINTS} points", points)
+
+
+def _answer(
+    axes: Sequence[Axis],
+    point: Mapping[str, Value],
+    given: Mapping[str, Any],
+    settings: dict[str, str],
+    tiling: TCubeTiling | Mapping[str, Any] | None,
+    step: str | None,
+) -> Answer:
+    keys, fix = dict(given), dict(given.get("fix") or {})
+    for axis in axes:
+        value = point[axis.name]
+        if axis.of == "problem":
+            keys[axis.name] = value
+        elif axis.of == "tiling":
+            fix[axis.name] = value
+        else:
+            settings[axis.name] = str(value)
+    if fix:
+        keys["fix"] = fix
+    try:
+        return Answer(point, time(keys, tiling=tiling, settings=settings, step=step))
+    except (CubecoreError, DeadlockError) as error:
+        return Answer(point, None, str(error).replace("\n", "; "))

@@ -1,0 +1,66 @@
+"""One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from cubecore.chips import Chip
+from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.isa.program.launch import Launch
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kernel that computes `problem` on `chip` as `tiling` has it.
+
+    `step` says what kind of kernel pays the scalar unit's cost of a base-K step; None for the
+    template's. `padded` that A and B lie in rows an odd number of 512 B apart.
+    """
+
+    problem: Problem
+    tiling: TCubeTiling
+    chip: Chip
+    step: str | None = None
+    padded: bool = False
+
+    @cached_property
+    def line(self) -> Timeline:
+        """Its timeline; made once."""
+        return self.timed()
+
+    def timed(self, *, record: int = 0, full: bool = False) -> Timeline:
+        """Return its timeline; `record` and `full` as `time_launch` has them.
+
+        Raises:
+            RequestError: what the kernel does not carry, or a cost that no source gives.
+        """
+        p, chip = self.problem, self.chip
+        return time_launch(
+            _launch(self),
+            chip,
+            operations=2 * p.batch * p.m * p.n * p.k,
+            peak=peak_ops_per_cycle(chip, p.a_type),
+            record=record,
+            full=full,
+        )
+
+    def with_tiling(self, **fields: int) -> "Product":
+        """Return the same with fields of the tiling replaced."""
+        return replace(self, tiling=replace(self.tiling, **fields))
+
+    @property
+    def legal(self) -> bool:
+        """Whether the tiling satisfies every rule."""
+        return not check_tiling(self.tiling, self.problem, self.chip).findings
+
+
+@lru_cache(maxsize=8)
+def _launch(product: Product) -> Launch:
+    """Return the kernel's launch; what is known of its trees is kept with the latest ones."""
+    p, chip = product.problem, product.chip
+    return matmul_launch(p, product.tiling, chip, product.step, padded=product.padded)
