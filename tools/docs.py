@@ -96,7 +96,7 @@ gives for each name our rule, edition and reading, and how many answers each sid
 where they differ, the answers and the reason follow. Edition 001 agrees in the same reading unless
 said otherwise; "other" counts the answers that break the rule in its other reading (both editions,
 where they differ). The second table has our rules that answers break under no such name. Generated
-from `cubecore.tiling.agreement`; `tests/tiling/test_reference.py` holds it to the record.
+from `cubecore.tiling.agreement`; `tests/tiling/test_reference_tilings.py` holds it to the record.
 """
 
 

@@ -4,7 +4,7 @@ The library was asked 549 times; 535 answers came back. Each names the documente
 it breaks. `AGREEMENTS` says which rule, edition and reading is which of those names, and lists
 every answer on which the two differ, with the reason. `UNNAMED` are our rules that the answers
 break under no such name. `GAINS` are our plans beside the legal ones among its answers.
-`tests/tiling/test_reference.py` holds all of it to the record.
+`tests/tiling/test_reference_tilings.py` holds all of it to the record.
 """
 
 from dataclasses import dataclass

@@ -115,16 +115,16 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 ORACLES: dict[str, str] = {
-    "copy_matrix_cc_to_gm": "isa/test_fixpipe.py::test_nz_to_nd",
-    "copy_matrix_cc_to_gm_v2": "isa/test_fixpipe_3510.py::test_every_conversion",
-    "copy_matrix_cc_to_cbuf": "isa/test_quantisation.py::test_tiles_to_l1",
-    "copy_matrix_cc_to_cbuf_v2": "isa/test_fixpipe_3510.py::test_every_conversion_to_l1",
-    "set_nd_para_v2": "isa/test_fixpipe_3510.py::test_several_matrices",
-    "set_channel_para": "isa/test_fixpipe_3510.py::test_columns",
-    "set_relu_alpha": "isa/test_fixpipe_3510.py::test_leaky_relu",
-    "copy_cbuf_to_fbuf": "isa/test_quantisation.py::test_l1_to_fixpipe_buffer",
-    "set_nd_para": "isa/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
-    "set_quant_pre": "isa/test_quantisation.py::test_tiles_to_l1",
-    "set_fpc": "isa/test_quantisation.py::test_tiles_to_l1",
-    "set_atomic": "isa/test_atomic.py::test_stores_of_l0c_combine",
+    "copy_matrix_cc_to_gm": "isa/cube/test_fixpipe.py::test_nz_to_nd",
+    "copy_matrix_cc_to_gm_v2": "isa/cube/test_fixpipe_3510.py::test_every_conversion",
+    "copy_matrix_cc_to_cbuf": "isa/cube/test_fixpipe_quantisation.py::test_tiles_to_l1",
+    "copy_matrix_cc_to_cbuf_v2": "isa/cube/test_fixpipe_3510.py::test_every_conversion_to_l1",
+    "set_nd_para_v2": "isa/cube/test_fixpipe_3510.py::test_several_matrices",
+    "set_channel_para": "isa/cube/test_fixpipe_3510.py::test_columns",
+    "set_relu_alpha": "isa/cube/test_fixpipe_3510.py::test_leaky_relu",
+    "copy_cbuf_to_fbuf": "isa/cube/test_fixpipe_quantisation.py::test_l1_to_fixpipe_buffer",
+    "set_nd_para": "isa/cube/test_fixpipe.py::test_nz_to_nd_of_several_matrices",
+    "set_quant_pre": "isa/cube/test_fixpipe_quantisation.py::test_tiles_to_l1",
+    "set_fpc": "isa/cube/test_fixpipe_quantisation.py::test_tiles_to_l1",
+    "set_atomic": "isa/declare/test_scale_registers.py::test_stores_of_l0c_combine",
 }

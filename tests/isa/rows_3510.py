@@ -147,20 +147,20 @@ PREPARED = dict.fromkeys(TO_NZ, ("set_mte2_nz_para",)) | dict.fromkeys(
     IMG2COL, ("set_fmatrix", "set_l3d_rpt_v2")
 )
 ORACLES: dict[str, str] = {
-    **dict.fromkeys(("set_mte2_nz_para", *TO_NZ), "isa/test_moves_3510.py::test_to_nz"),
-    **dict.fromkeys(WINDOWS, "isa/test_moves_3510.py::test_windows_of_fractals"),
-    **dict.fromkeys(TURNED, "isa/test_moves_3510.py::test_windows_transposed"),
-    **dict.fromkeys(COPIES, "isa/test_moves_3510.py::test_runs_of_bytes"),
-    "copy_cbuf_to_fbuf_v2": "isa/test_moves_3510.py::test_scales_in_units_of_64_bytes",
-    **dict.fromkeys(IMG2COL, "isa/test_load3d_3510.py::test_windows_of_the_expanded_matrix"),
-    "set_l3d_rpt_v2": "isa/test_load3d_3510.py::test_repeated_windows",
-    "copy_gm_to_ubuf_align_v2": "isa/test_align_3510.py::test_padded_loads",
-    "copy_ubuf_to_gm_align_v2": "isa/test_align_3510.py::test_unaligned_stores",
+    **dict.fromkeys(("set_mte2_nz_para", *TO_NZ), "isa/mte/test_copies_3510.py::test_to_nz"),
+    **dict.fromkeys(WINDOWS, "isa/mte/test_copies_3510.py::test_windows_of_fractals"),
+    **dict.fromkeys(TURNED, "isa/mte/test_copies_3510.py::test_windows_transposed"),
+    **dict.fromkeys(COPIES, "isa/mte/test_copies_3510.py::test_runs_of_bytes"),
+    "copy_cbuf_to_fbuf_v2": "isa/mte/test_copies_3510.py::test_scales_in_units_of_64_bytes",
+    **dict.fromkeys(IMG2COL, "isa/mte/test_load3d_3510.py::test_windows_of_the_expanded_matrix"),
+    "set_l3d_rpt_v2": "isa/mte/test_load3d_3510.py::test_repeated_windows",
+    "copy_gm_to_ubuf_align_v2": "isa/mte/test_copies_unaligned_3510.py::test_padded_loads",
+    "copy_ubuf_to_gm_align_v2": "isa/mte/test_copies_unaligned_3510.py::test_unaligned_stores",
     **{
-        name: "isa/test_align_3510.py::"
+        name: "isa/mte/test_copies_unaligned_3510.py::"
         + ("test_padded_loads" if name.endswith("outtoub") else "test_unaligned_stores")
         for name in LOOPS
     },
-    "set_fp8_mode": "isa/test_arch_3510.py::test_every_code_of_an_8_bit_float",
-    "set_pad_val_outtoub": "isa/test_align_3510.py::test_two_names_of_the_padding",
+    "set_fp8_mode": "isa/cube/test_mad_3510.py::test_every_code_of_an_8_bit_float",
+    "set_pad_val_outtoub": "isa/mte/test_copies_unaligned_3510.py::test_two_names_of_the_padding",
 }

@@ -39,18 +39,21 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("dcci", "where"): ("all", "ub", "out", "atomic"),
 }
 ORACLES: dict[str, str] = {
-    **dict.fromkeys(_COUNTS, "isa/test_scalar.py::test_counts"),
-    "set_nthbit": "isa/test_scalar.py::test_one_bit",
-    "clear_nthbit": "isa/test_scalar.py::test_one_bit",
-    **dict.fromkeys(_PLACES, "isa/test_variables.py::test_a_launch_of_one_aic_and_two_aivs_each"),
-    "get_ctrl": "isa/test_variables.py::test_ctrl_is_read_back",
-    "get_ffts_base_addr": "isa/test_variables.py::test_the_base_address_is_read_back",
-    "set_ffts_base_addr": "isa/test_variables.py::test_the_base_address_is_read_back",
-    "get_phy_buf_addr": "isa/test_variables.py::test_addresses_are_offsets",
-    "get_atomic": "isa/test_variables.py::test_the_atomic_store_is_read_back",
-    "init": "isa/test_variables.py::test_init_takes_back_stores_and_masks",
+    **dict.fromkeys(_COUNTS, "isa/scalar/test_bits.py::test_counts"),
+    "set_nthbit": "isa/scalar/test_bits.py::test_one_bit",
+    "clear_nthbit": "isa/scalar/test_bits.py::test_one_bit",
     **dict.fromkeys(
-        ("dcci", "dc_preload", "preload"), "isa/test_variables.py::test_caches_change_nothing"
+        _PLACES, "isa/scalar/test_system_variables.py::test_a_launch_of_one_aic_and_two_aivs_each"
     ),
-    "get_icache_preload_status": "isa/test_variables.py::test_the_instruction_cache_is_idle",
+    "get_ctrl": "isa/scalar/test_system_variables.py::test_ctrl_is_read_back",
+    "get_ffts_base_addr": "isa/scalar/test_system_variables.py::test_the_base_address_is_read_back",
+    "set_ffts_base_addr": "isa/scalar/test_system_variables.py::test_the_base_address_is_read_back",
+    "get_phy_buf_addr": "isa/scalar/test_system_variables.py::test_addresses_are_offsets",
+    "get_atomic": "isa/scalar/test_system_variables.py::test_the_atomic_store_is_read_back",
+    "init": "isa/scalar/test_system_variables.py::test_init_takes_back_stores_and_masks",
+    **dict.fromkeys(
+        ("dcci", "dc_preload", "preload"),
+        "isa/scalar/test_system_variables.py::test_caches_change_nothing",
+    ),
+    "get_icache_preload_status": "isa/scalar/test_system_variables.py::test_the_instruction_cache_is_idle",
 }

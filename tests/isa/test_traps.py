@@ -7,43 +7,43 @@ import pytest
 TESTS = Path(__file__).parent.parent
 TRAPS = {
     "a count stays in the mask of the next call with strides": (
-        *("isa/test_forms.py::test_the_count_stays_in_the_mask",),
-        "isa/test_vector.py::test_a_stale_count_is_the_mask_of_normal_mode",
+        *("isa/vector/common/test_forms.py::test_the_count_stays_in_the_mask",),
+        "isa/vector/common/test_mask.py::test_a_stale_count_is_the_mask_of_normal_mode",
     ),
     "the size form drops a tail of less than 32 B": (
-        "frontends/test_signature.py::test_the_form_with_a_size_drops_what_is_no_whole_block",
+        "frontends/capi/test_binding.py::test_the_form_with_a_size_drops_what_is_no_whole_block",
     ),
     "a comparison into the register keeps the bits of lanes that are off": (
-        "isa/test_compare.py::test_to_the_register",
+        "isa/vector/elementwise/test_compare.py::test_to_the_register",
     ),
     "half sums are clamped pair by pair": (
-        "isa/test_reduce.py::test_half_sums_are_clamped_pair_by_pair",
+        "isa/vector/permute/test_reduce.py::test_half_sums_are_clamped_pair_by_pair",
     ),
     "a scale has 19 bits": (
-        *("isa/test_quantisation.py::test_every_factor",),
-        "isa/test_quantisation.py::test_the_low_13_bits_of_a_factor_do_not_count",
+        *("isa/cube/test_fixpipe_quantisation.py::test_every_factor",),
+        "isa/cube/test_fixpipe_quantisation.py::test_the_low_13_bits_of_a_factor_do_not_count",
     ),
     "the C API orders m, k, n; the basic API m, n, k": (
-        *("frontends/test_signature.py::test_mmad_in_the_apis_order_m_k_n",),
+        *("frontends/capi/test_binding.py::test_mmad_in_the_apis_order_m_k_n",),
         "isa/test_traps.py::test_mmad_params_name_their_extents",
     ),
     "four numbers of asc_copy_gm2l1 are runs, and fractals by name": (
-        "frontends/test_signature.py::test_runs_and_fractals_share_a_name",
+        "frontends/capi/test_binding.py::test_runs_and_fractals_share_a_name",
     ),
     "2201 counts gaps where 3510 counts strides": (
-        "isa/test_moves_3510.py::test_one_call_has_gaps_on_2201_and_strides_on_3510",
+        "isa/mte/test_copies_3510.py::test_one_call_has_gaps_on_2201_and_strides_on_3510",
     ),
     "loops of copies stay for the next copy (3510)": (
-        "isa/test_align_3510.py::test_loops_stay_until_they_are_set_anew",
+        "isa/mte/test_copies_unaligned_3510.py::test_loops_stay_until_they_are_set_anew",
     ),
     "a single repeat of transto5hd adds its stride": (
-        "isa/test_transpose.py::test_blocks_at_addresses",
+        "isa/vector/permute/test_transpose.py::test_blocks_at_addresses",
     ),
     "fixpipe counts 32 B on 2201 where 3510 counts elements": (
-        "isa/test_fixpipe_3510.py::test_every_conversion",
+        "isa/cube/test_fixpipe_3510.py::test_every_conversion",
     ),
     "a call leaves its mask to a call whose lanes differ": (
-        "isa/test_forms.py::test_a_count_of_0_leaves_an_empty_mask",
+        "isa/vector/common/test_forms.py::test_a_count_of_0_leaves_an_empty_mask",
     ),
 }
 

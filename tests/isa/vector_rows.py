@@ -60,15 +60,20 @@ def add(
 
 
 TWO, THREE = ("dst", "src"), ("dst", "src0", "src1")
-add(BINARY, THREE, strides(*THREE, high=255), "isa/test_binary.py::test_every_function")
+add(
+    BINARY,
+    THREE,
+    strides(*THREE, high=255),
+    "isa/vector/elementwise/test_binary.py::test_every_function",
+)
 for _name in ("vadd", "vsub", "vmul", "vmax", "vmin"):
-    ORACLES[_name] = "isa/test_vector.py::test_two_repeats_of_every_function"
+    ORACLES[_name] = "isa/vector/common/test_mask.py::test_two_repeats_of_every_function"
 _WIDE = strides(*TWO, high=65535)
-add(UNARY, TWO, _WIDE, "isa/test_unary.py::test_every_function_of_one_source")
-_SCALAR = "isa/test_unary.py::test_every_function_of_a_source_and_a_scalar"
+add(UNARY, TWO, _WIDE, "isa/vector/elementwise/test_unary.py::test_every_function_of_one_source")
+_SCALAR = "isa/vector/elementwise/test_unary.py::test_every_function_of_a_source_and_a_scalar"
 add(SCALAR, TWO, _WIDE | {"value": VALUE}, _SCALAR, value=0)
 _SHIFT = _WIDE | {"distance": (0, 32), "rounds": (0, 1)}
-add(SHIFTS, TWO, _SHIFT, "isa/test_unary.py::test_every_shift", distance=1)
+add(SHIFTS, TWO, _SHIFT, "isa/vector/elementwise/test_unary.py::test_every_shift", distance=1)
 
 _DIRECTED = ("rint", "round", "floor", "ceil", "trunc")
 _ANY = ("none", *_DIRECTED)
@@ -111,11 +116,11 @@ for _from, _to, _modes in _PAIRS:
     OPERANDS[_name] = dict.fromkeys(TWO, (UB, 32))
     RANGES[_name] = REPEAT | _WIDE | _narrow
     WORDS[_name, "rounding"] = _modes
-    ORACLES[_name] = f"isa/test_convert.py::{_test}"
+    ORACLES[_name] = f"isa/vector/elementwise/test_convert.py::{_test}"
 
 MULTIPLY = dict.fromkeys(("vmadd", "vmaddrelu"), FLOATS)
 _THREE = strides(*THREE, high=255)
-add(MULTIPLY, THREE, _THREE, "isa/test_fused.py::test_multiply_and_add")
+add(MULTIPLY, THREE, _THREE, "isa/vector/elementwise/test_fused.py::test_multiply_and_add")
 WITH_TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], str]] = {
     "vaxpy": (FLOATS, FLOATS, _WIDE | {"value": VALUE}, "test_axpy"),
     "vmla": (FLOATS, FLOATS, _THREE, "test_multiply_and_add"),
@@ -129,26 +134,31 @@ for _name, (_dst, _src, _ranges, _test) in WITH_TYPES.items():
     OPERANDS[_name] = dict.fromkeys(TWO if _name == "vaxpy" else THREE, (UB, 32))
     RANGES[_name] = REPEAT | _ranges
     TYPES[_name, "dst_type"], TYPES[_name, "src_type"] = _dst, _src
-    ORACLES[_name] = f"isa/test_fused.py::{_test}"
+    ORACLES[_name] = f"isa/vector/elementwise/test_fused.py::{_test}"
 
 MOVED = ("int16", "uint16", "int32", "uint32")
-add({"vcopy": MOVED}, TWO, _WIDE, "isa/test_fill.py::test_copy")
+add({"vcopy": MOVED}, TWO, _WIDE, "isa/vector/elementwise/test_fill.py::test_copy")
 _FILLED = strides("dst", high=65535)
 add(
     {"vector_dup": ("float16", "int16", "uint16", "bfloat16", "float32", "int32", "uint32")},
     ("dst",),
     _FILLED | {"value": VALUE},
-    "isa/test_fill.py::test_duplicate",
+    "isa/vector/elementwise/test_fill.py::test_duplicate",
     value=0,
 )
 add(
     {"vci": ARITHMETIC},
     ("dst",),
     {"dst_block_stride": (0, 65535), "dst_repeat_stride": (0, 255), "first": VALUE},
-    "isa/test_fill.py::test_index",
+    "isa/vector/elementwise/test_fill.py::test_index",
     first=0,
 )
-add({"vbrcb": ("uint16", "uint32")}, TWO, _FILLED, "isa/test_fill.py::test_broadcast")
+add(
+    {"vbrcb": ("uint16", "uint32")},
+    TWO,
+    _FILLED,
+    "isa/vector/elementwise/test_fill.py::test_broadcast",
+)
 
 _SCALED = _WIDE | {f"{o}_repeat_stride": (0, 255) for o in TWO}
 for _name, _test in (
@@ -159,14 +169,16 @@ for _name, _test in (
     EXAMPLES[_name] = {} if _name == "vconv_deq" else {"dst_type": element_type("uint8")}
     OPERANDS[_name] = dict.fromkeys(TWO, (UB, 32))
     RANGES[_name] = REPEAT | _SCALED
-    ORACLES[_name] = f"isa/test_dequantise.py::{_test}"
+    ORACLES[_name] = f"isa/vector/elementwise/test_dequantise.py::{_test}"
     if _name != "vconv_deq":
         TYPES[_name, "dst_type"] = ("int8", "uint8")
         WORDS[_name, "half"] = ("high", "low")
 OPERANDS["vconv_vdeqs162b8"]["scales"] = (UB, 32)
 EXAMPLES["set_deqscale"] = {"value": 0}
 RANGES["set_deqscale"] = {"value": (0, 2**64 - 1)}
-ORACLES["set_deqscale"] = "isa/test_dequantise.py::test_the_register_is_packed_as_documented"
+ORACLES["set_deqscale"] = (
+    "isa/vector/elementwise/test_dequantise.py::test_the_register_is_packed_as_documented"
+)
 
 _REDUCED = strides("src", high=65535) | {"dst_repeat_stride": (0, 65535)}
 for _name, _test in (
@@ -175,11 +187,11 @@ for _name, _test in (
     *(("vcgmax", "test_block_extreme"), ("vcgmin", "test_block_extreme")),
     ("vcpadd", "test_pair_sum"),
 ):
-    add({_name: FLOATS}, TWO, _REDUCED, f"isa/test_reduce.py::{_test}")
+    add({_name: FLOATS}, TWO, _REDUCED, f"isa/vector/permute/test_reduce.py::{_test}")
     if _name in ("vcmax", "vcmin"):
         WORDS[_name, "order"] = ("value_index", "index_value", "only_value", "only_index")
 EXAMPLES["get_max_min_cnt"] = {}
-ORACLES["get_max_min_cnt"] = "isa/test_reduce.py::test_repeat_extreme"
+ORACLES["get_max_min_cnt"] = "isa/vector/permute/test_reduce.py::test_repeat_extreme"
 _RESULTS = {"vcadd": 2, "vcmax": 4, "vcmin": 4} | dict.fromkeys(("vcgadd", "vcgmax", "vcgmin"), 16)
 for _name, _align in _RESULTS.items():  # of half; dst is aligned to what one repeat gives
     OPERANDS[_name] |= {"dst": (UB, _align)}
@@ -190,28 +202,38 @@ for _relation in ("eq", "ne", "lt", "le", "gt", "ge"):
         {f"vcmp_{_relation}": FLOATS},
         ("src0", "src1"),
         _THREE,
-        "isa/test_compare.py::test_to_the_register",
+        "isa/vector/elementwise/test_compare.py::test_to_the_register",
     )
-    add({f"vcmpv_{_relation}": _more}, THREE, _THREE, "isa/test_compare.py::test_to_memory")
+    add(
+        {f"vcmpv_{_relation}": _more},
+        THREE,
+        _THREE,
+        "isa/vector/elementwise/test_compare.py::test_to_memory",
+    )
     add(
         {f"vcmpvs_{_relation}": _more},
         TWO,
         _WIDE | {"value": VALUE},
-        "isa/test_compare.py::test_with_a_scalar",
+        "isa/vector/elementwise/test_compare.py::test_with_a_scalar",
         value=0,
     )
-add({"vsel": FLOATS}, THREE, _THREE, "isa/test_select.py::test_by_the_register")
-add({"vsel_tensor": FLOATS}, (*THREE, "sel"), _THREE, "isa/test_select.py::test_by_memory")
+add({"vsel": FLOATS}, THREE, _THREE, "isa/vector/elementwise/test_select.py::test_by_the_register")
+add(
+    {"vsel_tensor": FLOATS},
+    (*THREE, "sel"),
+    _THREE,
+    "isa/vector/elementwise/test_select.py::test_by_memory",
+)
 add(
     {"vsel_scalar": FLOATS},
     ("dst", "src0", "sel"),
     strides("dst", "src0", high=255),
-    "isa/test_select.py::test_with_a_scalar",
+    "isa/vector/elementwise/test_select.py::test_with_a_scalar",
 )
 for _name, _operand in (("set_cmpmask", "src"), ("get_cmpmask", "dst")):
     EXAMPLES[_name] = {}
     OPERANDS[_name] = {_operand: (UB, 16)}
-    ORACLES[_name] = "isa/test_compare.py::test_to_the_register"
+    ORACLES[_name] = "isa/vector/elementwise/test_compare.py::test_to_the_register"
 BY_REGISTER = {("vsel_tensor", "sel")}
 """Operands whose address a register holds; an example cannot move them."""
 FAR = 163840
@@ -226,22 +248,32 @@ def prepare(bench: Bench) -> None:
 _GATHERED = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
 _INDEXED = (*TWO, "offset")
 _REPEATS = {"dst_repeat_stride": (0, 65535)}
-add({"vgather": _GATHERED}, _INDEXED, _REPEATS, "isa/test_gather.py::test_elements")
+add({"vgather": _GATHERED}, _INDEXED, _REPEATS, "isa/vector/permute/test_gather.py::test_elements")
 _STRIDED = _REPEATS | {"dst_block_stride": (0, 255)}
-add({"vgatherb": ("uint16", "uint32")}, _INDEXED, _STRIDED, "isa/test_gather.py::test_blocks")
+add(
+    {"vgatherb": ("uint16", "uint32")},
+    _INDEXED,
+    _STRIDED,
+    "isa/vector/permute/test_gather.py::test_blocks",
+)
 _KEPT = {"src0_block_stride": (0, 255), "src1_repeat_stride": (0, 255)}
 add(
     {"vreducev2": ("uint16", "uint32")},
     THREE,
     _KEPT | {"repeat": (0, 65535), "pattern": (0, 7), "src0_repeat_stride": (0, 65535)},
-    "isa/test_gather_mask.py::test_built_in_patterns",
+    "isa/vector/permute/test_gather_mask.py::test_built_in_patterns",
     pattern=0,
 )
-add({"vreduce": ("uint16", "uint32")}, THREE, _THREE, "isa/test_gather_mask.py::test_squeeze")
+add(
+    {"vreduce": ("uint16", "uint32")},
+    THREE,
+    _THREE,
+    "isa/vector/permute/test_gather_mask.py::test_squeeze",
+)
 EXAMPLES["get_rsvd_cnt"] = {}
-ORACLES["get_rsvd_cnt"] = "isa/test_gather_mask.py::test_built_in_patterns"
+ORACLES["get_rsvd_cnt"] = "isa/vector/permute/test_gather_mask.py::test_built_in_patterns"
 
-add({"vtranspose": BITS}, TWO, {}, "isa/test_transpose.py::test_sixteen_by_sixteen")
+add({"vtranspose": BITS}, TWO, {}, "isa/vector/permute/test_transpose.py::test_sixteen_by_sixteen")
 RANGES["vtranspose"] = {}
 for _bits in (8, 16, 32):
     _name = f"scatter_vnchwconv_b{_bits}"
@@ -250,20 +282,20 @@ for _bits in (8, 16, 32):
     RANGES[_name] = REPEAT | {f"{o}_va": (0, 6) for o in TWO}
     RANGES[_name] |= {f"{o}_stride": (0, 65535) for o in TWO}
     RANGES[_name] |= {f"{o}_high_half": (0, 1) for o in TWO} if _bits == 8 else {}
-    ORACLES[_name] = "isa/test_transpose.py::test_blocks_at_addresses"
+    ORACLES[_name] = "isa/vector/permute/test_transpose.py::test_blocks_at_addresses"
     BY_REGISTER |= {(_name, operand) for operand in TWO}
 EXAMPLES["set_va_reg_sb"] = {"va": 0} | {f"address{i}": 0 for i in range(8)}
 RANGES["set_va_reg_sb"] = {"va": (0, 7)} | {f"address{i}": (0, 2**32 - 32) for i in range(8)}
-ORACLES["set_va_reg_sb"] = "isa/test_transpose.py::test_blocks_at_addresses"
+ORACLES["set_va_reg_sb"] = "isa/vector/permute/test_transpose.py::test_blocks_at_addresses"
 
-add({"vbitsort": FLOATS}, THREE, {}, "isa/test_sort.py::test_thirty_two")
+add({"vbitsort": FLOATS}, THREE, {}, "isa/vector/permute/test_sort.py::test_thirty_two")
 _QUEUES = tuple(f"src{i}" for i in range(4))
 _LENGTHS = {f"element_length_{i}": (0, 4095) for i in range(4)}
 add(
     {"vmrgsort4": FLOATS},
     ("dst", *_QUEUES),
     _LENGTHS | {"if_exhausted_suspension": (0, 1), "valid_bit": (3, 15)},
-    "isa/test_sort.py::test_merges",
+    "isa/vector/permute/test_sort.py::test_merges",
     element_length_0=4,
     element_length_1=4,
     element_length_2=4,
@@ -271,7 +303,7 @@ add(
 )
 OPERANDS["vmrgsort4"] |= dict.fromkeys(_QUEUES, (UB, 8))
 EXAMPLES["get_vms4_sr"] = {}
-ORACLES["get_vms4_sr"] = "isa/test_sort.py::test_merges"
+ORACLES["get_vms4_sr"] = "isa/vector/permute/test_sort.py::test_merges"
 
 GM = Mem.GM
 _BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
@@ -280,7 +312,7 @@ EXAMPLES["copy_ubuf_to_ubuf"] = {"n_burst": 1, "len_burst": 1}
 OPERANDS["copy_ubuf_to_ubuf"] = dict.fromkeys(TWO, (UB, 32))
 RANGES["copy_ubuf_to_ubuf"] = _BURSTS | _GAPS
 TYPES["copy_ubuf_to_ubuf", "block"] = ("datablock",)
-ORACLES["copy_ubuf_to_ubuf"] = "isa/test_vector_moves.py::test_runs_inside_the_buffer"
+ORACLES["copy_ubuf_to_ubuf"] = "isa/vector/permute/test_copies.py::test_runs_inside_the_buffer"
 _LOADED = ("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
 for _name, _to, _from, _types in (
     ("copy_gm_to_ubuf_align", (UB, 32), (GM, 1), _LOADED),
@@ -292,8 +324,8 @@ for _name, _to, _from, _types in (
     RANGES[_name] |= {f"{side}_padding_num": (0, 32) for side in ("left", "right")}
     RANGES[_name] |= {f"{o}_gap": (0, 2**32 - 1) for o in TWO}
     TYPES[_name, "dtype"] = _types
-ORACLES["copy_gm_to_ubuf_align"] = "isa/test_vector_moves.py::test_padded_loads"
-ORACLES["copy_ubuf_to_gm_align"] = "isa/test_vector_moves.py::test_unaligned_stores"
+ORACLES["copy_gm_to_ubuf_align"] = "isa/vector/permute/test_copies.py::test_padded_loads"
+ORACLES["copy_ubuf_to_gm_align"] = "isa/vector/permute/test_copies.py::test_unaligned_stores"
 EXAMPLES["set_mov_pad_val"] = {"value": 0}
 RANGES["set_mov_pad_val"] = {"value": (0, 2**64 - 1)}
-ORACLES["set_mov_pad_val"] = "isa/test_vector_moves.py::test_padded_loads"
+ORACLES["set_mov_pad_val"] = "isa/vector/permute/test_copies.py::test_padded_loads"

@@ -15,6 +15,8 @@ from cubecore.version import __version__
 from cubecore.workflows.plan import plan
 from cubecore.workflows.request import make_request
 
+ROOT = Path(__file__).parents[2]
+"""The package's folder."""
 _DECIDES = ("dtypes.py", "units.py", "chips", "tiling", "workflows/plan.py")
 """What a plan depends on, in the package."""
 
@@ -81,13 +83,12 @@ def model_version() -> str:
 
     Two versions may give different plans for one problem; the same version does not.
     """
-    root = Path(__file__).parents[2]
     digest = hashlib.blake2b(digest_size=4)
     for name in _DECIDES:
-        place = root / name
+        place = ROOT / name
         files = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.toml")]
         for file in sorted(files):
-            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+            digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
     return f"{__version__}+{digest.hexdigest()}"
 
 

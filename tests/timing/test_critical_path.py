@@ -12,7 +12,7 @@ from cubecore.timing.pipes.queues import NAMES
 from cubecore.workflows.calibration.measured_points import published
 from cubecore.workflows.calibration.validate import case_of
 from timing.clock import ROUND, fetch, load, mad, raises, waits
-from timing.test_schedule import flat, launch
+from timing.test_launch import flat, launch
 from workflows.command import cli
 
 

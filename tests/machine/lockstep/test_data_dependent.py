@@ -8,7 +8,7 @@ from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.scalar.sync import PipeBarrier
-from machine.test_lockstep import UB_BYTES, Pair
+from machine.lockstep.test_group import UB_BYTES, Pair
 
 F16, F32 = element_type("float16"), element_type("float32")
 LENGTHS = {f"element_length_{i}": count for i, count in enumerate((8, 5, 12, 3))}

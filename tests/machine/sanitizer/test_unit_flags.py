@@ -9,7 +9,7 @@ from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.scale_registers import SetFpc
 from cubecore.machine.memory.buffers import GlobalMemory
-from machine.test_races import AIC, barrier, check
+from machine.sanitizer.test_racecheck import AIC, barrier, check
 
 HALF, WORD = element_type("float16"), element_type("float32")
 TILE_BYTES = 1024

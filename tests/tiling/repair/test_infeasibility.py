@@ -26,7 +26,7 @@ from cubecore.tiling.solver.candidates import Columns
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.infeasibility import narrowing
 from tiling.cases import B3, problem, tiling
-from tiling.test_plans_legal import drawn
+from tiling.solver.test_plans_legal import drawn
 
 
 def conflict_of(p, t, keep=(), settings=None, wanted=NOTHING, **how):

@@ -8,7 +8,7 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.load3d import SetFmatrixB, SetL3dPadding
 from cubecore.isa.mte.load3d_3510 import Img2colv2CbufToCaV2, Img2colv2CbufToCbV2, SetL3dRptV2
 from isa.bench import Bench
-from isa.test_load3d import PAD, Map, Sink, expanded, get, maps, whole, window
+from isa.mte.test_load3d import PAD, Map, Sink, expanded, get, maps, whole, window
 
 A5 = chip("Ascend950PR_9599")
 BITS = {"int8": 8, "uint8": 8, "float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16}

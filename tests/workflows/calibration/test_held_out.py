@@ -19,7 +19,7 @@ from cubecore.workflows.calibration.held_out import (
 from cubecore.workflows.calibration.validate import published_validation
 from workflows.command import assert_refused, cli
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from tools.refit import STARTS, Fit  # noqa: E402 - tools is a folder of the repository

@@ -20,7 +20,7 @@ from cubecore.machine.reference.scheduler import Task, run
 from cubecore.tiling.model.problem import Problem
 from harness import A2, expected, make_operands, make_tiling
 from kernels.broken import changed, leaves
-from machine.test_treewatch import PROBLEM, launched
+from machine.sanitizer.test_tree import PROBLEM, launched
 
 ORDERS = ("late", "early", *(f"random:{seed}" for seed in range(20)))
 

@@ -20,7 +20,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import solve
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts"
+FACTS = Path(__file__).parents[4] / "shared" / "facts"
 
 SHARED = """
 SetAType SetBType SetCType SetBiasType SetDequantType SetShape SetOrgShape SetALayout SetBLayout

@@ -9,7 +9,7 @@ import cubecore
 from cubecore import KernelError, RequestError, kernel
 from cubecore.frontends.capi.printf import formatted
 from cubecore.machine.debugger.breakpoints import Break, Range
-from frontends.test_kernel import line_of
+from frontends.kernels.test_kernel import line_of
 
 HERE = os.path.relpath(__file__)
 

@@ -145,7 +145,7 @@ def test_the_models_digest_covers_code_and_chips(tmp_path, monkeypatch):
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("1")
-    monkeypatch.setattr(cubecore, "__file__", str(root / "__init__.py"))
+    monkeypatch.setattr(answers_module, "ROOT", root)
     seen = {model_version.__wrapped__()}
     for name in ("chips/data/x.toml", "tiling/a.py", "workflows/plan.py", "dtypes.py"):
         (root / name).write_text("2")

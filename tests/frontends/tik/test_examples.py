@@ -7,7 +7,7 @@ import pytest
 from cubecore.frontends.tik.host.program import main
 from cubecore.workflows.scripts.script import time_script
 
-FOLDER = Path(__file__).parents[2] / "examples" / "tik"
+FOLDER = Path(__file__).parents[3] / "examples" / "tik"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 

@@ -7,7 +7,7 @@ from cubecore import kernel
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import LEFT, Registers
-from frontends.test_kernel import line_of
+from frontends.kernels.test_kernel import line_of
 
 A = np.arange(128, dtype=np.float32)
 
