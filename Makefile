@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOWEST := .venv-lowest
 
-.PHONY: demo test test-all lint types layers format bench docs clean
+.PHONY: demo test test-all lowest lint types layers format bench docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +21,12 @@ test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
 
 test-all: $(STAMP) lint types layers  ## the sweeps too
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "sweep or not sweep"
+
+lowest: pyproject.toml  ## the command line and README with the lowest versions allowed
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt pytest --editable .
+	$(LOWEST)/bin/python -m pytest tests/test_cli.py tests/docs -k "test_cli or README"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -50,4 +57,4 @@ docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.console
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

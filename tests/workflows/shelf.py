@@ -103,6 +103,7 @@ def _tilings(root):
         "text": fields | {"baseM": "16"},
         "truth": fields | {"baseM": True},
         "illegal": fields | {"baseM": 24},
+        "twice_illegal": fields | {"baseM": 24, "baseN": 24},
         "zeros": dict.fromkeys(fields, 0) | {"M": 16, "N": 16, "Ka": 16, "Kb": 16},
         "largest": dict.fromkeys(fields, 2**31 - 1) | {"M": 16, "N": 16, "Ka": 16, "Kb": 16},
         "least": dict.fromkeys(fields, -(2**31)) | {"M": 16, "N": 16, "Ka": 16, "Kb": 16},

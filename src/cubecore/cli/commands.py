@@ -9,8 +9,11 @@ import click
 from cubecore.cli.console import (
     DONE,
     FOUND,
+    ArrayFile,
     Group,
+    InputFile,
     Integer,
+    OutputFile,
     Word,
     common_options,
     problem_options,
@@ -54,9 +57,19 @@ main.add_command(sweep_timings)
 @main.command()
 @problem_options
 @click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
-@click.option("--out", help=f"{_TILING_FORMS}; with --queries, the answers as JSONL")
-@click.option("--queries", help="JSONL file: plan every line of it, on all cores; - for stdin")
-@click.option("--store", help="with --queries, an SQLite file that keeps and reuses answers")
+@click.option(
+    "--out", type=OutputFile(), help=f"{_TILING_FORMS}; with --queries, the answers as JSONL"
+)
+@click.option(
+    "--queries",
+    type=InputFile(),
+    help="JSONL file: plan every line of it, on all cores; - for stdin",
+)
+@click.option(
+    "--store",
+    type=OutputFile(),
+    help="with --queries, an SQLite file that keeps and reuses answers",
+)
 @click.option("--processes", type=Integer(), help="with --queries; as many as cores unless given")
 @click.option("--exact", is_flag=True, help="time what is found event by event, fastest first")
 @common_options
@@ -95,13 +108,13 @@ def plan(
 
 
 @main.command()
-@click.argument("tiling")
+@click.argument("tiling", type=InputFile())
 @problem_options
 @click.option("--edition", default="000", help="seed edition: 000 (newer) or 001")
 @click.option("--reading", default="effective", help="effective, or documented (the letter)")
 @click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
 @click.option("--keep", multiple=True, metavar="FIELD", help="a field that --repair leaves alone")
-@click.option("--out", help=f"with --repair, {_TILING_FORMS}")
+@click.option("--out", type=OutputFile(), help=f"with --repair, {_TILING_FORMS}")
 @common_options
 def check(tiling: str, out: str | None, **options: Any) -> int:
     """Report every rule that the tiling in a file breaks, and the nearest one that breaks none."""
@@ -127,14 +140,16 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 @main.command()
 @script_arguments
 @problem_options
-@click.option("--tiling", help="file with a tiling; the plan's unless given")
-@click.option("--a-file", help=".npy or .safetensors with A as stored")
-@click.option("--b-file", help="the same for B")
-@click.option("--bias-file", help="the same for the bias row")
-@click.option("--scale-file", help="float32 scales for --quant, one for each column of C")
-@click.option("--scale-a-file", help="A's scales of MxMatmul, as stored")
-@click.option("--scale-b-file", help="the same for B's")
-@click.option("--out", help=".npy file for C")
+@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
+@click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")
+@click.option("--b-file", type=ArrayFile(), help="the same for B")
+@click.option("--bias-file", type=ArrayFile(), help="the same for the bias row")
+@click.option(
+    "--scale-file", type=ArrayFile(), help="float32 scales for --quant, one for each column of C"
+)
+@click.option("--scale-a-file", type=ArrayFile(), help="A's scales of MxMatmul, as stored")
+@click.option("--scale-b-file", type=ArrayFile(), help="the same for B's")
+@click.option("--out", type=OutputFile(), help=".npy file for C")
 @click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
 @click.option(
     "--checks",
@@ -142,7 +157,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
     "last); all; none",
 )
-@click.option("--sarif", help="SARIF file of the findings")
+@click.option("--sarif", type=OutputFile(), help="SARIF file of the findings")
 @debug_options
 @common_options
 def run(
@@ -202,7 +217,7 @@ def run(
 @main.command()
 @script_arguments
 @problem_options
-@click.option("--tiling", help="file with a tiling; the plan's unless given")
+@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
 @click.option(
     "--step",
     type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
@@ -250,8 +265,8 @@ def time(
 
 
 @main.command()
-@click.argument("first")
-@click.argument("second")
+@click.argument("first", type=InputFile())
+@click.argument("second", type=InputFile())
 @problem_options
 @file_options
 @common_options
@@ -323,9 +338,13 @@ def explain(name: str, chip: str | None, **options: Any) -> int:
 
 
 @main.command()
-@click.option("--points", help="JSONL file of measurements, or op_summary_*.csv; else published")
+@click.option(
+    "--points",
+    type=InputFile(),
+    help="JSONL file of measurements, or op_summary_*.csv; else published",
+)
 @click.option("--chip", help="full SoC name that a profiler's table is of")
-@click.option("--report", help="HTML file: a scatter plot, and every case")
+@click.option("--report", type=OutputFile(), help="HTML file: a scatter plot, and every case")
 @click.option("--held-out", is_flag=True, help="errors on publications left out of a fit")
 @common_options
 def validate(

@@ -7,9 +7,15 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+if TYPE_CHECKING:
+    _IntegerBase = click.ParamType[int]
+    _WordBase = click.Choice[str]
+else:  # before 8.4 Click's types of values take no parameters at run time
+    _IntegerBase, _WordBase = click.ParamType, click.Choice
 
 DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 _SHOW_JSON = "--json"
@@ -117,7 +123,7 @@ def common_options(command: Command) -> Command:
     return settings(json_option(command))
 
 
-class Integer(click.ParamType[int]):
+class Integer(_IntegerBase):
     """An integer; says so as every other message does."""
 
     name = "integer"
@@ -133,7 +139,7 @@ class Integer(click.ParamType[int]):
             raise refuse(subject, "be an integer", repr(value)) from None
 
 
-class Word(click.Choice[str]):
+class Word(_WordBase):
     """One of a few words; says so as every other message does."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -147,8 +153,71 @@ class Word(click.Choice[str]):
         return str(value)
 
 
+class InputFile(click.types.StringParamType):
+    """The name of a file that a command reads."""
+
+    def path(self, value: str) -> str:
+        """Return the file that a value names."""
+        return value
+
+
+class ArrayFile(InputFile):
+    """The name of a file with an array, or of a tensor in one: FILE.safetensors:TENSOR."""
+
+    def path(self, value: str) -> str:
+        """Return the file without the tensor."""
+        from cubecore.workflows.data.files import array_file
+
+        return array_file(value)
+
+
+class OutputFile(click.types.StringParamType):
+    """The name of a file that a command writes; no file that it reads and no other output."""
+
+
+class Verb(click.Command):
+    """A command; before it begins, each of its outputs is known to be a file of its own."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command.
+
+        Raises:
+            RequestError: an output is one of the inputs, or another output.
+        """
+        given = [(p, ctx.params.get(p.name or "")) for p in self.params]
+        outputs = [
+            (_subject(param), value)
+            for param, value in given
+            if isinstance(param.type, OutputFile) and value is not None
+        ]
+        if outputs:
+            from cubecore.workflows.data.files import require_apart
+
+            inputs = [
+                (_subject(param), param.type.path(value))
+                for param, value in given
+                if isinstance(param.type, InputFile) and value is not None
+            ]
+            require_apart(outputs, inputs)
+        return super().invoke(ctx)
+
+
+def _subject(param: click.Parameter) -> str:
+    """Return what a user calls a parameter."""
+    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+
+
 class Group(click.Group):
     """Turns every refusal into one sentence (or one JSON object) and an exit code."""
+
+    command_class = Verb
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the arguments that are left; without any, show the help and leave with 2."""
+        if not args and not ctx.resilient_parsing:
+            say(ctx.get_help(), to_error=True)
+            ctx.exit(BAD_REQUEST)
+        return super().parse_args(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command; leave with its exit code."""
@@ -160,9 +229,6 @@ class Group(click.Group):
             sys.exit(stop.exit_code)
         except SystemExit:  # Click's own answer to a reader that went away
             sys.exit(READER_GONE)
-        except click.exceptions.NoArgsIsHelpError as error:
-            say(error.format_message(), to_error=True)
-            sys.exit(BAD_REQUEST)
         except click.ClickException as error:
             _fail({"kind": "RequestError", "message": _usage(error)}, as_json, BAD_REQUEST)
         except (click.Abort, KeyboardInterrupt):
@@ -187,7 +253,8 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
         raise error
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
-    others = tuple(f for f in error.findings if f.message != str(error))
+    told = {shown["message"], *shown["message"].splitlines()}
+    others = tuple(f for f in error.findings if f.message not in told)
     if others and not as_json:
         from cubecore.reports.text.script import finding_lines
 

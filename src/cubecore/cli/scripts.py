@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cubecore.cli.console import DONE, FOUND, Command, Integer, show, split_options
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    Command,
+    InputFile,
+    Integer,
+    OutputFile,
+    show,
+    split_options,
+)
 
 if TYPE_CHECKING:
     from cubecore.reports.files.output_files import TimeFiles
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
 def script_arguments(command: Command) -> Command:
     """Add SCRIPT and its ARGUMENTS."""
     command = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
-    return click.argument("script", required=False)(command)
+    return click.argument("script", required=False, type=InputFile())(command)
 
 
 def debug_options(command: Command) -> Command:
@@ -52,13 +61,21 @@ def debug_options(command: Command) -> Command:
 def file_options(command: Command) -> Command:
     """Add the files that a timing can leave."""
     for option in (
+        click.option(
+            "--metrics", type=OutputFile(), help="JSON file of all figures, with roofline and links"
+        ),
         click.option("--trace-waits", is_flag=True, help="lanes of waits, and of the scalar unit"),
         click.option("--trace-window", metavar="FROM..TO", help="only that, in microseconds"),
         click.option("--trace-cores", metavar="LIST", help="only these cores, as 0,4..7"),
         click.option("--trace-instructions", type=Integer(), help="of each group of equal cores"),
-        click.option("--trace", help="Chrome JSON file of the first instructions, for Perfetto"),
-        click.option("--metrics", help="JSON file of all figures, with roofline and links"),
-        click.option("--report", help="HTML file: a page to look at, with the timeline"),
+        click.option(
+            "--trace",
+            type=OutputFile(),
+            help="Chrome JSON file of the first instructions, for Perfetto",
+        ),
+        click.option(
+            "--report", type=OutputFile(), help="HTML file: a page to look at, with the timeline"
+        ),
     ):
         command = option(command)
     return command

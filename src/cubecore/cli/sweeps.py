@@ -14,7 +14,11 @@ import click
 from cubecore.cli.console import (
     DONE,
     FOUND,
+    Group,
+    InputFile,
     Integer,
+    OutputFile,
+    Verb,
     Word,
     common_options,
     problem_options,
@@ -81,7 +85,7 @@ class Sweep:
         return DONE if tally.every_one_planned else FOUND
 
 
-@click.group()
+@click.group(cls=Group)
 def store() -> None:
     """Look into a store of plans, which plan --store fills."""
 
@@ -111,7 +115,7 @@ def _chosen(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 @store.command("show")
-@click.argument("path")
+@click.argument("path", type=InputFile())
 @_filters
 @click.option("--limit", type=Integer(), default=20, help="how many plans to show; 0 for none")
 @common_options
@@ -130,7 +134,7 @@ def show_store(path: str, limit: int, **options: Any) -> int:
 
 
 @store.command("compare")
-@click.argument("path")
+@click.argument("path", type=InputFile())
 @click.argument("old", required=False)
 @click.argument("new", required=False)
 @click.option("--chip", default=None, help="full SoC name; all unless given")
@@ -148,9 +152,9 @@ def compare_store(path: str, old: str | None, new: str | None, **options: Any) -
 
 
 @store.command("export")
-@click.argument("path")
+@click.argument("path", type=InputFile())
 @_filters
-@click.option("--out", help="CSV file; standard output unless given")
+@click.option("--out", type=OutputFile(), help="CSV file; standard output unless given")
 @common_options
 def export_store(path: str, out: str | None, **options: Any) -> int:
     """Write plans as CSV, a line each."""
@@ -177,13 +181,17 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
     return DONE
 
 
-@click.command("sweep")
+@click.command("sweep", cls=Verb)
 @click.argument("axes", nargs=-1, required=True, metavar="NAME=VALUES [NAME=VALUES]")
 @problem_options
-@click.option("--tiling", help="file with a tiling for every point; each point's plan unless given")
+@click.option(
+    "--tiling",
+    type=InputFile(),
+    help="file with a tiling for every point; each point's plan unless given",
+)
 @click.option("--keep-tiling", is_flag=True, help="plan once, for the problem as it stands")
 @click.option("--step", type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]), help="as for time")
-@click.option("--plot", help="SVG file: time and TFLOPS over the first NAME")
+@click.option("--plot", type=OutputFile(), help="SVG file: time and TFLOPS over the first NAME")
 @common_options
 def sweep_timings(
     axes: tuple[str, ...],

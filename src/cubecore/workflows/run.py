@@ -20,10 +20,11 @@ from cubecore.numerics.quantisation import scale_words
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES
-from cubecore.workflows.data.files import require_writable, write_whole
+from cubecore.workflows.data.files import array_file, require_apart, require_writable, write_whole
 from cubecore.workflows.data.operands import (
     OperandFiles,
     Operands,
+    file_option,
     make_operands,
     require_operands,
     result_shape,
@@ -124,6 +125,9 @@ def run(
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
     if out is not None:
+        files = operands.named if isinstance(operands, OperandFiles) else {}
+        inputs = [(file_option(name), array_file(path)) for name, path in files.items()]
+        require_apart([("--out", out)], inputs)
         require_writable(out, "--out")
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cubecore.workflows.sweep import resume
 from cubecore.workflows.sweep.answers import model_version
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in, shell
 from workflows.sweeps import assert_whole, expected, problems, stored, write_queries
@@ -183,7 +184,12 @@ def wait_until(what, process, limit=60):
 
 
 def count_lines(path):
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    return path.read_bytes().count(b"\n") if path is not None and path.exists() else 0
+
+
+def part_in(folder):
+    """Return the file in which a sweep collects its answers."""
+    return next(folder.glob(".cubecore*.part"), None)
 
 
 def children_of(pid):
@@ -207,10 +213,10 @@ def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
     asked = problems(160)
     path = write_queries(tmp_path / "q.jsonl", asked)
     store, out = tmp_path / "s.sqlite", tmp_path / "o.jsonl"
-    part = tmp_path / "o.jsonl.part"
     command = ("plan", "--queries", path, "--store", store, "--out", out, "--processes", 2)
     begun = start(*command, *ARGUMENTS)
-    wait_until(lambda: count_lines(part) > 30, begun)
+    wait_until(lambda: count_lines(part_in(tmp_path)) > 30, begun)
+    part = part_in(tmp_path)
     helpers = children_of(begun.pid)
     begun.send_signal(kill)
     begun.communicate(timeout=60)
@@ -231,7 +237,7 @@ def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
     assert again.json["planned"] == 160 - done
     assert lines_of(out.read_text()) == expected(asked)
     assert_whole(store, asked)
-    assert not part.exists()
+    assert names_in(tmp_path) == ["o.jsonl", "q.jsonl", "s.sqlite"]
 
 
 def test_a_killed_sweep_into_a_store_alone(tmp_path):
@@ -278,30 +284,36 @@ def test_two_sweeps_do_not_write_one_file(tmp_path):
     path = write_queries(tmp_path / "q.jsonl", problems(160))
     out = tmp_path / "o.jsonl"
     begun = start("plan", "--queries", path, "--out", out, "--processes", 1, *ARGUMENTS)
-    wait_until(lambda: count_lines(tmp_path / "o.jsonl.part") > 0, begun)
+    wait_until(lambda: count_lines(part_in(tmp_path)) > 0, begun)
     line = f"--out {out} must be written by one sweep at a time, got another"
     assert_refused(cli("plan", "--queries", path, "--out", out), line)
     begun.kill()
     begun.communicate(timeout=60)
 
 
-@pytest.mark.parametrize("change", ["queries", "options", "model"])
-def test_the_part_of_another_sweep_is_not_continued(tmp_path, change):
+@pytest.mark.parametrize("change", ["nothing", "queries", "options", "model"])
+def test_the_part_of_another_sweep_is_not_continued(tmp_path, monkeypatch, change):
     path = write_queries(tmp_path / "q.jsonl", problems(3))
     out = tmp_path / "o.jsonl"
-    assert cli("plan", "--queries", path, "--out", out, *ARGUMENTS).code == DONE
-    text = out.read_text()
-    part, of = tmp_path / "o.jsonl.part", tmp_path / "o.jsonl.part.of"
-    part.write_text(text.splitlines()[0] + "\n")
-    of.write_text("{}")
+
+    def stop(_self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(resume.GrowingFile, "finish", stop)
+        assert cli("plan", "--queries", path, "--out", out, *ARGUMENTS).code == 130
+    assert count_lines(part_in(tmp_path)) == 3
     arguments = ARGUMENTS
     if change == "queries":
         path.write_text(path.read_text() + "\n")
     elif change == "options":
         arguments = ("--alternatives", 1)
+    elif change == "model":
+        monkeypatch.setattr(resume, "model_version", lambda: "another")
     again = cli("plan", "--queries", path, "--out", out, *arguments, "--json")
-    assert again.json["resumed"] == 0
+    assert again.json["resumed"] == (3 if change == "nothing" else 0)
     assert len(lines_of(out.read_text())) == 3
+    assert names_in(tmp_path) == ["o.jsonl", "q.jsonl"]
 
 
 # --- the store

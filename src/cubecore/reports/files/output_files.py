@@ -60,12 +60,8 @@ class TimeFiles:
         """
         if self.trace is None and self.view != WHOLE:
             raise refuse("--trace-...", "come with --trace", "none")
-        named: dict[str, str] = {}
         for option, path in self._paths:
             require_writable(path, option)
-            if path in named:
-                raise refuse(option, f"name another file than {named[path]}", path)
-            named[path] = option
 
     def require_openable(self, timed: Callable[[], Sequence[Timed]]) -> None:
         """Refuse a trace that nothing would open, before its instructions are recorded.

@@ -1,7 +1,10 @@
 """Files in and out: arrays as .npy and .safetensors, and outputs that are whole or not there."""
 
 import os
+import stat
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
-from cubecore.errors import RequestError, refuse
+from cubecore.errors import RequestError, Violation, refuse
 
 Array = NDArray[Any]
 _SAFETENSORS_NAMES = {
@@ -25,6 +28,8 @@ _SAFETENSORS_NAMES = {
     "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2",
 }
+TEMPORARY = ".cubecore"
+"""What the names of temporary files begin with; they lie beside the file that they become."""
 _MAGIC = b"\x93NUMPY"
 
 
@@ -40,15 +45,26 @@ def load_array(path: str, kind: ElementType, shape: tuple[int, ...], subject: st
         RequestError: one sentence on the file, what it must be and what it is.
     """
     where = f"{subject} {path}"
-    name, _, tensor = path.partition(".safetensors:")
+    file, tensor = _split(path)
     if tensor:
-        values = _read_safetensors(f"{name}.safetensors", tensor, where)
+        values = _read_safetensors(file, tensor, where)
     elif path.endswith(".safetensors"):
         values = _read_safetensors(path, None, where)
     else:
         return _read_npy(path, kind, shape, where)
     _require(values.dtype, values.shape, kind, shape, where)
     return _as_kind(values, kind)
+
+
+def array_file(path: str) -> str:
+    """Return the file of a path that may name a tensor in it."""
+    return _split(path)[0]
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return (the file, the tensor in it that a path names or nothing)."""
+    name, sign, tensor = path.partition(".safetensors:")
+    return (f"{name}.safetensors" if sign else path, tensor)
 
 
 def _require(
@@ -144,6 +160,47 @@ def _target(path: str, subject: str) -> Path:
     return target
 
 
+def require_apart(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str, str]]) -> None:
+    """Refuse an output that is the same file as an input or as an output before it.
+
+    Both are pairs of a subject and a path; ``-`` as an input is standard input. Links are followed
+    and two names of one file are one. A terminal or /dev/null keeps nothing and may be both.
+
+    Raises:
+        RequestError: one violation for each such output.
+    """
+    taken = [(subject, path, _identity(path, read=True)) for subject, path in inputs]
+    found = []
+    for subject, path in outputs:
+        identity = _identity(path)
+        other = next((t for t in taken if not identity.isdisjoint(t[2])), None)
+        if other is None:
+            taken.append((subject, path, identity))
+            continue
+        same = "" if path == other[1] else f", the same file as {other[1]}"
+        found.append(Violation(subject, f"name another file than {other[0]}", f"{path}{same}"))
+    if found:
+        raise RequestError(found)
+
+
+def _identity(path: str, *, read: bool = False) -> frozenset[object]:
+    """Return what two names of one file share: the resolved path, and the number on the device."""
+    try:
+        if read and path == "-":
+            state = os.fstat(sys.stdin.fileno())
+            return frozenset({(state.st_dev, state.st_ino)})
+        resolved = Path(path).resolve()
+    except (OSError, ValueError, RuntimeError):  # refused later, by who opens it
+        return frozenset()
+    try:
+        state = resolved.stat()
+    except OSError:
+        return frozenset({resolved})
+    if stat.S_ISCHR(state.st_mode):
+        return frozenset()
+    return frozenset({resolved, (state.st_dev, state.st_ino)})
+
+
 def require_writable(path: str, subject: str) -> None:
     """Refuse an output path that cannot be written, before any work is done."""
     target = _target(path, subject)
@@ -151,7 +208,7 @@ def require_writable(path: str, subject: str) -> None:
         if target.exists():
             with target.open("ab"):
                 return
-        handle, probe = tempfile.mkstemp(dir=target.parent, prefix=".cubecore")
+        handle, probe = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
         os.close(handle)
         Path(probe).unlink()
         if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
@@ -172,14 +229,10 @@ def write_whole(path: str, data: bytes, subject: str) -> None:
         if target.is_char_device():
             target.write_bytes(data)
             return
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=".cubecore")
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        mode = target.stat().st_mode if target.exists() else 0o666 & ~umask
-        Path(part).chmod(mode)
-        Path(part).replace(target)
+        put_in_place(Path(part), target)
         part = None
     except OSError as error:
         reason = error.strerror or str(error)
@@ -187,3 +240,15 @@ def write_whole(path: str, data: bytes, subject: str) -> None:
     finally:  # behind a Ctrl-C, too
         if part is not None:
             Path(part).unlink(missing_ok=True)
+
+
+def put_in_place(part: Path, target: Path) -> None:
+    """Give a finished temporary file its name, with the rights that the target has or would have.
+
+    Raises:
+        OSError: the file cannot be renamed.
+    """
+    umask = os.umask(0)
+    os.umask(umask)
+    part.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask)
+    part.replace(target)

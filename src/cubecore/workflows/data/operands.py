@@ -1,7 +1,7 @@
 """Operands of a product: seeded random values, the caller's arrays, or files."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,17 @@ class OperandFiles:
     scale_a: str | None = None
     scale_b: str | None = None
 
+    @property
+    def named(self) -> dict[str, str]:
+        """The files that are given, by operand."""
+        files = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: path for name, path in files.items() if path is not None}
+
+
+def file_option(operand: str) -> str:
+    """Return the option that names an operand's file."""
+    return f"--{operand.replace('_', '-')}-file"
+
 
 def stored_shapes(problem: Problem) -> dict[str, tuple[tuple[int, ...], ElementType]]:
     """Return shape and type of each operand as stored."""
@@ -95,7 +106,7 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
         raise refuse("--scale-file", need, names.scale, "VDEQF16, VREQ8 and VQF322B8_PRE do")
     for name in ("scale_a", "scale_b"):
         if getattr(names, name) is not None and name not in shapes:
-            option, need = f"--{name.replace('_', '-')}-file", "come with a product that has scales"
+            option, need = file_option(name), "come with a product that has scales"
             raise refuse(option, need, getattr(names, name), "give --scale-a float8_e8m0fnu")
     _require_memory(problem)
     rng = np.random.default_rng(problem.seed)
@@ -105,7 +116,7 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
         made[name] = (
             _random_stored(problem, name, kind, rng)
             if file is None
-            else load_array(file, kind, shape, f"--{name.replace('_', '-')}-file")
+            else load_array(file, kind, shape, file_option(name))
         )
     if "scale" in made:
         _require_scales(made["scale"])

@@ -1,25 +1,33 @@
 """A file of answers that grows line by line, and goes on where a killed sweep left off.
 
-Answers are collected in FILE.part, beside FILE.part.of, which says what they answer: a digest of
-the queries, the options and the model. FILE appears when all are there. A sweep that finds a part
-of its own continues after the last whole line of it; a part of another sweep is started anew.
+Answers are collected in a temporary file of a unique name, beside a journal whose name is made of
+the output's. The journal names that file and says what it answers: a digest of the queries, the
+options and the model. The output appears when all answers are there. A sweep that finds a journal
+of its own continues after the last whole line; what another sweep left is started anew.
 """
 
 import hashlib
 import json
 import os
+import stat
+import tempfile
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from cubecore.errors import refuse
+from cubecore.workflows.data.files import TEMPORARY, put_in_place
 from cubecore.workflows.sweep.answers import Options, model_version
 
 try:
     import fcntl
 except ImportError:  # a system without it cannot see that two sweeps write one file
     fcntl = None  # type: ignore[assignment]
+
+_JOURNAL = "cubecore's journal of "
+_PART = ".part"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def signature(queries: BufferedReader, options: Options, defaults: object) -> str:
@@ -40,49 +48,63 @@ class GrowingFile:
     def __init__(self, path: str, asked: str) -> None:
         self.path = Path(path).resolve()
         self._subject = f"--out {path}"
-        self._part = self.path.with_name(f"{self.path.name}.part")
-        self._of = self.path.with_name(f"{self.path.name}.part.of")
+        self._journal: Path | None = None
+        self._part: Path | None = None
+        self._lock: BinaryIO | None = None
+        self.done = self.planned = 0
+        self._file: BinaryIO
         try:
-            self._lock = self._of.open("a+b")
-            self._claim()
-            self.done = self._continue(asked)
-            self.planned = self._planned()
-            self._file = self._part.open("ab")
+            if self.path.is_char_device():
+                self._file = self.path.open("r+b", buffering=0)
+                return
+            name = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()[:16]
+            self._journal = self.path.with_name(f"{TEMPORARY}-{name}.journal")
+            self._lock = _open_plain(self._journal, os.O_CREAT)
+            self._claim(self._lock)
+            self._part = self._continue(self._lock, asked)
+            self._file = _open_plain(self._part, os.O_APPEND)
+            self.planned = _planned(self._part)
         except OSError as error:
+            self._close()
             reason = error.strerror or str(error)
             raise refuse(self._subject, "be a file that can be written", reason) from None
+        except BaseException:
+            self._close()
+            raise
 
-    def _claim(self) -> None:
+    def _claim(self, lock: BinaryIO) -> None:
         if fcntl is None:
             return
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._lock.close()
             raise refuse(self._subject, "be written by one sweep at a time", "another") from None
 
-    def _continue(self, asked: str) -> int:
-        """Return how many answers are there already; what is not whole or not ours is dropped."""
-        self._lock.seek(0)
-        if self._lock.read() != asked.encode():
-            self._part.write_bytes(b"")
-            self._lock.truncate(0)
-            self._lock.write(asked.encode())
-            self._lock.flush()
-            return 0
-        done = whole = 0
-        with self._part.open("a+b") as file:
-            file.seek(0)
-            for line in file:
-                if line.endswith(b"\n"):
-                    done, whole = done + 1, whole + len(line)
-            file.truncate(whole)
-        return done
+    def _continue(self, journal: BinaryIO, asked: str) -> Path:
+        """Return the file of the answers that are there already, which may be none.
 
-    def _planned(self) -> int:
-        """Return how many of the answers that are there are plans."""
-        with self._part.open(encoding="utf-8") as file:
-            return sum("error" not in json.loads(line) for line in file)
+        What is not whole is dropped, and so is what another sweep left.
+        """
+        head = f"{_JOURNAL}{self.path.name}\n"
+        text = journal.read().decode(errors="surrogateescape")
+        _, _, rest = text.partition("\n")
+        if not text.startswith(head) and not head.startswith(text):
+            need = f"find a journal of its own in {self._journal}"
+            raise refuse(self._subject, need, "another file")
+        name, _, answered = rest.partition("\n")
+        part = self.path.with_name(name) if _is_part(name) else None
+        if part is not None and part.is_file() and not part.is_symlink():
+            if answered == asked:
+                self.done = _whole_lines(part)
+                return part
+            part.unlink()
+        handle, made = tempfile.mkstemp(dir=self.path.parent, prefix=TEMPORARY, suffix=_PART)
+        os.close(handle)
+        journal.seek(0)
+        journal.truncate()
+        journal.write(f"{head}{Path(made).name}\n{asked}".encode(errors="surrogateescape"))
+        journal.flush()
+        return Path(made)
 
     def write(self, lines: list[str]) -> None:
         """Add lines.
@@ -98,10 +120,19 @@ class GrowingFile:
             raise refuse(self._subject, "be a file that can be written", reason) from None
 
     def finish(self) -> None:
-        """Give the file its name: all answers are there."""
-        self._file.close()
-        os.replace(self._part, self.path)  # noqa: PTH105 - Path.replace would return another path
-        self._of.unlink(missing_ok=True)
+        """Give the file its name: all answers are there.
+
+        Raises:
+            RequestError: it cannot be renamed.
+        """
+        try:
+            self._file.close()
+            if self._part is not None and self._journal is not None:
+                put_in_place(self._part, self.path)
+                self._journal.unlink(missing_ok=True)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise refuse(self._subject, "be a file that can be written", reason) from None
 
     def __enter__(self) -> Self:
         return self
@@ -113,4 +144,43 @@ class GrowingFile:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
-        self._lock.close()
+        self._close()
+
+    def _close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _open_plain(path: Path, flags: int = 0) -> BinaryIO:
+    """Open a file to read and write; a link is not followed, and nothing but a file is taken.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+    handle = os.open(path, os.O_RDWR | _NO_LINK | flags, 0o600)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{path} is no file")
+    return os.fdopen(handle, "r+b")
+
+
+def _is_part(name: str) -> bool:
+    """Whether a journal may name such a file: one in its own folder that a sweep has made."""
+    return name.startswith(TEMPORARY) and name.endswith(_PART) and os.sep not in name
+
+
+def _whole_lines(part: Path) -> int:
+    """Return how many lines are whole, and cut off what comes behind them."""
+    done = whole = 0
+    with _open_plain(part) as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                done, whole = done + 1, whole + len(line)
+        file.truncate(whole)
+    return done
+
+
+def _planned(part: Path) -> int:
+    """Return how many of the answers that are there are plans."""
+    with part.open(encoding="utf-8") as file:
+        return sum("error" not in json.loads(line) for line in file)
