@@ -24,8 +24,8 @@ test-all: $(STAMP) lint types layers  ## the sweeps too
 
 lowest: pyproject.toml  ## the command line and README with the lowest versions allowed
 	$(PYTHON) -m venv --clear $(LOWEST)
-	$(PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt pytest --editable .
+	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt pytest hypothesis --editable .
 	$(LOWEST)/bin/python -m pytest tests/test_cli.py tests/docs -k "test_cli or README"
 
 lint: $(STAMP)
