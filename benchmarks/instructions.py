@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.declare.registers import Place
+from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.machine.lockstep.aliasing import Snapshots
-from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
@@ -73,10 +73,12 @@ def bench(case: Case) -> tuple[Core, tuple[int, ...], FindingLog]:
 def lockstep(case: Case, repeat: int, cores: int) -> Callable[[], None]:
     """Return an issue and a barrier on a group of cores, each with its part of global memory."""
     each = 2 if case.sub else 1
-    on = [(CoreId(n // each, case.sub and 1 + n % each), Place(n, cores)) for n in range(cores)]
+    on = [
+        (CoreId(n // each, case.sub and 1 + n % each), CorePosition(n, cores)) for n in range(cores)
+    ]
     log, gm = StrictLog(USUAL), GlobalMemory()
     tensor = gm.allocate("tensor", GM_BYTES * cores)
-    group = Group(chip(case.chip), gm, log, Snapshots(), on)
+    group = LockstepGroup(chip(case.chip), gm, log, Snapshots(), on)
     single, addresses, _ = bench(case)
     tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
     group.reach.agree(tensor.address, np.arange(cores) * GM_BYTES)

@@ -18,7 +18,7 @@ from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.kernels.build.builder import Builder
@@ -153,7 +153,7 @@ def tree_run(turns: int) -> dict[str, Any]:
 # --- a long trace
 
 
-def recorded(turns: int) -> tuple[Trace, Any]:
+def recorded(turns: int) -> tuple[InstructionTrace, Any]:
     """Return what one core issues in so many turns, and the launch that it was recorded in."""
     x = np.zeros(turns * 256, np.float32)
     run = normalised.using(trace=True)[1](x, np.zeros_like(x), turns)

@@ -18,10 +18,10 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.core import Core, CoreId
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 
@@ -70,8 +70,8 @@ class CoreRun:
     tensors: Mapping[str, Array]
     written: Mapping[str, Array]
     """Which bytes of each tensor are initialised."""
-    local: Mapping[Mem, Buffer]
-    findings: tuple[Finding, ...]
+    local: Mapping[Mem, MemoryBuffer]
+    findings: tuple[SanitizerFinding, ...]
 
     @property
     def messages(self) -> list[str]:
@@ -118,7 +118,7 @@ def run_core(
     slots = {name: builder.slot(name) for name in placed}
     build(builder, {name: Expr.of(slot) for name, slot in slots.items()})
     program = builder.finish()
-    kept: dict[Mem, Buffer] = {}
+    kept: dict[Mem, MemoryBuffer] = {}
 
     def body(core: Core) -> None:
         for (mem, address), values in (local or {}).items():
@@ -207,7 +207,7 @@ class MatmulRun:
 
     c: Array
     written: Array
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
 
 
 def run_matmul(

@@ -12,7 +12,7 @@ import numpy as np
 from cubecore.chips import Chip, chip
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, CoreId
 from cubecore.machine.sanitizer.findings import FindingLog
@@ -73,7 +73,7 @@ class Bench:
             self.tensor = self.gm.allocate("tensor", self.gm_bytes)
             self.base = self.tensor.address
 
-    def buffer(self, mem: Mem) -> Buffer:
+    def buffer(self, mem: Mem) -> MemoryBuffer:
         """Return a memory; for GM the bench's one tensor."""
         found = self.tensor.buffer if mem is Mem.GM else self.core.memory(mem)
         assert found is not None

@@ -7,7 +7,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core, CoreId
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.tiling.model.problem import Problem
 from harness import A2, Array, Issued, as_stored, result_of, tensor_of
 
@@ -16,7 +16,7 @@ HERE = Location("replay", 0, "replay")
 
 def replay(
     launch: Launch, problem: Problem, order: Sequence[Issued], operands: Mapping[str, Array]
-) -> tuple[Array, tuple[Finding, ...]]:
+) -> tuple[Array, tuple[SanitizerFinding, ...]]:
     """Return C and findings after core 0 ran `order`, a reordered `harness.listing` of it."""
     gm = GlobalMemory()
     placed = {

@@ -9,12 +9,12 @@ from cubecore.frontends.kernels.kernel import Session
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location
-from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import footprints
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import CHECKS, Finding
+from cubecore.machine.sanitizer.findings import CHECKS, SanitizerFinding
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Result:
         return self.left == ()
 
 
-class Recorder(Debugger):
+class Recorder(LaunchDebugger):
     """Takes down what goes by, and never stops."""
 
     def __init__(self):
@@ -128,12 +128,14 @@ def replayed(recording, order="program", checks=frozenset()):
     try:
         outcome = run(recording.chip, gm, tasks, checks=checks, order=order)
     except DeadlockError as error:
-        stuck = Finding("deadlock", str(error), "wait_flag_dev", recording.place, "")
+        stuck = SanitizerFinding("deadlock", str(error), "wait_flag_dev", recording.place, "")
         return Result((stuck,), ())
     findings = list(outcome.findings)
     if checks:
         findings += [
-            Finding("uninitialised", f"{t.name} must be written whole", "end", recording.place, "")
+            SanitizerFinding(
+                "uninitialised", f"{t.name} must be written whole", "end", recording.place, ""
+            )
             for t in tensors
             if not (t.placed or t.scratch or t.buffer.valid.all())
         ]

@@ -10,18 +10,24 @@ from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.program.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Issue
 from cubecore.machine.blas import prover
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import Shadows
-from cubecore.machine.blas.stores import Store
+from cubecore.machine.blas.stores import ProvenStore
 from cubecore.machine.lockstep import trees
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import Outcome, Task, run
-from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, Finding, FindingLog
+from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.sanitizer.findings import (
+    USECHECK,
+    USUAL,
+    WATCHES,
+    FindingLog,
+    SanitizerFinding,
+)
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.tree import TreeWatch
 
@@ -35,8 +41,8 @@ def run_launch(
     bases: Mapping[str, int],
     engine: str = "fast",
     checks: frozenset[str] = USUAL,
-    traces: dict[CoreId, Trace] | None = None,
-) -> tuple[Outcome, str]:
+    traces: dict[CoreId, InstructionTrace] | None = None,
+) -> tuple[RunOutcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
     `checks` are those that are on, of which usecheck is for kernels whose author issues every
@@ -61,7 +67,7 @@ def run_launch(
             findings = _watch(launch, gm, [prover.group for prover in proven], checks)
             _perform(proven)
             issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
-            return Outcome(findings, issued), "fast"
+            return RunOutcome(findings, issued), "fast"
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
     if engine in {"late", "early"}:
@@ -71,7 +77,7 @@ def run_launch(
 
 def _watch(
     launch: Launch, gm: GlobalMemory, groups: Sequence[CoreGroup], checks: frozenset[str]
-) -> tuple[Finding, ...]:
+) -> tuple[SanitizerFinding, ...]:
     """Return what racecheck and synccheck find in proven groups, each walked once."""
     if not checks & WATCHES:
         return ()
@@ -86,18 +92,18 @@ def _watch(
 
 
 def _body(
-    core: CoreProgram, bases: Mapping[str, int], traces: dict[CoreId, Trace] | None
+    core: CoreProgram, bases: Mapping[str, int], traces: dict[CoreId, InstructionTrace] | None
 ) -> Callable[[Core], None]:
     if traces is None:
         return lambda state: core.program.run(state, core.addresses(bases))
-    trace = traces[CoreId(core.core, core.sub)] = Trace()
+    trace = traces[CoreId(core.core, core.sub)] = InstructionTrace()
     return lambda state: core.program.run(_Traced(state, trace), core.addresses(bases))
 
 
 class _Traced:
     """A core whose trace takes what it issues (the sink protocol of programs)."""
 
-    def __init__(self, core: Core, trace: Trace) -> None:
+    def __init__(self, core: Core, trace: InstructionTrace) -> None:
         self._core, self._trace = core, trace
         self.load_scalar = core.load_scalar
 
@@ -134,7 +140,7 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     }
     conversions = [part for factor in factors.values() for part in shadows.prepare(factor)]
 
-    def compute(item: tuple[Store, int, int]) -> Callable[[], None]:
+    def compute(item: tuple[ProvenStore, int, int]) -> Callable[[], None]:
         store, place, _ = item
         values, known = computed(store, place, shadows)
         if store.atomic:

@@ -14,7 +14,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
-from cubecore.machine.sanitizer.findings import INITCHECK, Finding, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
 from cubecore.tiling.model.problem import Problem
@@ -52,7 +52,7 @@ class Run:
     request: Request
     tiling: TCubeTiling
     verification: Verification
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
     engine: str
     wall_s: float
@@ -166,7 +166,7 @@ def _operands(problem: Problem, given: Operands | OperandFiles | None) -> Operan
 @dataclass(frozen=True, eq=False, slots=True)
 class _Executed:
     c: NDArray[Any]
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
     wall_s: float
     engine: str
@@ -204,7 +204,7 @@ def _execute(
     return _Executed(c, findings, outcome.issued, wall, ran_on)
 
 
-def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[Finding, ...]:
+def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[SanitizerFinding, ...]:
     """Return a finding if C holds bytes nobody initialised; the padding of NZ may.
 
     `valid` marks bytes, its last axis those of C's last one.
@@ -219,7 +219,7 @@ def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[Finding, ...
         "uninitialised memory"
     )
     where = Location("kernel", 0, "c")
-    return (Finding("uninitialised", message, "end of kernel", where, "all cores"),)
+    return (SanitizerFinding("uninitialised", message, "end of kernel", where, "all cores"),)
 
 
 def _npy(values: NDArray[Any]) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named, instructions
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.declare.registers import Place, Registers
+from cubecore.isa.declare.registers import CorePosition, Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import Task, run
@@ -78,7 +78,7 @@ def test_cores_are_counted_without_gaps():
 def test_a_core_alone_is_the_only_one():
     bench = Bench(1)
     assert [ask(bench.core, name) for name in QUESTIONS] == [(0,), (1,), (0,), (1,)]
-    assert Registers().place == Place(0, 1, 0, 1)
+    assert Registers().place == CorePosition(0, 1, 0, 1)
 
 
 @pytest.mark.parametrize("value", [0, 1 << 48, 1 << 48 | 1 << 53 | 1 << 56])
@@ -182,6 +182,6 @@ def test_a_scalar_is_read_after_what_came_before():
 @pytest.mark.parametrize("name", [*QUESTIONS, "get_core_id", "get_ctrl", "get_ffts_base_addr"])
 def test_what_the_launch_decides_no_instruction_changes(name):
     template = instruction_named(name)()
-    place = Place(3, 7, 1, 2)
+    place = CorePosition(3, 7, 1, 2)
     fresh, used = Registers(place=place), Registers(place=place, ctrl=5, ffts_base=9, kept=2)
     assert template.of_launch == (template.result(fresh) == template.result(used))

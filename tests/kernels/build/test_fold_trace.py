@@ -7,7 +7,7 @@ from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.mte.copies import CopyGmToUbuf, CopyUbufToGm
 from cubecore.isa.program.launch import TensorSpec
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location, Loop
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.fold_trace import Folder
@@ -22,7 +22,7 @@ UP, DOWN = (kind(src="MTE2", dst="V", event_id=0) for kind in (SetFlag, WaitFlag
 
 def trace_of(*steps):
     """Return the trace of (template, addresses, line)."""
-    trace = Trace()
+    trace = InstructionTrace()
     for template, addresses, line in steps:
         trace.append(template, tuple(addresses), Location("k.py", line, "k"))
     return trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.blas.block_products import Block, IrregularError, Tile
+from cubecore.machine.blas.block_products import Block, IrregularError, ProductSum
 from cubecore.machine.blas.operand_cache import Shadows, require_matrix
 from cubecore.machine.blas.stores import Target
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -148,7 +148,7 @@ def test_columns_of_a_tile_are_parts_of_b(form, k_inner):
     tensor = tensor_of(stored.astype(np.float16))
     b = form(tensor, HALF, 96 if form is nd else 48, (0, 0), 40, 16, k_inner=k_inner)
     whole = values_of(b)
-    tile = Tile(16, 40, element_type("float32"), None, ((b, b),))
+    tile = ProductSum(16, 40, element_type("float32"), None, ((b, b),))
     for first, count in ((0, 16), (16, 16), (32, 8)):
         part = tile.columns(first)
         assert (part.m, part.n) == (16, count)

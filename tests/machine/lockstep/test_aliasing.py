@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Reach, Snapshots, require_apart
+from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots, require_apart
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
 
@@ -44,7 +44,7 @@ def test_cores_meet_where_a_byte_is_written_and_touched_by_another():
         groups = []
         for _ in range(int(rng.integers(1, 3))):
             cores = int(rng.integers(1, 4))
-            reach = Reach(cores)
+            reach = GroupAliasing(cores)
             own = [[set(), set()] for _ in range(cores)]
             for tensor in tensors:
                 far = np.concatenate([[0], rng.integers(0, 200, cores - 1)]).astype(np.int64)
@@ -71,7 +71,7 @@ def test_cores_meet_where_a_byte_is_written_and_touched_by_another():
 def test_many_accesses_are_joined():
     gm = GlobalMemory()
     tensor = gm.allocate("x", 1 << 20)
-    reach = Reach(2)
+    reach = GroupAliasing(2)
     assert reach.agree(tensor.address, np.array([0, 1 << 19]))
     touched = Footprint.of(np.array([0]), np.array([32]))
     for number in range(5000):
@@ -84,7 +84,7 @@ def test_many_accesses_are_joined():
 def test_distances_are_kept_and_asked_for():
     gm = GlobalMemory()
     first, second = gm.allocate("x", 4096), gm.allocate("y", 4096)
-    reach = Reach(3)
+    reach = GroupAliasing(3)
     assert reach.agree(first.address, np.array([0, 64, 128]))
     assert reach.agree(first.address, np.array([0, 64, 128]))
     assert not reach.agree(first.address, np.array([0, 64, 192]))

@@ -7,13 +7,13 @@ from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.declare.registers import Place
+from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.mte.copies_3510 import NzPara, SetMte2NzPara
 from cubecore.isa.mte.load3d import SetFmatrix, SetL3dPadding
 from cubecore.isa.program.topology import CoreId
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots
-from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
@@ -136,8 +136,8 @@ class Pair:
         self.tensor, _ = (gm.place("tensor", values) for gm in (self.gm, self.other))
         self.apart = [self.core(core) for core in CORES]
         log = StrictLog(frozenset())  # what went wrong in memory counts all the same
-        on_places = [(core, Place(n, 3)) for n, core in enumerate(CORES)]
-        self.group = Group(self.chip, self.other, log, Snapshots(), on_places)
+        on_places = [(core, CorePosition(n, 3)) for n, core in enumerate(CORES)]
+        self.group = LockstepGroup(self.chip, self.other, log, Snapshots(), on_places)
         self.group.reach.agree(self.tensor.address, self.far)
         self.group._each = lambda *issue: self.alone.append(issue)
         for setting in BEFORE.get(name, ()):

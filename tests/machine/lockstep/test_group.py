@@ -8,13 +8,13 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.declare.registers import FULL_MASK, LEFT, Place, Registers
+from cubecore.isa.declare.registers import FULL_MASK, LEFT, CorePosition, Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots
 from cubecore.machine.lockstep.compute import prepares
-from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
@@ -114,9 +114,9 @@ class Pair:
         self.apart = [self.core(number) for number in range(3)]
         self.other, _ = self.memory()
         self.snapshots = Snapshots()
-        places = [(core, Place(n, 3)) for n, core in enumerate(CORES)]
+        places = [(core, CorePosition(n, 3)) for n, core in enumerate(CORES)]
         log = StrictLog(frozenset(CHECKS) - {"usecheck"})
-        self.group = Group(A2, self.other, log, self.snapshots, places)
+        self.group = LockstepGroup(A2, self.other, log, self.snapshots, places)
         self.group.reach.agree(self.tensor.address, far)
         stack = self.group.stack(Mem.UB)
         stack.data[:], stack.valid[:] = self.raw, self.known
@@ -128,7 +128,7 @@ class Pair:
 
     def left(self, n):
         own = {"cmp_mask": 32 * int(self.rng.integers(3000)), "kept": n, "extreme": (n, n)}
-        return replace(self.registers, place=Place(n, 3), deq_scale=SCALES, **own)
+        return replace(self.registers, place=CorePosition(n, 3), deq_scale=SCALES, **own)
 
     def memory(self):
         gm = GlobalMemory()

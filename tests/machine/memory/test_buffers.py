@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 
 BYTE, HALF, WORD, LONG = map(element_type, ("uint8", "float16", "int32", "int64"))
 
@@ -16,7 +16,7 @@ def at(*places):
 
 
 def test_new_memory_is_poison_and_unwritten():
-    buffer = Buffer(64)
+    buffer = MemoryBuffer(64)
     assert buffer.data.tolist() == [255] * 64
     assert buffer.valid.tolist() == [0] * 64
 
@@ -24,18 +24,18 @@ def test_new_memory_is_poison_and_unwritten():
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 def test_poison_is_nan_in_every_float(name):
     kind = element_type(name)
-    assert np.isnan(Buffer(64).read(0, at(0, 1, 5), kind).astype(np.float64)).all()
+    assert np.isnan(MemoryBuffer(64).read(0, at(0, 1, 5), kind).astype(np.float64)).all()
 
 
 @pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
 def test_poison_is_minus_one_in_every_integer(name):
-    assert Buffer(64).read(0, at(0, 1, 5), element_type(name)).tolist() == [-1, -1, -1]
+    assert MemoryBuffer(64).read(0, at(0, 1, 5), element_type(name)).tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("address", [0, 1, 2, 3, 7])
 @pytest.mark.parametrize("kind", [BYTE, HALF, WORD, LONG], ids=str)
 def test_writing_marks_exactly_the_bytes_written(kind, address):
-    buffer = Buffer(100)
+    buffer = MemoryBuffer(100)
     size, places = kind.size_bytes, (0, 3, 5)
     values = np.array([1, 2, 3]).astype(kind.numpy)
     buffer.write(address, at(*places), kind, values)
@@ -53,7 +53,7 @@ def test_writing_marks_exactly_the_bytes_written(kind, address):
 @pytest.mark.parametrize("kind", [HALF, WORD, LONG], ids=str)
 def test_one_missing_byte_makes_an_element_unwritten(kind):
     for missing in range(kind.size_bytes):
-        buffer = Buffer(64)
+        buffer = MemoryBuffer(64)
         buffer.valid[:] = 1
         buffer.valid[3 + kind.size_bytes + missing] = 0
         got = buffer.initialised(3, at(0, 1, 2), kind)
@@ -61,14 +61,14 @@ def test_one_missing_byte_makes_an_element_unwritten(kind):
 
 
 def test_marking_can_take_the_mark_away():
-    buffer = Buffer(32)
+    buffer = MemoryBuffer(32)
     buffer.valid[:] = 1
     buffer.mark(4, at(0, 1, 3), WORD, np.array([True, False, False]))
     assert np.flatnonzero(buffer.valid == 0).tolist() == [8, 9, 10, 11, 16, 17, 18, 19]
 
 
 def test_the_last_element_of_a_buffer_may_be_used():
-    buffer = Buffer(35)
+    buffer = MemoryBuffer(35)
     buffer.write(3, at(7), WORD, np.array([9], np.int32))
     buffer.mark(3, at(7), WORD, None)
     assert np.flatnonzero(buffer.valid).tolist() == [31, 32, 33, 34]
@@ -76,7 +76,7 @@ def test_the_last_element_of_a_buffer_may_be_used():
 
 
 def test_moving_carries_bytes_and_marks_one_by_one():
-    source, target = Buffer(40), Buffer(40)
+    source, target = MemoryBuffer(40), MemoryBuffer(40)
     source.data[:] = np.arange(40)
     source.valid[::3] = 1
     target.valid[:] = 1
@@ -90,7 +90,7 @@ def test_moving_carries_bytes_and_marks_one_by_one():
 
 
 def test_moving_from_a_negative_place_writes_zeros():
-    source, target = Buffer(16), Buffer(16)
+    source, target = MemoryBuffer(16), MemoryBuffer(16)
     source.move_to(target, (0, 0), (at(-1, 0), at(0, 2)), WORD)
     assert target.data[:4].tolist() == [0] * 4
     assert target.valid.tolist() == [1] * 4 + [0] * 12
@@ -103,14 +103,14 @@ NIBBLE = element_type("int4")
 
 def test_the_first_of_two_nibbles_is_the_low_half():
     """asc-devkit: 6 and 7 make 118."""
-    buffer = Buffer(4)
+    buffer = MemoryBuffer(4)
     buffer.write(1, at(0, 1), NIBBLE, np.array([6, 7]).astype(NIBBLE.numpy))
     assert buffer.data.tolist() == [255, 118, 255, 255]
     assert buffer.read(1, at(0, 1), NIBBLE).astype(int).tolist() == [6, 7]
 
 
 def test_every_pair_of_nibbles_is_read_and_written_as_twos_complement():
-    buffer = Buffer(256)
+    buffer = MemoryBuffer(256)
     values = [(low, high) for high in range(16) for low in range(16)]
     signed = [v - 16 if v > 7 else v for pair in values for v in pair]
     places = np.arange(512, dtype=np.intp)
@@ -121,14 +121,14 @@ def test_every_pair_of_nibbles_is_read_and_written_as_twos_complement():
 
 @pytest.mark.parametrize("place", [2, 3])
 def test_writing_a_nibble_leaves_its_neighbour(place):
-    buffer = Buffer(4)
+    buffer = MemoryBuffer(4)
     buffer.data[:] = 0x35
     buffer.write(0, at(place), NIBBLE, np.array([-1]).astype(NIBBLE.numpy))
     assert buffer.data.tolist() == [0x35, 0x3F if place == 2 else 0xF5, 0x35, 0x35]
 
 
 def test_a_byte_is_written_where_both_nibbles_are():
-    buffer = Buffer(6)
+    buffer = MemoryBuffer(6)
     buffer.valid[5] = 1
     both = np.array([True, True, True, False, False, True])
     buffer.mark(1, at(0, 1, 2, 3, 4, 5), NIBBLE, both)
@@ -140,7 +140,7 @@ def test_a_byte_is_written_where_both_nibbles_are():
 
 
 def test_nibbles_move_with_what_is_known_of_them():
-    source, target = Buffer(4), Buffer(4)
+    source, target = MemoryBuffer(4), MemoryBuffer(4)
     source.data[:] = [0x21, 0x43, 0x65, 0x87]
     source.valid[:] = [1, 0, 1, 1]
     # turned round: the last comes first; one fill

@@ -10,8 +10,8 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.vector.common.mask import Lanes
-from cubecore.machine.memory.buffers import Buffer
+from cubecore.isa.vector.common.mask import MaskState
+from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements, part
 
 HALF, INT4 = element_type("float16"), element_type("int4")
@@ -19,7 +19,7 @@ ALL = 2**64 - 1
 
 
 def vabs(high=ALL, low=ALL, **params):
-    return instruction_named("vabs")(dtype=HALF, lanes=Lanes(high, low, counts=False), **params)
+    return instruction_named("vabs")(dtype=HALF, lanes=MaskState(high, low, counts=False), **params)
 
 
 def test_everything_in_one_piece():
@@ -71,7 +71,7 @@ def test_a_run_reads_and_writes_as_its_offsets_do():
     rng = np.random.default_rng(7)
     offsets = np.arange(5, 29, dtype=np.intp).reshape(4, 6)
     values = rng.integers(-99, 99, (4, 6)).astype(np.int16)
-    plain, run = Buffer(128), Buffer(128)
+    plain, run = MemoryBuffer(128), MemoryBuffer(128)
     for buffer, first in ((plain, None), (run, 5)):
         buffer.write(3, offsets, element_type("int16"), values, first)
         buffer.mark(3, offsets, element_type("int16"), None, first)
@@ -84,7 +84,7 @@ def test_a_run_reads_and_writes_as_its_offsets_do():
 
 
 def test_written_looks_at_every_byte():
-    buffer = Buffer(64)
+    buffer = MemoryBuffer(64)
     buffer.valid[8:16] = 1
     assert buffer.written(8, (0, 8))
     assert buffer.written(0, (8, 16))

@@ -3,13 +3,13 @@
 import json
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import FINDING_IDS, Access, Finding
+from cubecore.machine.sanitizer.findings import FINDING_IDS, FindingAccess, SanitizerFinding
 from cubecore.reports.files.sarif import sarif_bytes
 
 
 def access(how, pipe, line):
     where = Location("k.py", line, "kernel")
-    return Access(how, "vadd", "dst", pipe, "UB", 0, 32, "core 0 AIV0", where)
+    return FindingAccess(how, "vadd", "dst", pipe, "UB", 0, 32, "core 0 AIV0", where)
 
 
 def document(*findings):
@@ -19,7 +19,7 @@ def document(*findings):
 def test_a_race_has_both_places():
     accesses = access("write", "MTE2", 3), access("read", "V", 7)
     where = Location("k.py", 7, "kernel")
-    finding = Finding("race-raw", "a sentence", "vadd", where, "core 0 AIV0", 4, accesses)
+    finding = SanitizerFinding("race-raw", "a sentence", "vadd", where, "core 0 AIV0", 4, accesses)
     (run,) = document(finding)["runs"]
     (result,) = run["results"]
     assert result["ruleId"] == "race-raw"
@@ -37,7 +37,7 @@ def test_a_race_has_both_places():
 
 
 def test_a_finding_without_a_line_has_no_place():
-    finding = Finding(
+    finding = SanitizerFinding(
         "uninitialised", "m", "end of kernel", Location("kernel", 0, "c"), "all cores"
     )
     (result,) = document(finding)["runs"][0]["results"]
@@ -45,7 +45,9 @@ def test_a_finding_without_a_line_has_no_place():
 
 
 def test_a_file_is_named_as_a_uri():
-    finding = Finding("overlap", "m", "vadd", Location("../my k%1.py", 3, "c"), "core 0 AIV0")
+    finding = SanitizerFinding(
+        "overlap", "m", "vadd", Location("../my k%1.py", 3, "c"), "core 0 AIV0"
+    )
     (result,) = document(finding)["runs"][0]["results"]
     (place,) = result["locations"]
     assert place["physicalLocation"]["artifactLocation"] == {"uri": "../my%20k%251.py"}

@@ -12,7 +12,7 @@ from cubecore.chips.model import Chip
 from cubecore.cli.commands import main
 from cubecore.frontends.kernels.kernel import KernelRun
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.reports.html.core_map import MAX_CELLS, core_map
 from cubecore.reports.html.facts import RELIABILITY, USED_FACTS
 from cubecore.reports.html.occupancy import occupancy
@@ -355,7 +355,7 @@ def test_printing_is_in_light_colours_and_leaves_the_page_as_it_was(open_report,
 
 def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, tmp_path):
     hostile_file = Location("</script><b>k.py", 3, "add")
-    finding = Finding("race-raw", HOSTILE, "vadd", hostile_file, "core 0 AIV0", 7)
+    finding = SanitizerFinding("race-raw", HOSTILE, "vadd", hostile_file, "core 0 AIV0", 7)
     line = timed(**SMALL).timeline
     run = KernelRun(
         kernel="add",

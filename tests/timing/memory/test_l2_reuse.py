@@ -11,7 +11,7 @@ from cubecore.isa.program.expr import Condition, Expr, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, Loop, Program
 from cubecore.tiling.model.problem import Problem
 from cubecore.timing.memory.l2_reuse import STEPS, accesses
-from cubecore.timing.memory.reuse_marks import Touch, marked
+from cubecore.timing.memory.reuse_marks import ReuseMark, marked
 from cubecore.workflows.time import time
 from timing.clock import HERE, ROUND, fetch, traffic_of
 
@@ -114,7 +114,7 @@ def marked_levels(program: Program, *gone: tuple[int, ...]) -> list[int]:
     levels = []
     handlers = [
         (lambda *_, level=issue.template.level: levels.append(level))
-        if isinstance(issue.template, Touch)
+        if isinstance(issue.template, ReuseMark)
         else (lambda *_: None)
         for issue in program.issues
     ]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
 from cubecore.isa.declare.instruction import GlobalTraffic
-from cubecore.timing.memory.l2_reuse import Share
-from cubecore.timing.memory.memory_port import MemoryPort, Request
+from cubecore.timing.memory.l2_reuse import MemoryShare
+from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from timing.clock import ROUND
 
 # ROUND: HBM gives 32 B a cycle, first byte after 1000 cycles; L2 holds 1 MiB, first byte after 20
@@ -19,36 +19,36 @@ LOAD = GlobalTraffic(3200, 64, writes=False)
 STORE = GlobalTraffic(3200, 64, writes=True)
 
 
-def share(gone=64, cores=1, blocks=1) -> Share:
-    return Share(cores, Fraction(blocks), (gone,))
+def share(gone=64, cores=1, blocks=1) -> MemoryShare:
+    return MemoryShare(cores, Fraction(blocks), (gone,))
 
 
-def cycles(count: int) -> Request:
-    return Request(count, 1000, 0, 64, 64)
+def cycles(count: int) -> MemoryRequest:
+    return MemoryRequest(count, 1000, 0, 64, 64)
 
 
 def test_a_block_that_is_gone_comes_from_device_memory():
     request = MemoryPort(ROUND).request(LOAD, share())
-    assert request == Request(100, 1000, 0, 3200, 3200)
+    assert request == MemoryRequest(100, 1000, 0, 3200, 3200)
 
 
 def test_a_block_that_l2_holds_does_not():
-    assert MemoryPort(ROUND).request(LOAD, share(0)) == Request(0, 20, 0, 3200, 0)
+    assert MemoryPort(ROUND).request(LOAD, share(0)) == MemoryRequest(0, 20, 0, 3200, 0)
 
 
 def test_what_is_gone_in_part_comes_in_part():
     request = MemoryPort(ROUND).request(LOAD, share(16))
-    assert request == Request(25, 20 + 980 // 4, 0, 3200, 800)
+    assert request == MemoryRequest(25, 20 + 980 // 4, 0, 3200, 800)
 
 
 def test_cores_that_want_the_same_block_share_one_transfer():
     request = MemoryPort(ROUND).request(LOAD, share(cores=8))
-    assert request == Request(100, 1000, 0, 8 * 3200, 3200)
+    assert request == MemoryRequest(100, 1000, 0, 8 * 3200, 3200)
 
 
 def test_cores_that_want_different_blocks_ask_for_all_of_them():
     request = MemoryPort(ROUND).request(LOAD, share(cores=4, blocks=3))
-    assert request == Request(300, 1000, 0, 4 * 3200, 3 * 3200)
+    assert request == MemoryRequest(300, 1000, 0, 4 * 3200, 3 * 3200)
 
 
 def test_a_block_of_two_groups_is_paid_for_in_halves():
@@ -68,7 +68,7 @@ def test_a_row_costs_more_than_its_bytes():
 
 
 def test_the_level_says_what_is_gone():
-    several = Share(1, Fraction(1), (64, 0, 32))
+    several = MemoryShare(1, Fraction(1), (64, 0, 32))
     port = MemoryPort(ROUND)
     assert [port.request(LOAD, several, i).missing_bytes for i in range(3)] == [3200, 0, 1600]
 
@@ -90,7 +90,7 @@ def test_device_memory_serves_one_request_after_the_other():
 def test_a_hit_waits_for_nobody():
     port = MemoryPort(ROUND)
     port.load(0, cycles(1000))
-    assert port.load(5, Request(0, 20, 0, 64, 0)) == (5, 5)
+    assert port.load(5, MemoryRequest(0, 20, 0, 64, 0)) == (5, 5)
 
 
 def test_device_memory_rests_when_nobody_asks():

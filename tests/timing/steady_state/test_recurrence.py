@@ -21,8 +21,8 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.timing.steady_state.loop_body import Body, turns_of
-from cubecore.timing.steady_state.loop_guards import Course, Reach, _Test
+from cubecore.timing.steady_state.loop_body import LoopBody, turns_of
+from cubecore.timing.steady_state.loop_guards import Course, ValueRange, _Test
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,
@@ -405,7 +405,7 @@ def scalar_bodies(draw):
 @given(scalar_bodies(), st.integers(1, 9), st.data())
 def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     """Against running it from both places: what is decided, what then holds, what was counted."""
-    found = Body.of(Loop(INDEX, Expr(99), (*body, *STEP)))
+    found = LoopBody.of(Loop(INDEX, Expr(99), (*body, *STEP)))
     small = st.integers(0, 6)
     first = {v: data.draw(small) for v in (COUNTED, RING, OTHER, INDEX)}
     later = {v: first[v] + data.draw(st.sampled_from([0, 0, 1, 3, 5])) for v in first}
@@ -432,7 +432,7 @@ def test_a_wheel_that_turns_elsewhere_is_no_other_way():
         Assign(COUNTED, at(COUNTED) + 1),
         Branch(Condition.of(at(COUNTED), ">=", 4), carry),
     )
-    found = Body.of(Loop(INDEX, Expr(99), (*wheels, *STEP)))
+    found = LoopBody.of(Loop(INDEX, Expr(99), (*wheels, *STEP)))
 
     def follows(places):
         counters = INDEX, *found.counters
@@ -491,7 +491,7 @@ def test_remainders_that_do_not_wrap_exhaustively():
         for low in range(-6, 7):
             for high in range(low, low + 5):
                 for down, up in ((0, 0), (0, 1), (-1, 0), (-2, 3)):
-                    found = Reach(low, high, down, up, 50).within(divisor)
+                    found = ValueRange(low, high, down, up, 50).within(divisor)
                     whole = {value // divisor for value in range(low, high + 1)}
                     if len(whole) > 1:
                         assert found is None

@@ -17,15 +17,15 @@ from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.machine.debugger.debugger import Debugger
-from cubecore.machine.debugger.matrix_view import View, view
+from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debugger.matrix_view import MatrixView, view
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.numerics.codes import numbers
 
 
@@ -77,8 +77,8 @@ class CoreHandle:
         self,
         core: Core,
         issues: Issues,
-        trace: Trace | None,
-        debugger: Debugger | None = None,
+        trace: InstructionTrace | None,
+        debugger: LaunchDebugger | None = None,
         arrays: ArrayWatch | None = None,
     ) -> None:
         self._core, self._issues, self._trace = core, issues, trace
@@ -132,7 +132,7 @@ class CoreHandle:
         shape: int | Sequence[int],
         layout: str | None = None,
         name: str = "",
-    ) -> View:
+    ) -> MatrixView:
         """Print what memory holds from `tensor` on, as the matrix that it is, and return it.
 
         `shape` is in elements; `layout` is ND, NZ, ZZ or ZN, the memory's own unless given (ZZ in
@@ -177,7 +177,7 @@ class CoreHandle:
         layout: str | None,
         name: str,
         frame: FrameType,
-    ) -> View:
+    ) -> MatrixView:
         where = location(frame)
         self._issues.one(where)
         self._core.flush()
@@ -322,7 +322,7 @@ class CoreHandle:
         self._log("mixed-allocation", message, "array", where)
 
     def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
-        self._core.log.add(Finding(kind, message, subject, where, str(self._core.id)))
+        self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
 
 
 def _shape(argument: Any) -> Any:

@@ -16,8 +16,8 @@ from cubecore.frontends.kernels.kernel import Kernel, KernelRun, Session, curren
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.debugger.breakpoints import MEMORIES, Break, Range, Stop, evaluated
-from cubecore.machine.debugger.debugger import Debugger
-from cubecore.machine.debugger.matrix_view import View, view
+from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debugger.matrix_view import MatrixView, view
 
 
 class _ClosedError(BaseException):
@@ -48,7 +48,7 @@ class Debugging:
             lambda: self._launch(made, blocks, arguments, words)
         )
         self._stands.gr_context = copy_context()
-        self._debugger = Debugger(self._stopped, kernel_frame)
+        self._debugger = LaunchDebugger(self._stopped, kernel_frame)
 
     # --- where to stop
 
@@ -125,7 +125,7 @@ class Debugging:
         shape: int | Sequence[int],
         layout: str | None = None,
         dtype: str | None = None,
-    ) -> View:
+    ) -> MatrixView:
         """Return what memory holds where the launch stands, as the matrix that it is.
 
         `where` is a pointer, the name of the kernel's variable that is one, or ``UB:0x100`` (of a
@@ -180,12 +180,12 @@ def debug(made: Kernel, blocks: int, *arguments: Any, **words: Any) -> Debugging
 
 def look(
     stop: Stop,
-    debugger: Debugger,
+    debugger: LaunchDebugger,
     where: Pointer | str,
     shape: tuple[int, ...],
     layout: str | None,
     dtype: str | None,
-) -> View:
+) -> MatrixView:
     """Return what memory holds at `where` (see `Debugging.dump`) as the matrix of a shape."""
     kind = None if dtype is None else element_type(dtype)
     if isinstance(where, str):
@@ -202,7 +202,7 @@ def look(
     return view(stop.core, mem, address, kind, shape, layout)
 
 
-def _placed(where: str, debugger: Debugger) -> tuple[Mem, int]:
+def _placed(where: str, debugger: LaunchDebugger) -> tuple[Mem, int]:
     """Return the memory and address that ``UB:0x100`` spells."""
     name, _, text = where.partition(":")
     try:

@@ -19,18 +19,18 @@ from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.source_locations import KernelError, place_of, raised_at
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.declare.registers import Place
+from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
-from cubecore.machine.debugger.debugger import Debugger
+from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import Recorder, run_together
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import Outcome, Task, run
-from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, Finding, checks_of
+from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
 
 KINDS = ("vector", "cube", "mix")
 ENGINES = ("fast", "reference")
@@ -92,11 +92,11 @@ class KernelRun:
     kernel: str
     blocks: int
     chip: Chip = field(repr=False)
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
     engine: str
     wall_s: float
-    traces: dict[CoreId, Trace] = field(repr=False)
+    traces: dict[CoreId, InstructionTrace] = field(repr=False)
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
 
     @property
@@ -130,7 +130,7 @@ class Session:
 
     options: dict[str, Any] = field(default_factory=dict)
     runs: list[KernelRun] = field(default_factory=list)
-    debugger: Debugger | None = None
+    debugger: LaunchDebugger | None = None
 
     @contextmanager
     def collecting(self) -> Iterator["Session"]:
@@ -270,11 +270,11 @@ class _Launch:
     cores: tuple[CoreId, ...]
     arguments: dict[str, Any]
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
-    traces: dict[CoreId, Trace]
+    traces: dict[CoreId, InstructionTrace]
     issues: Issues
-    debugger: Debugger | None
+    debugger: LaunchDebugger | None
 
-    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[Outcome, str]:
+    def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return what was found, and the engine that ran it."""
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
         if self.debugger is None and order == "program" and self.options.engine == "fast":
@@ -291,7 +291,7 @@ class _Launch:
         if self.options.trace and isinstance(core, Recorder):
             self.traces[core.id] = core.trace
         elif self.options.trace:
-            trace = self.traces.setdefault(core.id, Trace())
+            trace = self.traces.setdefault(core.id, InstructionTrace())
         core.registers = replace(core.registers, place=self._place(core.id))
         arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
@@ -313,14 +313,14 @@ class _Launch:
                 error = error.with_traceback(error.__traceback__.tb_next)
             raise KernelError.at(where, refuse("the kernel", "run to its end", got)) from error
 
-    def _place(self, core: CoreId) -> Place:
+    def _place(self, core: CoreId) -> CorePosition:
         """Return where a core is: a vector kernel's blocks are single AIVs."""
         each = _per_core(self.chip)
         if self.made.kind == "vector":
-            return Place(core.core * each + core.sub - 1, self.blocks)
+            return CorePosition(core.core * each + core.sub - 1, self.blocks)
         if core.is_aic:
-            return Place(core.core, self.blocks)
-        return Place(core.core, self.blocks, core.sub - 1, each)
+            return CorePosition(core.core, self.blocks)
+        return CorePosition(core.core, self.blocks, core.sub - 1, each)
 
     def _argument(self, handle: CoreHandle, name: str, value: Any) -> Any:
         if name not in self.tensors:
@@ -328,7 +328,7 @@ class _Launch:
         host, place = self.tensors[name]
         return Pointer(Mem.GM, host.dtype, place.address, handle)
 
-    def unwritten(self) -> Iterator[Finding]:
+    def unwritten(self) -> Iterator[SanitizerFinding]:
         """Yield a finding for each output that was not written whole, or holds what nobody wrote.
 
         So does any other tensor but scratch that uninitialised bytes were copied to.
@@ -344,7 +344,9 @@ class _Launch:
                 counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
                 message = f"{name} must {need}, got {counted}"
                 where = self.made.place
-                yield Finding("uninitialised", message, "end of kernel", where, "all cores")
+                yield SanitizerFinding(
+                    "uninitialised", message, "end of kernel", where, "all cores"
+                )
 
 
 def _ready(

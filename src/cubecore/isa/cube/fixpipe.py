@@ -16,9 +16,9 @@ from cubecore.errors import Violation
 from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
     Pipe,
@@ -366,14 +366,14 @@ class CopyMatrixCcToGm(Rows):
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Rows and bytes written."""
         rows = self.nd_num * self.m_size
         row_bytes = self.dst_type.bytes_of(self.n_size)
         pitch_bytes = self.dst_type.bytes_of(self.dst_stride) if self.nz2nd_en else 0
         cycles = costs.l0c_to_gm_cycles(chip, rows, rows * row_bytes, pitch_bytes)
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 @instruction(
@@ -415,9 +415,9 @@ class CopyMatrixCcToCbuf(_Fixpipe):
         columns = self.fractal_columns if self.dst_type.bits < 8 else FRACTAL_ROWS
         return super().preconditions(chip) + self.whole_fractals(columns, f"for {self.dst_type}")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Elements over the L0C to L1 link."""
-        return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, self.m_size * self.n_size)))
+        return InstructionCost(math.ceil(costs.l0c_to_l1_cycles(chip, self.m_size * self.n_size)))
 
 
 @instruction(

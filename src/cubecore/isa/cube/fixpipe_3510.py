@@ -13,8 +13,8 @@ from cubecore.errors import Violation
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, Rows
 from cubecore.isa.declare.common_3510 import ARCH, L2_HINTS
 from cubecore.isa.declare.instruction import (
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     choice,
@@ -205,10 +205,10 @@ class CopyMatrixCcToCbufV2(_FixpipeV2):
         found = super().preconditions(chip)
         return found + self.whole_blocks("n_size") if self.nz2nd_en else found
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Elements over the L0C to L1 link."""
         elements = self.nd_num * self.m_size * self.n_size
-        return Cost(math.ceil(costs.l0c_to_l1_cycles(chip, elements)))
+        return InstructionCost(math.ceil(costs.l0c_to_l1_cycles(chip, elements)))
 
 
 @instruction(

@@ -15,14 +15,14 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import L0A_NZ_ARCHS, UNIT_FLAG_ARCHS, combination, combinations
 from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
-from cubecore.isa.cube.product import Product
+from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import (
-    Access,
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
+    OperandAccess,
     Pipe,
     choice,
     instruction,
@@ -117,9 +117,9 @@ class CopyCbufToBt(Instruction):
         """Bytes moved."""
         return self.n_burst * self.len_burst * DATA_BLOCK_BYTES
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to BiasTable link."""
-        return Cost(math.ceil(costs.l1_to_bt_cycles(chip, self.size_bytes)))
+        return InstructionCost(math.ceil(costs.l1_to_bt_cycles(chip, self.size_bytes)))
 
 
 @instruction(
@@ -148,7 +148,7 @@ class CopyCbufToBt(Instruction):
     ),
     archs=("2201", "3510", "3003", "3113"),
 )
-class Mad(Product):
+class Mad(CubeProduct):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
 
     c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
@@ -316,15 +316,15 @@ class Mad(Product):
             return [Violation("mad.hf32", need, self.hf32)]
         return []
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Whole fractals, and a head that is longer when the Cube had to wait."""
         if self.empty:
-            return Cost(0)
+            return InstructionCost(0)
         hf32 = self.hf32 != "off"
         cycles = costs.mad_cycles(chip, self.a_type, self.m, self.n, self.k, hf32=hf32)
         queued = chip.require("mad_queued_cycles", "timing")
         head = chip.require("mad_head_cycles", "timing")
-        return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+        return InstructionCost(math.ceil(cycles) + queued, idle_head=head - queued)
 
 
 _C, _A, _B, _BIAS, _START = Mad.declared
@@ -333,6 +333,6 @@ _STARTS = {"bias": (_BIAS,), "start": (_START,), "": ()}
 
 @lru_cache
 def _mad_operands(accumulates: bool, started: str, align_bytes: int) -> tuple[Operand, ...]:
-    access = Access.UPDATE if accumulates else Access.WRITE
+    access = OperandAccess.UPDATE if accumulates else OperandAccess.WRITE
     c = replace(_C, access=access, align_bytes=align_bytes)
     return (c, _A, _B, *_STARTS[started])

@@ -17,14 +17,14 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import DATA_BLOCK, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.cube.product import Product
+from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import (
-    Access,
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
+    OperandAccess,
     Pipe,
     instruction,
     param,
@@ -115,7 +115,7 @@ class LoadCbufToCaMx(_LoadScales):
     src = read(Mem.L1, "row block", "block")
     dst = write(Mem.L0A_MX, "row block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes at the rate of scales."""
         return l0_cost(chip, costs.l1_to_l0_scale_cycles(chip, self.size_bytes))
 
@@ -134,7 +134,7 @@ class LoadCbufToCbMx(_LoadScales):
     src = read(Mem.L1, "row block", "block")
     dst = write(Mem.L0B_MX, "row block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes at the rate of scales."""
         return l0_cost(chip, costs.l1_to_l0_scale_cycles(chip, self.size_bytes))
 
@@ -153,7 +153,7 @@ class LoadCbufToCbMx(_LoadScales):
     ),
     archs=("3510",),
 )
-class MadMx(Product):
+class MadMx(CubeProduct):
     """Multiply a tile of L0A by a tile of L0B, both scaled, into a tile of float32 in L0C.
 
     c[m, n] = start + sum over k of (sa[m, k / 32] * a[m, k]) * (sb[k / 32, n] * b[k, n]). A scale
@@ -249,14 +249,14 @@ class MadMx(Product):
         need = f"be of {self.a_type.bits} bits, as a"
         return [Violation(f"{self.name}.b_type", need, self.b_type.name)]
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Whole fractals."""
         if self.empty:
-            return Cost(0)
+            return InstructionCost(0)
         cycles = costs.mad_cycles(chip, self.a_type, self.m, self.n, self.k)
         queued = chip.require("mad_queued_cycles", "timing")
         head = chip.require("mad_head_cycles", "timing")
-        return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+        return InstructionCost(math.ceil(cycles) + queued, idle_head=head - queued)
 
 
 _C, _A, _B, _BIAS, *_SCALES = MadMx.declared
@@ -266,6 +266,6 @@ _WIDE_ALIGN = 1024
 @lru_cache
 def _operands(accumulates: bool, biased: bool, placed: bool, wide: bool) -> tuple[Operand, ...]:
     """8-bit values start at multiples of 1024 B, so that their scales do at multiples of 64."""
-    c = replace(_C, access=Access.UPDATE if accumulates else Access.WRITE)
+    c = replace(_C, access=OperandAccess.UPDATE if accumulates else OperandAccess.WRITE)
     a, b = (replace(o, align_bytes=_WIDE_ALIGN) if wide else o for o in (_A, _B))
     return (c, a, b, *((_BIAS,) if biased else ()), *(_SCALES if placed else ()))

@@ -18,14 +18,14 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import FRACTAL, INDEX_FRACTAL, INT8, INT32, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.cube.product import Product
+from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import (
-    Access,
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
+    OperandAccess,
     Pipe,
     instruction,
     param,
@@ -110,10 +110,10 @@ class LoadCbufToCbSp(Instruction):
         """Shape [repeat]."""
         return self.offsets_dst()
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         size = self.repeat * (FRACTAL_BYTES + FRACTAL_BYTES // _PER_INDEX_BYTE)
-        return Cost(math.ceil(costs.l1_to_l0b_cycles(chip, size)))
+        return InstructionCost(math.ceil(costs.l1_to_l0b_cycles(chip, size)))
 
 
 @instruction(
@@ -130,7 +130,7 @@ class LoadCbufToCbSp(Instruction):
         "no page gives the cost: half that of a product of int8 with the same extents is taken",
     ),
 )
-class MadSp(Product):
+class MadSp(CubeProduct):
     """Multiply int8 A by a compacted int8 B into int32 C; the indices say which of A take part.
 
     A is [m, k]. B is [k / 2, n]: two values for each 4 of K. For the group g of column n the
@@ -243,15 +243,15 @@ class MadSp(Product):
             start = np.broadcast_to(inputs["bias"], (self.m, self.n))
         return {"c": accumulate_product(start, inputs["a"], b, INT32)}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Whole fractals of half of K."""
         if self.empty:
-            return Cost(0)
+            return InstructionCost(0)
         half = ceil_div(self.k, _KEPT)
         cycles = costs.mad_cycles(chip, INT8, self.m, self.n, half)
         queued = chip.require("mad_queued_cycles", "timing")
         head = chip.require("mad_head_cycles", "timing")
-        return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+        return InstructionCost(math.ceil(cycles) + queued, idle_head=head - queued)
 
 
 _C, _A, _B, _BIAS, _INDEX = MadSp.declared
@@ -259,5 +259,5 @@ _C, _A, _B, _BIAS, _INDEX = MadSp.declared
 
 @lru_cache
 def _operands(accumulates: bool, biased: bool, placed: bool) -> tuple[Operand, ...]:
-    c = replace(_C, access=Access.UPDATE if accumulates else Access.WRITE)
+    c = replace(_C, access=OperandAccess.UPDATE if accumulates else OperandAccess.WRITE)
     return (c, _A, _B, *((_BIAS,) if biased else ()), *((_INDEX,) if placed else ()))

@@ -20,7 +20,7 @@ DEPENDENT_MAD_FRACTALS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Product(Instruction):
+class CubeProduct(Instruction):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C."""
 
     c = update(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=_C_ALIGN_BYTES)
@@ -63,7 +63,7 @@ class Product(Instruction):
 
         A fractal that was handed over comes back from fixpipe before it is written again.
         """
-        if isinstance(earlier, Product) and mem is Mem.L0C:
+        if isinstance(earlier, CubeProduct) and mem is Mem.L0C:
             fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
             handed_over = earlier.hands_units_over and self.shares_units
             return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over

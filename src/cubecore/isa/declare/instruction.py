@@ -64,7 +64,7 @@ class Mem(Enum):
     __hash__ = object.__hash__  # an enum's own is several times slower, and this is a common key
 
 
-class Access(Enum):
+class OperandAccess(Enum):
     """What an instruction does with an operand."""
 
     READ = "read"
@@ -74,12 +74,12 @@ class Access(Enum):
     @property
     def reads(self) -> bool:
         """Whether old values matter."""
-        return self is not Access.WRITE
+        return self is not OperandAccess.WRITE
 
     @property
     def writes(self) -> bool:
         """Whether new values are stored."""
-        return self is not Access.READ
+        return self is not OperandAccess.READ
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +92,7 @@ class Operand:
     """
 
     mem: Mem
-    access: Access
+    access: OperandAccess
     element: str
     axes: str = ""
     layout: str = ""
@@ -112,17 +112,17 @@ class Operand:
 
 def read(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
     """Declare an operand that is read."""
-    return Operand(mem, Access.READ, element, axes, **kwargs)
+    return Operand(mem, OperandAccess.READ, element, axes, **kwargs)
 
 
 def write(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
     """Declare an operand that is written."""
-    return Operand(mem, Access.WRITE, element, axes, **kwargs)
+    return Operand(mem, OperandAccess.WRITE, element, axes, **kwargs)
 
 
 def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> Any:
     """Declare an operand that is read and written."""
-    return Operand(mem, Access.UPDATE, element, axes, **kwargs)
+    return Operand(mem, OperandAccess.UPDATE, element, axes, **kwargs)
 
 
 def param(
@@ -175,7 +175,7 @@ class GlobalTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class InstructionCost:
     """Whole cycles on the instruction's pipe.
 
     `busy` when it follows another without a gap, `idle_head` more when the pipe had to wait for it;
@@ -398,9 +398,9 @@ class Instruction:
         """Return what this template breaks beyond the ranges of its parameters."""
         return []
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles on the pipe."""
-        return Cost(0)
+        return InstructionCost(0)
 
     def element(self, operand: Operand) -> ElementType:
         """Return the operand's element type."""

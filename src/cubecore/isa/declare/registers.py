@@ -24,7 +24,7 @@ ATOMICS = ("add", "max", "min")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CorePosition:
     """Where a part of a core is in its launch; the default is a launch of this part alone.
 
     `block` of `blocks` is its core; `part` of `parts` is it among its core's AIVs. An AIC is the
@@ -123,7 +123,7 @@ class Registers:
     lrelu_alpha: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
-    place: Place = Place()
+    place: CorePosition = CorePosition()
     ffts_base: int = 0
     fmatrix: FeatureMap | None = None
     fmatrix_b: FeatureMap | None = None

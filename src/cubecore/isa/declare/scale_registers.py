@@ -11,8 +11,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ELEMENT_TYPES, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     choice,
@@ -73,9 +73,9 @@ class CopyCbufToFbuf(Instruction):
         """Bytes moved."""
         return self.n_burst * self.len_burst * FIXPIPE_ALIGN_BYTES
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to Fixpipe link."""
-        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))
+        return InstructionCost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))
 
 
 @instruction(

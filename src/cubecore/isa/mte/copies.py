@@ -11,9 +11,9 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import DATA_BLOCK, FRACTAL, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     choice,
@@ -100,11 +100,11 @@ class CopyGmToCbuf(Bursts):
         "3510: what is inserted or removed; 2201 has other names for it", 0, default=0
     )
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer of MTE2."""
         pitch = (self.len_burst + self.src_gap) * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
-        return Cost(math.ceil(cycles), traffic=self.traffic)
+        return InstructionCost(math.ceil(cycles), traffic=self.traffic)
 
 
 @instruction(
@@ -160,15 +160,15 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         size: int = self.nd_num * self.n_value * self.dtype.bytes_of(self.d_value)
         return size
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer of nd_num * n_value rows."""
         rows, row_bytes = self.nd_num * self.n_value, self.dtype.bytes_of(self.d_value)
         if not rows or not row_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         pitch = self.dtype.bytes_of(self.src_d_value)
         cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 FRACTAL_TYPES = (*("int4", "int8", "uint8", "float16", "bfloat16", "int32", "uint32", "float32"),)
@@ -215,11 +215,11 @@ def _walks_below_zero(template: "Load2d | _LoadTranspose", start: int) -> list[V
     return []
 
 
-def l0_cost(chip: Chip, cycles: float) -> Cost:
+def l0_cost(chip: Chip, cycles: float) -> InstructionCost:
     """Return the cost of a load from L1 to L0 that takes so many cycles without its head."""
     queued = chip.require("l1_to_l0_queued_cycles", "timing")
     head = chip.require("l1_to_l0_head_cycles", "timing")
-    return Cost(math.ceil(cycles) + queued, idle_head=head - queued)
+    return InstructionCost(math.ceil(cycles) + queued, idle_head=head - queued)
 
 
 @instruction(
@@ -237,7 +237,7 @@ class LoadCbufToCa(Load2d):
     dst = write(Mem.L0A, "fractal", "block")
     src = read(Mem.L1, "fractal", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -257,7 +257,7 @@ class LoadCbufToCb(Load2d):
     dst = write(Mem.L0B, "fractal", "block")
     src = read(Mem.L1, "fractal", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 
@@ -348,7 +348,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     dst = write(Mem.L0A, "square column row")
     src = read(Mem.L1, "square column row")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -379,7 +379,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
             return [Violation(f"{self.name}.dtype", need, self.dtype.name)]
         return super().preconditions(chip)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 
@@ -397,11 +397,11 @@ class CopyGmToUbuf(Bursts):
     dst = write(Mem.UB, "run block", "block")
     src = read(Mem.GM, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE2."""
         pitch = self.row_bytes + self.src_gap * DATA_BLOCK_BYTES
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
-        return Cost(
+        return InstructionCost(
             math.ceil(cycles),
             traffic=GlobalTraffic(self.size_bytes, self.row_bytes, writes=False, of_ub=True),
         )
@@ -420,8 +420,8 @@ class CopyUbufToGm(Bursts):
     dst = write(Mem.GM, "run block", "block")
     src = read(Mem.UB, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
         traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True, of_ub=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)

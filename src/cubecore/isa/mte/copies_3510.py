@@ -16,9 +16,9 @@ from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.common_3510 import ARCH, FAR, L2_HINTS, NEAR
 from cubecore.isa.declare.instruction import (
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     choice,
@@ -171,15 +171,15 @@ class _ToNz(Instruction):
             if (value := getattr(self, name)) % (size := self.dtype.size_bytes)
         ]
 
-    def _cost(self, chip: Chip, rows: int, row_bytes: int, each: float = 0) -> Cost:
+    def _cost(self, chip: Chip, rows: int, row_bytes: int, each: float = 0) -> InstructionCost:
         """Return the cost of a transfer whose rows take `each` more cycles."""
         rows *= self.nz.matrices
         if not rows or not row_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride) + rows * each
         pitch = self.loop1_src_stride
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 @instruction(
@@ -201,7 +201,7 @@ class CopyGmToCbufMultiNd2NzV2(_ToNz):
         """Shape as the target's; the fill is negative."""
         return self._taken(self.loop1_src_stride, self.dtype.size_bytes)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer of n_value rows a matrix."""
         return self._cost(chip, self.n_value, self.dtype.bytes_of(self.d_value))
 
@@ -230,7 +230,7 @@ class CopyGmToCbufMultiDn2Nz(_ToNz):
         """Shape as the target's; the fill is negative."""
         return self._taken(self.dtype.size_bytes, self.loop1_src_stride)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer of d_value stored rows a matrix, each to be transposed."""
         each = chip.gm_to_l1_turned_row_cycles or 0
         return self._cost(chip, self.d_value, self.dtype.bytes_of(self.n_value), each)
@@ -301,10 +301,10 @@ class CopyGmToUbufV2(_ByteRuns):
         """The stride in the Unified Buffer."""
         return self._in_blocks("dst_stride")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE2."""
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, self.src_stride)
-        return Cost(math.ceil(cycles), traffic=self.traffic)
+        return InstructionCost(math.ceil(cycles), traffic=self.traffic)
 
 
 @instruction(
@@ -327,10 +327,10 @@ class CopyUbufToGmV2(_ByteRuns):
         """The stride in the Unified Buffer."""
         return self._in_blocks("src_stride")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
-        return Cost(math.ceil(cycles), traffic=self.traffic)
+        return InstructionCost(math.ceil(cycles), traffic=self.traffic)
 
 
 _SCALE_UNIT = 64
@@ -375,6 +375,6 @@ class CopyCbufToFbufV2(Instruction):
         """Bytes moved."""
         return self.n_burst * self.len_burst * _SCALE_UNIT
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to Fixpipe link."""
-        return Cost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))
+        return InstructionCost(math.ceil(costs.l1_to_fb_cycles(chip, self.size_bytes)))

@@ -11,8 +11,8 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -38,8 +38,8 @@ _CONVERSIONS = {
 }
 
 
-def _at(size_bytes: int, bytes_per_cycle: int) -> Cost:
-    return Cost(-(-size_bytes // bytes_per_cycle))
+def _at(size_bytes: int, bytes_per_cycle: int) -> InstructionCost:
+    return InstructionCost(-(-size_bytes // bytes_per_cycle))
 
 
 @instruction(
@@ -78,7 +78,7 @@ class CopyMatrixCcToUbuf(Instruction):
         size: int = self.n_burst * self.len_burst * self.src_type.bytes_of(_FRACTAL_ELEMENTS)
         return size
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles on the pipe, at the configured rate."""
         return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
 
@@ -136,7 +136,7 @@ class CopyCbufToUbuf(Bursts):
     dst = write(Mem.UB, "run block", "block")
     src = read(Mem.L1, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles on the pipe, at the configured rate."""
         return _at(self.size_bytes, chip.require("l1_to_ub_bytes_per_cycle", "timing"))
 
@@ -155,7 +155,7 @@ class CopyUbufToCbuf(Bursts):
     dst = write(Mem.L1, "run block", "block")
     src = read(Mem.UB, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles on the pipe, at the configured rate."""
         return _at(self.size_bytes, chip.require("ub_to_l1_bytes_per_cycle", "timing"))
 

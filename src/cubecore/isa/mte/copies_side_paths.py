@@ -15,9 +15,9 @@ from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -42,12 +42,16 @@ class _GlobalFractals(Load2d):
 
     src_stride: int = param(0, 65535, "fractals from one source to the next", default=0)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer of MTE2, a row for each fractal."""
         pitch = self.src_stride * FRACTAL_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.repeat, FRACTAL_BYTES, pitch)
         traffic = GlobalTraffic(self.size_bytes, FRACTAL_BYTES, writes=False)
-        return Cost(math.ceil(cycles), traffic=traffic) if self.repeat else Cost(0)
+        return (
+            InstructionCost(math.ceil(cycles), traffic=traffic)
+            if self.repeat
+            else InstructionCost(0)
+        )
 
 
 @instruction(
@@ -116,12 +120,12 @@ class CopyCbufToGm(Bursts):
     dst = write(Mem.GM, "run block", "block")
     src = read(Mem.L1, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer."""
         pitch = (self.len_burst + self.dst_gap) * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
         traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 _TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
@@ -192,10 +196,10 @@ class CopyCbufToMatrixCc(Instruction):
         )
         return [Violation(f"{self.name}.dst_type", need, self.dst_type.name)]
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         size = self.size_bytes
-        return Cost(math.ceil(costs.l1_to_l0a_cycles(chip, size)))
+        return InstructionCost(math.ceil(costs.l1_to_l0a_cycles(chip, size)))
 
 
 _INSERTED = {mode: 1 << mode - 1 for mode in range(1, 6)}
@@ -280,11 +284,11 @@ class CopyGmToCbufPad(Instruction):
         """Padding stays unwritten."""
         return None
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One strided transfer, a row for each run."""
         taken = self.kept if self._inserts else DATA_BLOCK_BYTES
         row = self.len_burst * taken
         pitch = row + self.src_gap * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, row, pitch)
         traffic = GlobalTraffic(self.n_burst * row, row, writes=False)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)

@@ -18,9 +18,9 @@ from cubecore.errors import Violation
 from cubecore.isa.declare import family
 from cubecore.isa.declare.common_3510 import ARCH, FAR, L2_HINTS, NEAR
 from cubecore.isa.declare.instruction import (
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     choice,
@@ -238,14 +238,14 @@ class CopyGmToUbufAlignV2(_Aligned):
             extent += (count - 1) * step if count else 0
         return []
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE2, a row for each run."""
         if not self.size_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         rows = self.size_bytes // self.len_burst
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, rows, self.src_stride)
         traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False, of_ub=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 @instruction(
@@ -282,12 +282,14 @@ class CopyUbufToGmAlignV2(_Aligned):
         wanted = f"move elements of {registers.atomic_type}, as set_atomic says"
         return [Violation(self.name, wanted, f"runs of {self.unit}")]
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""
         if not self.size_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True, of_ub=True)
-        return Cost(math.ceil(costs.ub_to_gm_cycles(chip, self.size_bytes)), traffic=traffic)
+        return InstructionCost(
+            math.ceil(costs.ub_to_gm_cycles(chip, self.size_bytes)), traffic=traffic
+        )
 
 
 # --- registers

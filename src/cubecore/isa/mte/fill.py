@@ -13,8 +13,8 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -84,9 +84,9 @@ class CreateCaMatrix(_Fill):
 
     dst = write(Mem.L0A, "run element")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
-        return Cost(math.ceil(costs.l1_to_l0a_cycles(chip, self.size_bytes)))
+        return InstructionCost(math.ceil(costs.l1_to_l0a_cycles(chip, self.size_bytes)))
 
 
 @instruction(
@@ -101,9 +101,9 @@ class CreateCbMatrix(_Fill):
 
     dst = write(Mem.L0B, "run element")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
-        return Cost(math.ceil(costs.l1_to_l0b_cycles(chip, self.size_bytes)))
+        return InstructionCost(math.ceil(costs.l1_to_l0b_cycles(chip, self.size_bytes)))
 
 
 @instruction(
@@ -120,8 +120,8 @@ class CreateCbufMatrix(_Fill):
     block_bytes = DATA_BLOCK_BYTES
     dst = write(Mem.L1, "run element")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer into L1 without global memory."""
         row = self.blk_num * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.repeat, row, row)
-        return Cost(math.ceil(cycles) if self.size_bytes else 0)
+        return InstructionCost(math.ceil(cycles) if self.size_bytes else 0)

@@ -9,8 +9,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import FRACTAL, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -153,7 +153,7 @@ class LoadCbufToCaV2(_Straight):
     dst = write(Mem.L0A, "column row", "block")
     src = read(Mem.L1, "column row", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -172,7 +172,7 @@ class LoadCbufToCbV2(_Straight):
     dst = write(Mem.L0B, "column row", "block")
     src = read(Mem.L1, "column row", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 
@@ -192,7 +192,7 @@ class LoadCbufToCaV2Transpose(_Turned):
     dst = write(Mem.L0A, "square column row")
     src = read(Mem.L1, "square column row")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -212,6 +212,6 @@ class LoadCbufToCbV2Transpose(_Turned):
     dst = write(Mem.L0B, "square column row")
     src = read(Mem.L1, "square column row")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))

@@ -18,8 +18,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -41,7 +41,7 @@ _MORE = 256
 _LEAST_BOUNDARY = 1024
 
 
-class Side(NamedTuple):
+class WindowAxis(NamedTuple):
     """One axis of the window: which of the matrix's indices, and where they go."""
 
     taken: Offsets
@@ -165,7 +165,7 @@ class Img2col(Instruction):
         down, along = self.places_of_filter
         return down * along, high * wide * self.channel_size
 
-    def side(self, along_k: bool) -> Side:
+    def side(self, along_k: bool) -> WindowAxis:
         """Return one axis of all windows; indices outside of the matrix are left out."""
         unit = self.dtype.c0 if along_k else FRACTAL_ROWS
         start, extent = (
@@ -179,7 +179,7 @@ class Img2col(Instruction):
         indices = (start + number * repetition.stride * unit + window).ravel()
         at = (number * whole + window).ravel()
         inside = indices < self.matrix[int(along_k)]
-        return Side(indices[inside], at[inside], times * whole)
+        return WindowAxis(indices[inside], at[inside], times * whole)
 
     def offsets_src(self) -> Offsets:
         """Shape [rows, columns] of the windows; points outside of the map are negative."""
@@ -324,7 +324,7 @@ class Img2colv2CbufToCa(Img2col):
         *("int4", "uint8", "int8", "float16", "bfloat16", "uint32", "int32", "float32"),
     )
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -348,7 +348,7 @@ class Img2colv2CbufToCb(Img2col):
     src = read(Mem.L1, "row column")
     dtype: ElementType = types("element type", "float16", "bfloat16", "uint32", "int32", "float32")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 

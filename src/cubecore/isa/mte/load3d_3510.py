@@ -11,8 +11,8 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import (
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -100,7 +100,7 @@ class Img2colv2CbufToCaV2(_Img2col3510):
     src = read(Mem.L1, "row column")
     dtype: ElementType = types("element type", *_TYPES)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0A link."""
         return l0_cost(chip, costs.l1_to_l0a_cycles(chip, self.size_bytes))
 
@@ -125,7 +125,7 @@ class Img2colv2CbufToCbV2(_Img2col3510):
     src = read(Mem.L1, "row column")
     dtype: ElementType = types("element type", *_TYPES)
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """Bytes over the L1 to L0B link."""
         return l0_cost(chip, costs.l1_to_l0b_cycles(chip, self.size_bytes))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cubecore.isa.declare.registers import Place
+from cubecore.isa.declare.registers import CorePosition
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -43,16 +43,16 @@ class Topology:
             return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
         return self.peers(core, mode)
 
-    def place(self, core: CoreId) -> Place:
+    def place(self, core: CoreId) -> CorePosition:
         """Return what a core knows of its launch; without an AIC every AIV is a block of its own.
 
         asc-devkit, GetBlockNum and GetSubBlockNum.
         """
         if not any(c.is_aic for c in self.cores):
-            return Place(sorted(self.cores).index(core), len(self.cores))
+            return CorePosition(sorted(self.cores).index(core), len(self.cores))
         blocks = sorted({c.core for c in self.cores})
         block = blocks.index(core.core)
         if core.is_aic:
-            return Place(block, len(blocks))
+            return CorePosition(block, len(blocks))
         parts = [c for c in self.cores if c.core == core.core and not c.is_aic]
-        return Place(block, len(blocks), sorted(parts).index(core), len(parts))
+        return CorePosition(block, len(blocks), sorted(parts).index(core), len(parts))

@@ -45,7 +45,7 @@ class Names:
         return found
 
 
-class Trace:
+class InstructionTrace:
     """Instructions with concrete addresses; equal templates and places are held once."""
 
     def __init__(self, names: Names | None = None) -> None:

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Cost, Instruction, Pipe, choice, instruction, param
+from cubecore.isa.declare.instruction import (
+    Instruction,
+    InstructionCost,
+    Pipe,
+    choice,
+    instruction,
+    param,
+)
 from cubecore.isa.declare.registers import (
     CTRL_CAST_BIT,
     CTRL_CAST_WRAPS_BIT,
@@ -142,9 +149,9 @@ class ScalarWork(Instruction):
     step: str = choice("kind of kernel", "NORM", "MDL", "CONSTANT", "BASIC", default="BASIC")
     part: str = choice("a base-K step, a load of L1, a tile of C", *_PARTS, default="step")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """What the chip states for it; nothing where it states nothing of loads or tiles."""
         if self.part == "step":
-            return Cost(chip.require("scalar_step_cycles", "timing")[self.step])
+            return InstructionCost(chip.require("scalar_step_cycles", "timing")[self.step])
         table = chip.scalar_load_cycles if self.part == "load" else chip.scalar_tile_cycles
-        return Cost((table or {}).get(self.step, 0))
+        return InstructionCost((table or {}).get(self.step, 0))

@@ -16,7 +16,7 @@ from cubecore.isa.program.tree import Assign, Branch, Issue, Location, Loop, Nod
 _HERE = __file__
 
 
-class Scalar:
+class ScalarVariable:
     """A variable of the scalar unit: read it with `value`, change it with `set`."""
 
     def __init__(self, builder: "Builder", var: Var) -> None:
@@ -56,9 +56,9 @@ class Builder:
         self._slots.append(var)
         return var
 
-    def scalar(self, name: str, initial: Int = 0) -> Scalar:
+    def scalar(self, name: str, initial: Int = 0) -> ScalarVariable:
         """Return a new scalar, set to `initial` here."""
-        scalar = Scalar(self, self._new(name))
+        scalar = ScalarVariable(self, self._new(name))
         scalar.set(initial)
         return scalar
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
-from cubecore.kernels.build.builder import Builder, Scalar
+from cubecore.kernels.build.builder import Builder, ScalarVariable
 
 Event = tuple[str, str, int]
 """(pipe that raises a flag, pipe that waits for it, event id)."""
@@ -30,7 +30,7 @@ class Ring:
 
     def __init__(self, builder: Builder, name: str, size: int) -> None:
         self.size = size
-        self._scalar: Scalar | None = builder.scalar(name) if size > 1 else None
+        self._scalar: ScalarVariable | None = builder.scalar(name) if size > 1 else None
 
     @property
     def at(self) -> Expr:

@@ -8,14 +8,14 @@ two trips. Nested loops follow, since loops are items too. Unfolded, the result 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 
 _LONGEST_BODY = 512
 """Items of a loop's body that are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class FoldedInstruction:
     """One instruction of a trace: which template, at which place, with how many addresses."""
 
     kind: int
@@ -32,7 +32,7 @@ class Repeat:
     steps: tuple[int, ...]
 
 
-Shape = Leaf | Repeat
+Shape = FoldedInstruction | Repeat
 Bases = tuple[int, ...]
 
 
@@ -59,7 +59,7 @@ class Folder:
             self.shapes.append(shape)
         return found
 
-    def fold(self, trace: Trace) -> list[Item]:
+    def fold(self, trace: InstructionTrace) -> list[Item]:
         """Return a trace as items."""
         run = _Run(self)
         widths = [len(t.operands()) for t in trace.templates]
@@ -67,7 +67,7 @@ class Folder:
         for kind, place in zip(trace.kinds, trace.wheres, strict=True):
             width = widths[kind]
             bases = tuple(trace.addresses[at : at + width])
-            run.push(Item(self.number(Leaf(kind, place, width)), bases))
+            run.push(Item(self.number(FoldedInstruction(kind, place, width)), bases))
             at += width
             while run.shorten():
                 pass
@@ -76,18 +76,18 @@ class Folder:
     def width(self, shape: int) -> int:
         """Return how many addresses an item of a shape has."""
         found = self.shapes[shape]
-        if isinstance(found, Leaf):
+        if isinstance(found, FoldedInstruction):
             return found.width
         return sum(self.width(part) for part in found.body)
 
-    def unfold(self, items: list[Item]) -> Iterator[tuple[Leaf, Bases]]:
+    def unfold(self, items: list[Item]) -> Iterator[tuple[FoldedInstruction, Bases]]:
         """Yield the instructions in order: the inverse of folding."""
         for item in items:
             yield from self._unfolded(item.shape, item.bases)
 
-    def _unfolded(self, shape: int, bases: Bases) -> Iterator[tuple[Leaf, Bases]]:
+    def _unfolded(self, shape: int, bases: Bases) -> Iterator[tuple[FoldedInstruction, Bases]]:
         found = self.shapes[shape]
-        if isinstance(found, Leaf):
+        if isinstance(found, FoldedInstruction):
             yield found, bases
             return
         for trip in range(found.trips):

@@ -5,7 +5,7 @@ same sequence.
 """
 
 from cubecore.isa.program.expr import Expr, Int
-from cubecore.kernels.build.builder import Builder, Scalar
+from cubecore.kernels.build.builder import Builder, ScalarVariable
 
 
 class Cursor:
@@ -14,7 +14,7 @@ class Cursor:
     def __init__(self, builder: Builder, name: str, wheels: list[tuple[str, int]]) -> None:
         """Wheels with one position need no scalar."""
         self._builder = builder
-        self._wheels: list[tuple[str, Scalar | None, Int]] = [
+        self._wheels: list[tuple[str, ScalarVariable | None, Int]] = [
             (wheel, None if trips == 1 else builder.scalar(f"{name}_{wheel}"), trips)
             for wheel, trips in wheels
         ]
@@ -47,7 +47,7 @@ class Cursor:
         """Take one step, carrying into slower wheels."""
         self._carry([(s, t) for _, s, t in self._wheels if s is not None])
 
-    def _carry(self, wheels: list[tuple[Scalar, Int]]) -> None:
+    def _carry(self, wheels: list[tuple[ScalarVariable, Int]]) -> None:
         if not wheels:
             return
         (scalar, trips), slower = wheels[0], wheels[1:]

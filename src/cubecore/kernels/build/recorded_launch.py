@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Issue, Loop, Node, Program
-from cubecore.kernels.build.fold_trace import Bases, Folder, Item, Leaf
+from cubecore.kernels.build.fold_trace import Bases, FoldedInstruction, Folder, Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Recording:
 
     core: int
     sub: int
-    trace: Trace
+    trace: InstructionTrace
 
 
 def recorded_launch(
@@ -46,7 +46,7 @@ class _Writer:
     def __init__(self, name: str, tensors: tuple[Placed, ...]) -> None:
         self.name, self._tensors = name, tensors
         self.slots = tuple(Var(p.spec.name, n) for n, p in enumerate(tensors))
-        self._known: list[tuple[Trace, list[Item], Program]] = []
+        self._known: list[tuple[InstructionTrace, list[Item], Program]] = []
         self._folder = Folder()
 
     def core(self, recording: Recording) -> CoreProgram:
@@ -71,7 +71,11 @@ class _Writer:
         return CoreProgram(recording.core, program, slots, recording.sub)
 
     def _distances(
-        self, known: Trace, its_items: list[Item], trace: Trace, items: list[Item]
+        self,
+        known: InstructionTrace,
+        its_items: list[Item],
+        trace: InstructionTrace,
+        items: list[Item],
     ) -> list[int] | None:
         """Return how far apart two cores are in each tensor; None if they differ otherwise."""
         if (known.templates, known.places) != (trace.templates, trace.places):
@@ -93,10 +97,10 @@ class _Writer:
                     return None
         return [found.get(number, 0) for number in range(len(self._tensors))]
 
-    def _memories(self, trace: Trace, shape: int) -> list[Mem]:
+    def _memories(self, trace: InstructionTrace, shape: int) -> list[Mem]:
         """Return the memory of each address of an item."""
         found = self._folder.shapes[shape]
-        if isinstance(found, Leaf):
+        if isinstance(found, FoldedInstruction):
             return [o.mem for o in trace.templates[found.kind].operands()]
         return [mem for part in found.body for mem in self._memories(trace, part)]
 
@@ -116,7 +120,7 @@ class _Writer:
 class _Tree:
     """Writes the tree of one core."""
 
-    def __init__(self, writer: _Writer, trace: Trace, folder: Folder) -> None:
+    def __init__(self, writer: _Writer, trace: InstructionTrace, folder: Folder) -> None:
         self._writer, self._trace, self._folder = writer, trace, folder
         self._variables = len(writer.slots)
 
@@ -128,7 +132,7 @@ class _Tree:
     def _nodes(self, shape: int, bases: Bases, moves: Mapping[Var, Bases]) -> list[Node]:
         """Return an item's nodes; `moves` is how far its addresses move with each loop around."""
         found = self._folder.shapes[shape]
-        if isinstance(found, Leaf):
+        if isinstance(found, FoldedInstruction):
             return [self._issue(found, bases, moves)]
         index = Var("trip", self._variables)
         self._variables += 1
@@ -142,7 +146,7 @@ class _Tree:
             at = end
         return [Loop(index, Expr(found.trips), tuple(body))]
 
-    def _issue(self, leaf: Leaf, bases: Bases, moves: Mapping[Var, Bases]) -> Issue:
+    def _issue(self, leaf: FoldedInstruction, bases: Bases, moves: Mapping[Var, Bases]) -> Issue:
         template = self._trace.templates[leaf.kind]
         addresses = []
         for place, operand in enumerate(template.operands()):

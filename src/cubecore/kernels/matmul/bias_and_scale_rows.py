@@ -16,7 +16,7 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Event, Flags
-from cubecore.kernels.matmul.chunk_stream import Place
+from cubecore.kernels.matmul.chunk_stream import OperandAddresses
 from cubecore.units import (
     DATA_BLOCK_BYTES,
     FRACTAL_ROWS,
@@ -38,7 +38,7 @@ class TableRow(ABC):
     """
 
     builder: Builder
-    place: Place
+    place: OperandAddresses
     n: int
     base_n: int
     room_bytes: int

@@ -17,7 +17,14 @@ from cubecore.kernels.matmul.bias_and_scale_rows import (
     ScaleRowOfFixpipe,
     TableRow,
 )
-from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream, Place, Slot, Stream, Walk
+from cubecore.kernels.matmul.chunk_stream import (
+    Along,
+    ChunkStream,
+    OperandAddresses,
+    Slot,
+    Stream,
+    StreamGeometry,
+)
 from cubecore.kernels.matmul.norm_stream import norm_stream
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.kernels.matmul.result import VectorStores
@@ -35,7 +42,7 @@ _L0B_EVENT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BlockShape:
     """What a block's tree depends on: extents, matrices of the batch, what L1 already holds.
 
     `kept` is ``a`` or ``b`` where the client before on this core left that operand, else empty.
@@ -48,7 +55,7 @@ class Share:
     kept: str = ""
     has_bias: bool = True
 
-    def lies_as(self, other: "Share") -> bool:
+    def lies_as(self, other: "BlockShape") -> bool:
         """Whether its buffers lie in L1 where those of `other` do."""
         return (self.m, self.n, self.k) == (other.m, other.n, other.k)
 
@@ -60,7 +67,7 @@ class BlockTree:
     """
 
     def __init__(
-        self, plan: MatmulPlan, builder: Builder, share: Share, before: "BlockTree | None"
+        self, plan: MatmulPlan, builder: Builder, share: BlockShape, before: "BlockTree | None"
     ) -> None:
         self.plan, self.share, self.builder = plan, share, builder
         self.flags = Flags(builder)
@@ -145,15 +152,19 @@ class BlockTree:
         (step_m, step_n), m_outer = self._steps(), t.iterateOrder == 1
         if name == "a":
             plan, l1 = self.plan.a, 0
-            walk = Walk(share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer)
+            walk = StreamGeometry(
+                share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer
+            )
         else:
             plan, l1 = self.plan.b, self.l1_b
-            walk = Walk(share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer)
+            walk = StreamGeometry(
+                share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer
+            )
         walk = replace(walk, ahead=self.plan.preload)
         scales = None
         if plan.scales is not None:
             scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)
-        place = Place(self._source(name, matrix, plan.stored_bytes), l1, scales)
+        place = OperandAddresses(self._source(name, matrix, plan.stored_bytes), l1, scales)
         if self.plan.problem.template == "MDL":
             return ChunkStream(self.builder, plan, place, walk)
         return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
@@ -167,14 +178,14 @@ class BlockTree:
         kept = 0 if kind is None else align_up(kind.bytes_of(base_n), DATA_BLOCK_BYTES)
         scales = bias = None
         if "scale" in self._slots:
-            place = Place(Expr.of(self._slots["scale"]), l1)
+            place = OperandAddresses(Expr.of(self._slots["scale"]), l1)
             room = self.plan.chip.l1_bytes - l1 - kept
             by_fixpipe = self.plan.chip.arch == "3510"
             kind_of_row = ScaleRowOfFixpipe if by_fixpipe else ScaleRow
             scales = kind_of_row(self.builder, place, n, base_n, room)
             l1 += scales.held_bytes
         if kind is not None:
-            place = Place(Expr.of(self._slots["bias"]), l1)
+            place = OperandAddresses(Expr.of(self._slots["bias"]), l1)
             room = self.plan.chip.l1_bytes - l1
             bias = BiasRow(self.builder, place, n, base_n, room, kind)
         return scales, bias

@@ -17,7 +17,7 @@ from cubecore.kernels.build.flags import Event, Flags, Ring
 from cubecore.kernels.build.loop_cursor import Cursor
 from cubecore.kernels.matmul.gm_to_l1 import Loader
 from cubecore.kernels.matmul.l1_to_l0 import Mover
-from cubecore.kernels.matmul.operand import OperandPlan, Tile
+from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.units import ceil_div
 
 EVENTS = 3
@@ -27,7 +27,7 @@ Level = Literal["core", "outer", "inner", "step"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OperandAddresses:
     """Where an operand comes from in global memory, and where its buffers start in L1, bytes.
 
     `scales` is where its scales come from, if it has some.
@@ -71,7 +71,7 @@ class Along:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class StreamGeometry:
     """What a stream knows of the core's walk.
 
     `step` and `other_step` are the tiles of a chunk of the operand's own axis and of the other.
@@ -97,7 +97,9 @@ class Stream(ABC):
     chunks anew.
     """
 
-    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+    def __init__(
+        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+    ) -> None:
         self._builder, self._plan, self._place, self._walk = builder, plan, place, walk
         self._flags = Flags(builder)
         self._first = 0 if plan.is_a else EVENTS
@@ -220,7 +222,9 @@ class Stream(ABC):
 class ChunkStream(Stream):
     """Chunks of step x stepK base blocks in some buffers: template MDL has one or two of them."""
 
-    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+    def __init__(
+        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+    ) -> None:
         super().__init__(builder, plan, place, walk)
         self._cursor = self._sequence()
         self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
@@ -343,7 +347,7 @@ class ChunkStream(Stream):
         plan = self._plan
         local = k_block % plan.step_k if self._k_chunks > 1 else k_block
         buffer = self._place.l1 + self._used.at * self._size
-        tile = Tile(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
+        tile = BaseBlock(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
         Mover(self._builder, plan).move(buffer, slot.at, (own.place, local), tile)
         if self._chunks_of_scales > 1:
             buffer = self._place.l1 + self._scales_used.at * self._size

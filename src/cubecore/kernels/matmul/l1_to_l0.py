@@ -16,7 +16,7 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.gm_to_l1 import vector_at
-from cubecore.kernels.matmul.operand import OperandPlan, Tile
+from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 _Grid = tuple[int, int, int]
@@ -30,7 +30,7 @@ class Mover:
     builder: Builder
     plan: OperandPlan
 
-    def move(self, buffer: Expr, slot: Expr, block: tuple[Expr, Expr], tile: Tile) -> None:
+    def move(self, buffer: Expr, slot: Expr, block: tuple[Expr, Expr], tile: BaseBlock) -> None:
         """Load one base block of the chunk at `buffer`: `block` is (r, k) in base blocks."""
         plan, chunk = self.plan, tile.chunk
         r, k = block
@@ -61,7 +61,7 @@ class Mover:
         else:
             self._squares(start, slot, tile, (pitch // plan.square, 1))
 
-    def _fractals(self, start: Expr, slot: Expr, tile: Tile, down: int) -> None:
+    def _fractals(self, start: Expr, slot: Expr, tile: BaseBlock, down: int) -> None:
         """Fractals as they are; `down` of them make a column of C0 in L1."""
         by_column = self.plan.l0_by_column
         r, k = ceil_div(tile.r, FRACTAL_ROWS), ceil_div(tile.k, self.plan.dtype.c0)
@@ -73,7 +73,7 @@ class Mover:
         grids: tuple[_Grid, _Grid] = ((r, 1, to_r), (k, down, to_k))
         self._nest(template, grids if k <= r else grids[::-1], slot, start, FRACTAL_BYTES)
 
-    def _squares(self, start: Expr, slot: Expr, tile: Tile, strides: tuple[int, int]) -> None:
+    def _squares(self, start: Expr, slot: Expr, tile: BaseBlock, strides: tuple[int, int]) -> None:
         """Squares, transposed; `strides` are from one to the next along (r, k) at the source."""
         plan = self.plan
         edge, c0 = plan.square, plan.dtype.c0
@@ -105,7 +105,7 @@ class Mover:
             apart=not overlapping,
         )
 
-    def _window(self, start: Expr, slot: Expr, tile: Tile, down: int) -> None:
+    def _window(self, start: Expr, slot: Expr, tile: BaseBlock, down: int) -> None:
         """Transpose a window of NZ whose columns of C0 are `down` fractals long in L1."""
         plan = self.plan
         edge, c0 = plan.square, plan.dtype.c0

@@ -20,7 +20,7 @@ from cubecore.isa.scalar.control_registers import SetHf32Mode
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Event
-from cubecore.kernels.matmul.block import BlockTree, Share
+from cubecore.kernels.matmul.block import BlockShape, BlockTree
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.numerics.quantisation import scale_words
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -59,7 +59,7 @@ def matmul_launch(
     tiling.require_match(*problem.extents)
     options = {"padded": padded, "preload": preload, "by_vector_cores": by_vector_cores}
     plan = matmul_plan(problem, tiling, chip, step, **options)
-    trees: dict[tuple[Share, ...], CoreTree] = {}
+    trees: dict[tuple[BlockShape, ...], CoreTree] = {}
     cores = []
     for core, own in enumerate(blocks or _blocks_of_cores(plan)):
         shares = _shares(plan, own)
@@ -104,7 +104,7 @@ def _blocks_of_cores(plan: MatmulPlan) -> list[tuple[CoreBlock, ...]]:
     return [blocks[i : i + each] for i in range(0, len(blocks), each)]
 
 
-def _shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[Share, ...]:
+def _shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[BlockShape, ...]:
     """Return what a core's tree depends on for each of its blocks.
 
     IBSHARE: a client whose block has the same columns (rows) as the one before on this core finds
@@ -116,7 +116,7 @@ def _shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[Share, ...
         kept = _kept(blocks[place - 1], block) if shared else ""
         first = block.k0 == 0
         shares.append(
-            Share(block.m_len, block.n_len, block.k_len, block.batches, kept, has_bias=first)
+            BlockShape(block.m_len, block.n_len, block.k_len, block.batches, kept, has_bias=first)
         )
     return tuple(shares)
 
@@ -195,7 +195,7 @@ def _settle(builder: Builder, up: Sequence[Event]) -> None:
 class CoreTree:
     """The tree of a core that computes blocks of C one after another."""
 
-    def __init__(self, plan: MatmulPlan, shares: tuple[Share, ...]) -> None:
+    def __init__(self, plan: MatmulPlan, shares: tuple[BlockShape, ...]) -> None:
         names = "_".join(f"{share.m}x{share.n}x{share.k}" for share in shares)
         builder = Builder(f"matmul_{names}", plan.step)
         self._blocks: list[BlockTree] = []

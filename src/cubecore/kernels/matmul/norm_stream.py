@@ -16,18 +16,23 @@ from cubecore.kernels.matmul.chunk_stream import (
     Along,
     ChunkStream,
     Level,
-    Place,
+    OperandAddresses,
     Slot,
     Stream,
-    Walk,
+    StreamGeometry,
 )
 from cubecore.kernels.matmul.l1_to_l0 import Mover
-from cubecore.kernels.matmul.operand import OperandPlan, Tile
+from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.units import ceil_div
 
 
 def norm_stream(
-    builder: Builder, plan: OperandPlan, place: Place, walk: Walk, *, kept: bool = False
+    builder: Builder,
+    plan: OperandPlan,
+    place: OperandAddresses,
+    walk: StreamGeometry,
+    *,
+    kept: bool = False,
 ) -> Stream:
     """Return the stream that the operand's residency asks for.
 
@@ -49,7 +54,7 @@ class _Blocks(Stream):
         self._transfer(own, k, sizes, self._place.l1 + slot * self._size)
 
     def _move(self, k: int, own: Along, to: Slot, slot: Expr) -> None:
-        tile = Tile(own.length, self._plan.multiplied(k), self._plan.chunk(own.length, 0))
+        tile = BaseBlock(own.length, self._plan.multiplied(k), self._plan.chunk(own.length, 0))
         at, block = self._place.l1 + slot * self._size, (Expr(0), Expr(0))
         Mover(self._builder, self._plan).move(at, to.at, block, tile)
         self._move_scales(at, block, to, (own.length, k))
@@ -63,7 +68,9 @@ class StayingBlocks(_Blocks):
     in it is no longer used.
     """
 
-    def __init__(self, builder: Builder, plan: OperandPlan, place: Place, walk: Walk) -> None:
+    def __init__(
+        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+    ) -> None:
         super().__init__(builder, plan, place, walk)
         self._slots = walk.step * walk.step_k
         self._buffers = plan.buffers // self._slots

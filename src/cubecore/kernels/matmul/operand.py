@@ -31,7 +31,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class BaseBlock:
     """A base block that is loaded into L0: its extents, and the chunk that it lies in."""
 
     r: int

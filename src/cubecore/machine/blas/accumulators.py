@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cubecore.machine.blas.block_products import IrregularError, Leftover, Tile
+from cubecore.machine.blas.block_products import IrregularError, Leftover, ProductSum
 from cubecore.units import FRACTAL_ROWS, align_up
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class L0CTile:
     """Where `mad` wrote a tile, whose columns of fractals lie one behind another."""
 
     address: int
-    tile: Tile
+    tile: ProductSum
 
     @property
     def m(self) -> int:
@@ -46,11 +46,11 @@ class Place:
         """Whether it fills its fractals."""
         return self.m % FRACTAL_ROWS == 0 and self.n % FRACTAL_ROWS == 0
 
-    def meets(self, other: "Place") -> bool:
+    def meets(self, other: "L0CTile") -> bool:
         """Whether their fractals overlap."""
         return self.address < other.end and other.address < self.end
 
-    def hides(self, other: "Place") -> bool:
+    def hides(self, other: "L0CTile") -> bool:
         """Whether no lane of an older tile is left."""
         if self.is_whole and self.address <= other.address and other.end <= self.end:
             return True
@@ -62,24 +62,24 @@ class Accumulators:
     """The tiles of L0C: those that are as `mad` left them, and older ones, newest first."""
 
     def __init__(self) -> None:
-        self._intact: dict[int, Place] = {}
-        self._all: list[Place] = []
+        self._intact: dict[int, L0CTile] = {}
+        self._all: list[L0CTile] = []
 
-    def start(self, address: int, tile: Tile) -> None:
+    def start(self, address: int, tile: ProductSum) -> None:
         """Enter a new tile; what it meets is no longer whole."""
-        place = Place(address, tile)
+        place = L0CTile(address, tile)
         self._intact = {at: p for at, p in self._intact.items() if not p.meets(place)}
         self._intact[address] = place
         self._all = [place, *(p for p in self._all if not place.hides(p))]
 
-    def at(self, address: int) -> Place:
+    def at(self, address: int) -> L0CTile:
         """Return the whole tile that starts at an address."""
         found = self._intact.get(address)
         if found is None:
             raise IrregularError("L0C holds no whole tile there")
         return found
 
-    def leftovers(self, place: Place, m: int, n: int) -> tuple[Leftover, ...]:
+    def leftovers(self, place: L0CTile, m: int, n: int) -> tuple[Leftover, ...]:
         """Return what the first m rows and n columns from a tile's start hold beside it.
 
         Lanes of no tile are of no leftover: they were never written.

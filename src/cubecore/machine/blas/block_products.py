@@ -142,7 +142,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class ProductSum:
     """A tile of L0C: where it starts from, and the products that were added to it, in order.
 
     Where a product has fewer rows than the tile, A has rows of zeros behind them.
@@ -157,7 +157,7 @@ class Tile:
     terms: tuple[tuple[Block, Block], ...] = ()
     largest: int = 0
 
-    def plus(self, a: Block, b: Block) -> "Tile":
+    def plus(self, a: Block, b: Block) -> "ProductSum":
         """Return the tile with one more product; a continuation of the last one joins it."""
         terms, pair = self.terms, (a, b)
         largest = self.largest + product_bound(a, b)
@@ -166,16 +166,16 @@ class Tile:
             longer_a, longer_b = last_a.joined(a, "k"), last_b.joined(b, "k")
             if longer_a is not None and longer_b is not None:
                 terms, pair = terms[:-1], (longer_a, longer_b)
-        return Tile(self.m, self.n, self.kind, self.bias, (*terms, pair), largest)
+        return ProductSum(self.m, self.n, self.kind, self.bias, (*terms, pair), largest)
 
-    def columns(self, first: int) -> "Tile":
+    def columns(self, first: int) -> "ProductSum":
         """Return the (at most 16) columns from `first`, a multiple of 16, on."""
         count = min(FRACTAL_ROWS, self.n - first)
         terms = tuple((a, b.part(first, count)) for a, b in self.terms)
         bias = self.bias
         if bias is not None:
             bias = replace(bias, offset=bias.offset + first, k=count)
-        return Tile(self.m, count, self.kind, bias, terms, self.largest)
+        return ProductSum(self.m, count, self.kind, bias, terms, self.largest)
 
 
 def product_bound(a: Block, b: Block) -> int:
@@ -197,7 +197,7 @@ class Leftover:
     `rows` and `columns` say where in the store, `tile_rows` and `tile_columns` where in `tile`.
     """
 
-    tile: Tile
+    tile: ProductSum
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     tile_rows: NDArray[np.intp]

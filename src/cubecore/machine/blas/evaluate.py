@@ -9,12 +9,12 @@ from cubecore.machine.blas.block_products import (
     EXACT_FLOAT32_BITS,
     Block,
     Leftover,
-    Tile,
+    ProductSum,
     fits_int32,
     product_bound,
 )
 from cubecore.machine.blas.operand_cache import Shadows, row_values
-from cubecore.machine.blas.stores import Store
+from cubecore.machine.blas.stores import ProvenStore
 from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS
@@ -24,7 +24,7 @@ Known = NDArray[np.bool_] | None
 """Which elements were written in L0C; None: all."""
 
 
-def computed(store: Store, core: int, shadows: Shadows) -> tuple[Array, Known]:
+def computed(store: ProvenStore, core: int, shadows: Shadows) -> tuple[Array, Known]:
     """Return what one core stores, [m, n] in the target's type."""
     total, known = _sum(store.tile, core, shadows)[: store.m, : store.n], None
     if total.shape != (store.m, store.n):
@@ -41,7 +41,7 @@ def computed(store: Store, core: int, shadows: Shadows) -> tuple[Array, Known]:
     return store.template.compute(inputs, store.registers)["dst"], known
 
 
-def commit(store: Store, core: int, values: Array, known: Known) -> None:
+def commit(store: ProvenStore, core: int, values: Array, known: Known) -> None:
     """Write what one core stores, and which elements are initialised by that."""
     buffer, kind = store.tensor.buffer, store.target.kind
     size = kind.size_bytes
@@ -72,14 +72,14 @@ def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows)
         total[leftover.rows[here], leftover.columns[here]] = lanes
 
 
-def _sum(tile: Tile, core: int, shadows: Shadows) -> Array:
+def _sum(tile: ProductSum, core: int, shadows: Shadows) -> Array:
     """Return start + sum of products, [m, n]."""
     bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
     integer = tile.kind.kind == "int"
     return (_integer_sum if integer else _float_sum)(tile, bias, core, shadows)
 
 
-def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
+def _float_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows) -> Array:
     """Return the sum in float32; BLAS chooses the order within each product.
 
     Products with scales too far for float32 are made in float64.
@@ -95,7 +95,7 @@ def _float_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> A
         return total.astype(np.float32, copy=False)
 
 
-def _integer_sum(tile: Tile, bias: Array | None, core: int, shadows: Shadows) -> Array:
+def _integer_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows) -> Array:
     """Return the sum as int32, clamped after each product that may leave its range.
 
     Parts of K are exact in float32.

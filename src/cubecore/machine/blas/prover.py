@@ -36,12 +36,12 @@ from cubecore.isa.mte.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.program.launch import CoreGroup
 from cubecore.isa.program.tree import Issue
 from cubecore.machine.blas.accumulators import Accumulators
-from cubecore.machine.blas.block_products import Block, IrregularError, Tile
+from cubecore.machine.blas.block_products import Block, IrregularError, ProductSum
 from cubecore.machine.blas.checked_walk import Act, Leaves, nothing, span_of
 from cubecore.machine.blas.operand_cache import elements, require_matrix
 from cubecore.machine.blas.provenance import Fill, Origins, SquareLoad
 from cubecore.machine.blas.scale_provenance import ScaleLoad, WordFill
-from cubecore.machine.blas.stores import Store, Target, joined, require_order_does_not_matter
+from cubecore.machine.blas.stores import ProvenStore, Target, joined, require_order_does_not_matter
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.units import FRACTAL_ROWS
 
@@ -78,7 +78,7 @@ class Prover(Leaves):
             CopyMatrixCcToGm: self._store,
             CopyMatrixCcToGmV2: self._store,
         }
-        self.stores: list[Store] = []
+        self.stores: list[ProvenStore] = []
 
     def move(self, template: Instruction, issue: Issue) -> Act:
         """Return what an instruction does with its operands."""
@@ -187,14 +187,16 @@ class Prover(Leaves):
 
         return multiply
 
-    def _start(self, template: Mad | MadMx, bias: int) -> Tile:
+    def _start(self, template: Mad | MadMx, bias: int) -> ProductSum:
         if not template.starts_from_bias:
-            return Tile(template.m, template.n, template.c_type)
+            return ProductSum(template.m, template.n, template.c_type)
         row = self._bias.get(bias)
         if row is None or row[0].k < template.n or row[1].dst_type is not template.c_type:
             raise IrregularError("a bias that was never loaded, or of another type")
         start = replace(row[0], k=template.n)
-        return Tile(template.m, template.n, template.c_type, start, largest=self._largest(start))
+        return ProductSum(
+            template.m, template.n, template.c_type, start, largest=self._largest(start)
+        )
 
     def _largest(self, row: Block) -> int:
         """Return the largest magnitude in the tensor that an integer bias is from; 0 for floats."""
@@ -231,7 +233,7 @@ class Prover(Leaves):
             size = tensor.buffer.size_bytes
             if odd or any(d % kind.size_bytes for d in (size, *distances)):
                 raise IrregularError("a destination off its elements")
-            made = Store(
+            made = ProvenStore(
                 *(place.tile, tensor, offset, distances, t.m_size, t.n_size),
                 *(target, plain, registers, self._scales_of(template)),
                 self._accumulators.leftovers(place, t.m_size, t.n_size),

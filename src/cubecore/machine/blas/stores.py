@@ -16,7 +16,7 @@ from cubecore.machine.blas.block_products import (
     Block,
     IrregularError,
     Leftover,
-    Tile,
+    ProductSum,
 )
 from cubecore.machine.blas.mx_scales import Scales
 from cubecore.machine.memory.buffers import GlobalTensor
@@ -74,14 +74,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ProvenStore:
     """A fixpipe: m by n of L0C, a tile and what lies beside it, go to a global tensor.
 
     `template` says what happens to the values, whatever its shape; `scales` is the row of them, if
     it takes one for each column. `atomic` is how they combine with what is there.
     """
 
-    tile: Tile
+    tile: ProductSum
     tensor: GlobalTensor
     offset: int
     distances: tuple[int, ...]
@@ -106,7 +106,7 @@ class Store:
             return False
         return (self.m, self.n) == (tile.m, tile.n) and tile.terms[0][0].r == tile.m
 
-    def tiles(self) -> Iterator[Tile]:
+    def tiles(self) -> Iterator[ProductSum]:
         """Yield every tile that the values come from."""
         yield self.tile
         for leftover in self.leftovers:
@@ -124,7 +124,7 @@ class Store:
         if self.scales is not None:
             yield self.scales
 
-    def in_runs(self, run: int) -> "Store":
+    def in_runs(self, run: int) -> "ProvenStore":
         """Return an ND store that counts runs of elements in place of elements; all fit."""
         if run == 1:
             return self
@@ -139,7 +139,7 @@ class Store:
         return self.target.panels(flat[start:], (self.m, self.n))
 
 
-def joined(first: Store, second: Store) -> Store | None:
+def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
     """Return two stores as one, if the second is the tile below or beside the first.
 
     Larger products are the same sums and run faster. Only whole tiles of one product each join.
@@ -170,7 +170,7 @@ def joined(first: Store, second: Store) -> Store | None:
     if m * n > _LARGEST_STORE:
         return None
     largest = max(first.tile.largest, second.tile.largest)
-    tile = Tile(m, n, first.tile.kind, bias, ((left, right),), largest)
+    tile = ProductSum(m, n, first.tile.kind, bias, ((left, right),), largest)
     return replace(first, tile=tile, m=m, n=n, scales=scales)
 
 
@@ -182,9 +182,9 @@ def _row_beside(first: Block | None, second: Block | None) -> tuple[Block | None
     return row, row is not None
 
 
-def require_order_does_not_matter(stores: Sequence[Store]) -> None:
+def require_order_does_not_matter(stores: Sequence[ProvenStore]) -> None:
     """Give up if stores, of any cores, meet; atomic ones of one kind may, where all is written."""
-    by_tensor: dict[int, list[Store]] = {}
+    by_tensor: dict[int, list[ProvenStore]] = {}
     for store in stores:
         by_tensor.setdefault(store.tensor.address, []).append(store)
     for group in by_tensor.values():
@@ -196,7 +196,7 @@ def require_order_does_not_matter(stores: Sequence[Store]) -> None:
             _require_apart(group)
 
 
-def _require_alike(group: Sequence[Store]) -> None:
+def _require_alike(group: Sequence[ProvenStore]) -> None:
     first = group[0]
     for store in group:
         if (store.atomic, store.target.kind) != (first.atomic, first.target.kind):
@@ -207,7 +207,7 @@ def _require_alike(group: Sequence[Store]) -> None:
             raise IrregularError("an atomic store of lanes that are not the tile's")
 
 
-def _require_apart(group: Sequence[Store]) -> None:
+def _require_apart(group: Sequence[ProvenStore]) -> None:
     """Give up if two stores to one tensor, of any cores, meet.
 
     In ND what is marked are runs of elements that every store takes whole.

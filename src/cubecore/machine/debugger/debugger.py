@@ -1,8 +1,8 @@
 """Stopping a run: at instructions, step by step, and where bytes that are watched are touched.
 
-A `Debugger` stands between the cores and their engine. It is asked before every instruction and
-told of every access; where it stops, it calls `stopped`, and the run goes on when that returns.
-What it looks at is no access: findings and values are those of a run without it.
+A `LaunchDebugger` stands between the cores and their engine. It is asked before every instruction
+and told of every access; where it stops, it calls `stopped`, and the run goes on when that returns.
+Its own reads are no accesses: findings and values are those of a run without it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ Execute = Callable[[Core, Recorded], None]
 
 
 @dataclass(eq=False)
-class Debugger:
+class LaunchDebugger:
     """Stops a launch at `breaks` and `watches`, after `steps` more instructions, and at `ends`.
 
     `steps` counts down over all cores; None never stops. `frame` gives the frame of the kernel that

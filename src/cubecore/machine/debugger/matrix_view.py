@@ -20,7 +20,7 @@ from cubecore.layouts import (
     l0b_fractal,
     offsets,
 )
-from cubecore.machine.memory.buffers import Array, Buffer
+from cubecore.machine.memory.buffers import Array, MemoryBuffer
 from cubecore.machine.reference.core import Core
 from cubecore.numerics.codes import numbers
 from cubecore.units import FRACTAL_ROWS, align_up
@@ -36,7 +36,7 @@ _EDGE, _MOST_ROWS, _MOST_COLUMNS = 4, 20, 16
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class View:
+class MatrixView:
     """The elements of bytes [start, end) of a memory, in the order of the matrix that they are.
 
     `values` and `known` have the view's `shape`; what `known` says no to was never written, and its
@@ -107,7 +107,7 @@ def view(
     dtype: ElementType,
     shape: tuple[int, ...],
     layout: str | None = None,
-) -> View:
+) -> MatrixView:
     """Return what `core` finds at `address` (of global memory: the device's) as a matrix.
 
     `layout` is ND, NZ, ZZ or ZN; None takes the memory's own: ZZ in L0A, ZN in L0B, NZ in L0C, else
@@ -127,7 +127,7 @@ def view(
     memory, buffer, local = _memory(core, mem, address, size)
     values = numbers(buffer.read(local, there, dtype), dtype)
     known = buffer.initialised(local, there, dtype)
-    return View(memory, local, local + size, dtype, name, values, known)
+    return MatrixView(memory, local, local + size, dtype, name, values, known)
 
 
 def _offsets(
@@ -145,7 +145,7 @@ def _offsets(
     return offsets(layout, *shape, fractal, align_up(shape[0], FRACTAL_ROWS))
 
 
-def _memory(core: Core, mem: Mem, address: int, size: int) -> tuple[str, Buffer, int]:
+def _memory(core: Core, mem: Mem, address: int, size: int) -> tuple[str, MemoryBuffer, int]:
     """Return a memory's name, its bytes and the address there.
 
     Raises:

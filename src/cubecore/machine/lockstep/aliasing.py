@@ -47,7 +47,7 @@ class Distances:
         return Distances(values, step if even else None, int(values.min()), int(values.max()), unit)
 
 
-class Reach:
+class GroupAliasing:
     """The distances of a group's cores, and the bytes that its first core read and wrote."""
 
     def __init__(self, cores: int) -> None:
@@ -133,7 +133,7 @@ def _joined(starts: Bytes, ends: Bytes) -> Runs:
     return starts[first], ends[last]
 
 
-def require_apart(groups: Iterable[Reach]) -> None:
+def require_apart(groups: Iterable[GroupAliasing]) -> None:
     """Require that no core touched bytes that another one wrote.
 
     Raises:
@@ -144,7 +144,7 @@ def require_apart(groups: Iterable[Reach]) -> None:
         raise IrregularError("a core touches what another one writes")
 
 
-def _meet(reaches: list[Reach], tensor: int) -> bool:
+def _meet(reaches: list[GroupAliasing], tensor: int) -> bool:
     written = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=True)]
     read = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=False)]
     starts, ends, owners = _together(written)

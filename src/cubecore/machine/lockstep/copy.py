@@ -12,7 +12,13 @@ from cubecore.isa.declare.operand_overlap import relation
 from cubecore.layouts import Offsets, ascending
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.global_memory import outside
-from cubecore.machine.lockstep.operands import Cores, Side, limits_of, require_inside, side
+from cubecore.machine.lockstep.operands import (
+    Cores,
+    LockstepOperand,
+    limits_of,
+    require_inside,
+    side,
+)
 from cubecore.machine.lockstep.sanitizer import NOWHERE
 from cubecore.machine.memory.buffers import Array, fillers, word_of
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, lattices, scatter, whole
@@ -58,7 +64,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
     return act
 
 
-def _finding(cores: Cores, one: Side) -> Callable[[int], Place]:
+def _finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Place]:
     """Return what finds an operand at an address."""
     stack, count = one.stack, cores.count
     if stack is not None:
@@ -80,10 +86,10 @@ def _finding(cores: Cores, one: Side) -> Callable[[int], Place]:
 class _Move:
     """What moves the elements of one pair of operands, on all cores.
 
-    Negative offsets of the source are filled as `Buffer.move_to` does it.
+    Negative offsets of the source are filled as `MemoryBuffer.move_to` does it.
     """
 
-    def __init__(self, dst: Side, src: Side, fill: bytes | None) -> None:
+    def __init__(self, dst: LockstepOperand, src: LockstepOperand, fill: bytes | None) -> None:
         from_, to = (one.elements.offsets.reshape(-1) for one in (src, dst))
         size = src.element.size_bytes
         filled = np.flatnonzero(from_ < 0)

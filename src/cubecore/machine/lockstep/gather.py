@@ -12,7 +12,13 @@ import numpy as np
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
-from cubecore.machine.lockstep.operands import Cores, Side, limits_of, require_inside, side
+from cubecore.machine.lockstep.operands import (
+    Cores,
+    LockstepOperand,
+    limits_of,
+    require_inside,
+    side,
+)
 from cubecore.machine.lockstep.sanitizer import NOWHERE
 from cubecore.machine.memory.buffers import Array
 from cubecore.machine.memory.footprint import Footprint
@@ -88,11 +94,11 @@ def picking(
     return act
 
 
-def _sides(cores: Cores, template: Instruction) -> list[Side]:
+def _sides(cores: Cores, template: Instruction) -> list[LockstepOperand]:
     return [side(cores, template, place) for place in range(len(template.operands()))]
 
 
-def _read(steering: Side, places: tuple[int, ...]) -> Array | None:
+def _read(steering: LockstepOperand, places: tuple[int, ...]) -> Array | None:
     """Return the values that steer, [cores, *shape]; None where not all were written."""
     stack, at, span = steering.stack, places[steering.place], steering.elements.span
     assert stack is not None
@@ -101,7 +107,11 @@ def _read(steering: Side, places: tuple[int, ...]) -> Array | None:
 
 
 def _lies_well(
-    ends: int, source: Side, others: tuple[Side, Side], touched: Footprint, places: tuple[int, ...]
+    ends: int,
+    source: LockstepOperand,
+    others: tuple[LockstepOperand, LockstepOperand],
+    touched: Footprint,
+    places: tuple[int, ...],
 ) -> bool:
     """Whether all that is read was written, before `ends`, and apart from what is written."""
     at, stack, (steering, target) = places[source.place], source.stack, others
@@ -115,12 +125,12 @@ def _lies_well(
     return stack.map.written(0, (low, high))
 
 
-def _hull(one: Side, places: tuple[int, ...]) -> tuple[int, int]:
+def _hull(one: LockstepOperand, places: tuple[int, ...]) -> tuple[int, int]:
     low, high = one.elements.span or (0, 0)
     return places[one.place] + low, places[one.place] + high
 
 
-def _gathered(source: Side, at: int, offsets: Offsets) -> Array:
+def _gathered(source: LockstepOperand, at: int, offsets: Offsets) -> Array:
     """Return the elements at each core's offsets, [cores, *shape]."""
     stack, element = source.stack, source.element
     assert stack is not None

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
-from cubecore.machine.lockstep.operands import Cores, Side
-from cubecore.machine.memory.buffers import WORDS, Array, Buffer
+from cubecore.machine.lockstep.operands import Cores, LockstepOperand
+from cubecore.machine.memory.buffers import WORDS, Array, MemoryBuffer
 from cubecore.machine.memory.elements import even
 from cubecore.machine.memory.strided import Rows, scatter, whole
 
@@ -21,7 +21,7 @@ Known = NDArray[np.bool_] | None
 class Window:
     """Where the cores' bytes of one operand lie in a tensor: the first core's from `at` on."""
 
-    buffer: Buffer
+    buffer: MemoryBuffer
     at: int
     far: Distances
 
@@ -31,13 +31,13 @@ class Window:
             return [(cores, self.far.step, self.at)]
         return [(1, 0, at) for _, at in self.each()]
 
-    def each(self) -> Iterator[tuple[Buffer, int]]:
+    def each(self) -> Iterator[tuple[MemoryBuffer, int]]:
         """Yield the buffer, and each core's address in it."""
         for distance in self.far.values.tolist():
             yield self.buffer, self.at + distance
 
 
-def outside(cores: Cores, one: Side) -> Callable[[int], Window]:
+def outside(cores: Cores, one: LockstepOperand) -> Callable[[int], Window]:
     """Return what finds an operand in global memory, which must touch something.
 
     Raises:
@@ -72,7 +72,7 @@ def outside(cores: Cores, one: Side) -> Callable[[int], Window]:
     return find
 
 
-def storing(cores: Cores, one: Side) -> Callable[[int, Array, Known], None]:
+def storing(cores: Cores, one: LockstepOperand) -> Callable[[int, Array, Known], None]:
     """Return what stores values of every core, [cores, *shape], in global memory."""
     if one.elements.span is None:
         return lambda *_: None

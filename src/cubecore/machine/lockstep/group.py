@@ -15,19 +15,19 @@ import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Array, Instruction, Mem
-from cubecore.isa.declare.registers import LEFT, Place, Registers
+from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Reach, Snapshots
+from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.sanitizer import NOWHERE, Collecting, GroupWatch
 from cubecore.machine.lockstep.stacked_memory import Stack
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
@@ -41,7 +41,7 @@ Act = Callable[[tuple[int, ...]], object]
 """What an instruction does at the first core's addresses."""
 
 
-class Group:
+class LockstepGroup:
     """Cores that issue alike, at local addresses that are equal."""
 
     def __init__(
@@ -50,11 +50,11 @@ class Group:
         gm: GlobalMemory,
         log: FindingLog,
         snapshots: Snapshots,
-        cores: Sequence[tuple[CoreId, Place]],
+        cores: Sequence[tuple[CoreId, CorePosition]],
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, gm, snapshots
         self.count = len(cores)
-        self.reach = Reach(self.count)
+        self.reach = GroupAliasing(self.count)
         first = cores[0][0], self.reach
         self.watch = GroupWatch(gm, log, first, joined=chip.joins_vector)
         self.registers = Registers()
@@ -265,7 +265,7 @@ class Group:
         if all(new is old for new, old in zip(after, before, strict=True)):
             return
         self._own = {name: [getattr(registers, name) for registers in after] for name in LEFT}
-        shared = {replace(registers, place=Place(), **_NONE_LEFT) for registers in after}
+        shared = {replace(registers, place=CorePosition(), **_NONE_LEFT) for registers in after}
         if len(shared) > 1:
             raise IrregularError("registers that differ from core to core")
         self._enter(shared.pop())
@@ -375,11 +375,11 @@ _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}
 class _Row(Core):
     """One core of a group: its memories are rows of the group's stacks."""
 
-    def __init__(self, group: Group, number: int, core: CoreId, log: FindingLog) -> None:
+    def __init__(self, group: LockstepGroup, number: int, core: CoreId, log: FindingLog) -> None:
         super().__init__(core, group.chip, group.gm, log, execute.execute, _alone, _alone)
         self._group, self._number = group, number
 
-    def memory(self, mem: Mem) -> Buffer | None:
+    def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return the core's row."""
         return self._group.stack(mem).rows[self._number] if mem in self._own else None
 

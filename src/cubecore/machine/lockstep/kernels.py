@@ -21,20 +21,20 @@ from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.isa.program.trace import Names, Trace
+from cubecore.isa.program.trace import InstructionTrace, Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.scalar.system_variables import Variable
 from cubecore.layouts import ascending
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
-from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer import StrictLog
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import FLUSH_AFTER, Core
-from cubecore.machine.reference.scheduler import Outcome, Task, run
-from cubecore.machine.sanitizer.findings import Finding, FindingLog
+from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 
 Addresses = NDArray[np.int64]
 
@@ -60,7 +60,11 @@ class _Segment:
     """
 
     def __init__(
-        self, trace: Trace, begin: tuple[int, int], gm: GlobalMemory, like: "_Segment | None" = None
+        self,
+        trace: InstructionTrace,
+        begin: tuple[int, int],
+        gm: GlobalMemory,
+        like: "_Segment | None" = None,
     ) -> None:
         issue, at = begin
         names = self._names = trace.names
@@ -111,7 +115,7 @@ class Recorder(Core):
     def __init__(self, task: Task, chip: Chip, gm: GlobalMemory, names: Names) -> None:
         super().__init__(task.id, chip, gm, _Handing(self), execute.execute, _nobody, _nobody)
         self.thread = greenlet(lambda: task.body(self))
-        self.trace = Trace(names)
+        self.trace = InstructionTrace(names)
         self.asked: list[_Asked] = []
         self._kind_of, self._place_of = names.kind_of, names.place_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
@@ -177,7 +181,7 @@ class Recorder(Core):
         assert self.real is not None
         self.real.flush()
 
-    def memory(self, mem: Mem) -> Buffer | None:
+    def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return a local memory of the core that executes."""
         return None if self.real is None else self.real.memory(mem)
 
@@ -234,7 +238,7 @@ class _Handing(FindingLog):
         super().__init__()
         self._recorder = recorder
 
-    def add(self, finding: Finding, operand: str = "") -> None:
+    def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Hand a finding on."""
         if self._recorder.real is None:
             self._recorder.give_up()
@@ -248,7 +252,7 @@ def _nobody(core: Core, *_: object) -> None:
 
 def run_together(
     chip: Chip, gm: GlobalMemory, tasks: Sequence[Task], checks: frozenset[str]
-) -> tuple[Outcome, str]:
+) -> tuple[RunOutcome, str]:
     """Run every task to its end; return what was found, and the engine that ran it.
 
     Raises:
@@ -264,7 +268,7 @@ def run_together(
         snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
         return run(chip, gm, again, checks=checks), "reference"
-    return Outcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
+    return RunOutcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
 
 
 class _Launch:
@@ -276,7 +280,7 @@ class _Launch:
         self._chip, self._gm, self._snapshots = chip, gm, snapshots
         self._log = StrictLog(checks)
         self._names = Names()
-        self._groups: list[tuple[Group, list[Recorder]]] = []
+        self._groups: list[tuple[LockstepGroup, list[Recorder]]] = []
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -299,9 +303,9 @@ class _Launch:
             group.finish()
         require_apart(group.reach for group, _ in self._groups)
 
-    def _group(self, cores: Sequence[Recorder]) -> Group:
+    def _group(self, cores: Sequence[Recorder]) -> LockstepGroup:
         places = [(core.id, core.registers.place) for core in cores]
-        return Group(self._chip, self._gm, self._log, self._snapshots, places)
+        return LockstepGroup(self._chip, self._gm, self._log, self._snapshots, places)
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
         """Return the cores in groups of those that recorded alike, in order."""
@@ -316,7 +320,7 @@ class _Launch:
                 found.append((own, [recorder]))
         return [cores for _, cores in found]
 
-    def _execute(self, group: Group, cores: Sequence[Recorder]) -> None:
+    def _execute(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
         """Execute what the cores of a group have recorded since the last time."""
         first = cores[0].segment(self._gm)
         far = [first.distances(core.segment(self._gm, first)) for core in cores[1:]]
@@ -335,7 +339,7 @@ class _Launch:
         for template, addresses in first.issues():
             group.issue(template, addresses)
 
-    def _answer(self, group: Group, cores: Sequence[Recorder]) -> None:
+    def _answer(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
         """Answer what the cores of a group ask."""
         asks = [core.asks for core in cores]
         if asks[0] is None and not any(asks):
@@ -355,7 +359,7 @@ class _Launch:
             core.answer, core.asks = answer, None
 
     def _loaded(
-        self, group: Group, loads: Sequence[LoadScalar], addresses: Sequence[int]
+        self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
     ) -> list[int]:
         kinds = {(load.mem, load.element) for load in loads}
         far = np.array(addresses, np.int64) - addresses[0]

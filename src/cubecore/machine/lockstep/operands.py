@@ -9,7 +9,7 @@ from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Reach, Snapshots
+from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.lockstep.stacked_memory import Stack
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -22,7 +22,7 @@ class Cores(Protocol):
     chip: Chip
     gm: GlobalMemory
     count: int
-    reach: Reach
+    reach: GroupAliasing
     watch: GroupWatch
     snapshots: Snapshots
     registers: Registers
@@ -33,7 +33,7 @@ class Cores(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Side:
+class LockstepOperand:
     """An operand: its memory (None: global) and its elements."""
 
     place: int
@@ -43,11 +43,13 @@ class Side:
     element: ElementType
 
 
-def side(cores: Cores, template: Instruction, place: int) -> Side:
+def side(cores: Cores, template: Instruction, place: int) -> LockstepOperand:
     """Return the operand at a place of a resolved template."""
     operand = template.operands()[place]
     stack = None if operand.mem is Mem.GM else cores.stack(operand.mem)
-    return Side(place, operand, stack, elements(template, operand.name), template.element(operand))
+    return LockstepOperand(
+        place, operand, stack, elements(template, operand.name), template.element(operand)
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

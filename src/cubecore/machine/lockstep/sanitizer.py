@@ -13,12 +13,12 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Reach
+from cubecore.machine.lockstep.aliasing import GroupAliasing
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.findings import USECHECK, Finding, FindingLog
+from cubecore.machine.sanitizer.findings import USECHECK, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
-from cubecore.machine.sanitizer.shadow_memory import Region, Touch, Touched
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Region, Touched
 
 NOWHERE = Location("", 0, "")
 """The place of what no finding will name."""
@@ -27,7 +27,7 @@ NOWHERE = Location("", 0, "")
 class StrictLog(FindingLog):
     """A log that takes no finding."""
 
-    def add(self, finding: Finding, operand: str = "") -> None:
+    def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Give up, if the finding's check is on; what went wrong in memory always ends lockstep."""
         if finding.check in self.checks or finding.check in {"memcheck", "initcheck"}:
             raise IrregularError(finding.message)
@@ -40,7 +40,7 @@ class GroupWatch(CoreWatch):
         self,
         gm: GlobalMemory,
         log: FindingLog,
-        cores: tuple[CoreId, Reach],
+        cores: tuple[CoreId, GroupAliasing],
         *,
         joined: bool,
     ) -> None:
@@ -82,7 +82,7 @@ class GroupWatch(CoreWatch):
                     raise IrregularError("results that some cores read")
 
     def _global(
-        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+        self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
         """Follow an access of the first core to global memory."""
         low, high = address + touched.low, address + touched.high

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cubecore.dtypes import ElementType
-from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, Array, Buffer
+from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, Array, MemoryBuffer
 from cubecore.machine.memory.elements import Elements, even
 from cubecore.machine.memory.strided import Rows, gathered, scatter
 
@@ -23,10 +23,10 @@ class Stack:
         self.size_bytes = size_bytes
         self.data = np.full((cores, size_bytes), POISON_BYTE, np.uint8)
         self.valid = np.zeros(size_bytes, np.uint8)
-        self.rows = [Buffer.over(row, self.valid) for row in self.data]
+        self.rows = [MemoryBuffer.over(row, self.valid) for row in self.data]
 
     @property
-    def map(self) -> Buffer:
+    def map(self) -> MemoryBuffer:
         """A core's memory, for what is asked of the map alone."""
         return self.rows[0]
 

@@ -14,10 +14,10 @@ from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Issue, LoadScalar
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
-from cubecore.machine.lockstep.group import Group
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.reference.scheduler import Outcome
+from cubecore.machine.reference.scheduler import RunOutcome
 
 
 def walks(launch: Launch) -> bool:
@@ -32,7 +32,7 @@ def walks(launch: Launch) -> bool:
 
 def walk(
     launch: Launch, chip: Chip, gm: GlobalMemory, bases: Mapping[str, int], checks: frozenset[str]
-) -> Outcome:
+) -> RunOutcome:
     """Run a launch in lockstep; global memory is as it was before if that cannot be.
 
     Raises:
@@ -45,7 +45,7 @@ def walk(
         for tree in launch.groups(bases):
             cores = [CoreId(core.core, core.sub) for core in tree.cores]
             places = [(core, topology.place(core)) for core in cores]
-            group = Group(chip, gm, StrictLog(checks), snapshots, places)
+            group = LockstepGroup(chip, gm, StrictLog(checks), snapshots, places)
             _agree(group, tree, gm)
             follower = _Follower(group)
             tree.program.run(follower, tree.slots[0])
@@ -55,10 +55,10 @@ def walk(
     except IrregularError:
         snapshots.restore()
         raise
-    return Outcome((), sum(group.count * issued for group, issued in groups))
+    return RunOutcome((), sum(group.count * issued for group, issued in groups))
 
 
-def _agree(group: Group, tree: CoreGroup, gm: GlobalMemory) -> None:
+def _agree(group: LockstepGroup, tree: CoreGroup, gm: GlobalMemory) -> None:
     """Take how far cores lie apart in each tensor that a slot points into."""
     for var, first in tree.slots[0].items():
         tensor = gm.at(first)
@@ -70,7 +70,7 @@ def _agree(group: Group, tree: CoreGroup, gm: GlobalMemory) -> None:
 class _Follower:
     """A sink for `Program.run`: hands the first core's instructions to its group."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: LockstepGroup) -> None:
         self._group, self.issued = group, 0
 
     def handler(self, issue: Issue) -> Callable[..., None]:

@@ -33,7 +33,7 @@ def word_of(size: int) -> np.dtype[Any]:
     return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
 
 
-class Buffer:
+class MemoryBuffer:
     """A run of bytes with an initialised map; addresses are bytes from its start.
 
     Elements are whole bytes, or of 4 bits and packed (`cubecore.machine.memory.int4`).
@@ -132,7 +132,7 @@ class Buffer:
 
     def move_to(
         self,
-        target: "Buffer",
+        target: "MemoryBuffer",
         addresses: tuple[int, int],
         offsets: tuple[Offsets, Offsets],
         element: ElementType,
@@ -204,7 +204,7 @@ class GlobalTensor:
 
     name: str
     address: int
-    buffer: Buffer
+    buffer: MemoryBuffer
     placed: bool = False
     scratch: bool = False
 
@@ -227,7 +227,7 @@ class GlobalMemory:
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        made = GlobalTensor(name, self._next, Buffer(size_bytes), scratch=scratch)
+        made = GlobalTensor(name, self._next, MemoryBuffer(size_bytes), scratch=scratch)
         tensor = self._enter(made)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
@@ -243,7 +243,7 @@ class GlobalMemory:
     def place(self, name: str, values: Array) -> GlobalTensor:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        tensor = self._enter(GlobalTensor(name, self._next, Buffer(raw.size), placed=True))
+        tensor = self._enter(GlobalTensor(name, self._next, MemoryBuffer(raw.size), placed=True))
         tensor.buffer.data[:] = raw
         tensor.buffer.valid[:] = 1
         return tensor

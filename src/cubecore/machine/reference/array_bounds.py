@@ -13,7 +13,7 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.vector.permute.gather_mask import GatherMask
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 
 class InArray(int):
@@ -97,7 +97,7 @@ class ArrayWatch:
             f"of {mem.label}, got bytes [{first}, {last})"
         )
         core = str(self._core.id)
-        self._core.log.add(Finding("out-of-bounds", message, name, where, core), operand)
+        self._core.log.add(SanitizerFinding("out-of-bounds", message, name, where, core), operand)
 
     def _learn(self, template: Instruction) -> Spans:
         """Find out what a template does; the bytes that its operands touch, from their addresses.

@@ -14,11 +14,11 @@ from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.queue_order import Queues
-from cubecore.machine.sanitizer.findings import Finding, FindingLog
+from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
-from cubecore.machine.sanitizer.shadow_memory import ScalarLoad, Touch
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, ScalarLoad
 
 AIC_MEMORIES = (
     *(Mem.L1, Mem.L0A, Mem.L0B, Mem.L0B_INDEX, Mem.L0A_MX, Mem.L0B_MX, Mem.L0C, Mem.BT, Mem.FB),
@@ -50,7 +50,7 @@ class Core:
     wait: Callable[["Core", WaitFlagDev, Location], None]
     watch: CoreWatch | None = None
     registers: Registers = field(default_factory=Registers)
-    memories: dict[Mem, Buffer] = field(default_factory=dict)
+    memories: dict[Mem, MemoryBuffer] = field(default_factory=dict)
     pending: list[Recorded] = field(default_factory=list)
     issued: int = 0
     queues: Queues | None = None
@@ -61,12 +61,12 @@ class Core:
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""
 
-    def memory(self, mem: Mem) -> Buffer | None:
+    def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
         found = self.memories.get(mem)
         if found is None and self.has(mem):
             physical, _ = memory_bytes(self.chip, mem)
-            found = self.memories[mem] = Buffer(physical)
+            found = self.memories[mem] = MemoryBuffer(physical)
         return found
 
     @property
@@ -128,7 +128,7 @@ class Core:
         """Log violations; return whether there were none."""
         kind = "flag-parameter" if isinstance(template, Sync) else "parameter"
         for violation in violations:
-            finding = Finding(kind, str(violation), template.name, where, str(self.id))
+            finding = SanitizerFinding(kind, str(violation), template.name, where, str(self.id))
             self.log.add(finding, violation.subject)
         return not violations
 
@@ -171,7 +171,9 @@ class Core:
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )
         if self.watch is not None:
-            touch = Touch(_SCALAR_LOAD, load.target.name, load.mem, True, False, load.location)
+            touch = MemoryAccess(
+                _SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
+            )
             self.watch.scalar_read(touch, address, address + size)
         value = buffer.read(local, zero, load.element)
         bits = value.view(f"u{size}")
@@ -179,4 +181,4 @@ class Core:
 
     def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
         text = f"the scalar {load.target.name} must {message}"
-        self.log.add(Finding(kind, text, "scalar load", load.location, str(self.id)))
+        self.log.add(SanitizerFinding(kind, text, "scalar load", load.location, str(self.id)))

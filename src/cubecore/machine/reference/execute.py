@@ -15,16 +15,16 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.layouts import Offsets
-from cubecore.machine.memory.buffers import Array, Buffer
+from cubecore.machine.memory.buffers import Array, MemoryBuffer
 from cubecore.machine.memory.elements import Elements, Use, part, use, uses
 from cubecore.machine.reference.core import Core, Recorded
-from cubecore.machine.reference.issue_cache import Plan, plan
-from cubecore.machine.sanitizer.findings import Access, Finding
+from cubecore.machine.reference.issue_cache import CachedIssue, plan
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.numerics.quantisation import atomic
 
-Placed = tuple[Use, Buffer, int]
+Placed = tuple[Use, MemoryBuffer, int]
 """An operand, the memory that it lies in, and its address there."""
-Target = tuple[Instruction, Use, Buffer, int]
+Target = tuple[Instruction, Use, MemoryBuffer, int]
 Values = tuple[Array, NDArray[np.bool_] | None]
 """What is written, and which of it is known; None: all."""
 
@@ -54,7 +54,7 @@ def execute(core: Core, recorded: Recorded) -> None:
     if known.moves:
         resolved, addresses = resolved.rebased(addresses)
     places = resolved.places(addresses)
-    steering: dict[str, tuple[Buffer, int]] = {}
+    steering: dict[str, tuple[MemoryBuffer, int]] = {}
     if resolved.steering:
         found = _steered(core, resolved, places, where)
         if found is None:
@@ -79,9 +79,9 @@ def execute(core: Core, recorded: Recorded) -> None:
 
 def _places(
     core: Core,
-    known: Plan,
+    known: CachedIssue,
     template: Instruction,
-    steering: dict[str, tuple[Buffer, int]],
+    steering: dict[str, tuple[MemoryBuffer, int]],
     at: tuple[tuple[int, ...], Location],
 ) -> list[Placed] | None:
     """Return where the operands lie; None, after logging, where one cannot be placed."""
@@ -115,7 +115,7 @@ def _placed(core: Core, used: Use, usable: int, address: int) -> Placed | None:
 
 def _steered(
     core: Core, template: Instruction, places: tuple[int, ...], where: Location
-) -> tuple[Instruction, dict[str, tuple[Buffer, int]]] | None:
+) -> tuple[Instruction, dict[str, tuple[MemoryBuffer, int]]] | None:
     """Return the template that values have located, and where those lie; None where it is wrong."""
     placed = {
         operand.name: _place(core, template, use(template, operand), address, where)
@@ -152,7 +152,7 @@ def _log_overlaps(
 ) -> None:
     for to, source, wrong in overlaps(template, _named(template, places)):
         message = f"{template.name}.{to} must {wrong}"
-        finding = Finding("overlap", message, template.name, where, str(core.id))
+        finding = SanitizerFinding("overlap", message, template.name, where, str(core.id))
         core.log.add(finding, f"{to} {source}")
 
 
@@ -177,7 +177,9 @@ def _place(
 
     def log(kind: str, message: str) -> None:
         subject = f"{template.name}.{operand.name}"
-        finding = Finding(kind, f"{subject} must {message}", template.name, where, str(core.id))
+        finding = SanitizerFinding(
+            kind, f"{subject} must {message}", template.name, where, str(core.id)
+        )
         core.log.add(finding, operand.name)
 
     first, last = address + used.low, address + used.high
@@ -188,7 +190,7 @@ def _place(
         )
     if operand.mem is Mem.GM:
         if span is None:
-            return used, Buffer(0), 0
+            return used, MemoryBuffer(0), 0
         return _place_global(core, used, address, log)
     buffer = core.memory(operand.mem)
     if buffer is None:
@@ -371,11 +373,11 @@ def _log_uninitialised(
         f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
         f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
     )
-    own, accesses = str(core.id), tuple[Access, ...]()
+    own, accesses = str(core.id), tuple[FindingAccess, ...]()
     if missing is not None:
         pipe, memory = template.pipe.value, operand.mem.label
         accesses = (
-            Access("read", template.name, operand.name, pipe, memory, *missing, own, where),
+            FindingAccess("read", template.name, operand.name, pipe, memory, *missing, own, where),
         )
-    found = Finding("uninitialised", message, template.name, where, own, accesses=accesses)
+    found = SanitizerFinding("uninitialised", message, template.name, where, own, accesses=accesses)
     core.log.add(found, operand.name)

@@ -22,7 +22,7 @@ _MOST_PLACED = 256
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Plan:
+class CachedIssue:
     """A resolved template, and what it breaks; with operands if it breaks nothing.
 
     `applies` says that it sets registers, `moves` that an address may be counted in its offsets,
@@ -49,14 +49,14 @@ class Plan:
         return found
 
 
-def plan(core: Core, template: Instruction) -> Plan:
+def plan(core: Core, template: Instruction) -> CachedIssue:
     """Return a template's plan under a core's registers."""
     registers = core.registers
     if template.resolved_by_left:
         return _planned_by_left(template, registers, core.chip)
     if core.planned_for is not registers:
         core.planned_for, core.planned = registers, _plans(registers, core.chip)
-    found: Plan | None = core.planned.get(template)
+    found: CachedIssue | None = core.planned.get(template)
     if found is None:
         if len(core.planned) >= _MOST_PLANNED:
             core.planned.clear()
@@ -64,13 +64,13 @@ def plan(core: Core, template: Instruction) -> Plan:
     return found
 
 
-def _plan(template: Instruction, registers: Registers, chip: Chip) -> Plan:
+def _plan(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
     resolved, kind = template.resolved(registers), type(template)
     wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
     if wrong:
-        return Plan(resolved, wrong)
+        return CachedIssue(resolved, wrong)
     operands = resolved.operands()
-    return Plan(
+    return CachedIssue(
         template=resolved,
         wrong=(),
         operands=operands,
@@ -85,6 +85,6 @@ _planned_by_left = lru_cache(maxsize=4096)(_plan)
 
 
 @lru_cache(maxsize=64)
-def _plans(_registers: Registers, _chip: Chip) -> dict[Instruction, Plan]:
+def _plans(_registers: Registers, _chip: Chip) -> dict[Instruction, CachedIssue]:
     """Return what is known of templates under some registers: filled as they are met."""
     return {}

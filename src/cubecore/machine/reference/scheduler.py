@@ -21,7 +21,7 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.queue_order import Queues, schedule_of
-from cubecore.machine.sanitizer.findings import USUAL, WATCHES, Finding, FindingLog
+from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 Body = Callable[[Core], None]
@@ -71,10 +71,10 @@ class _CrossFlags:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What a run left: findings, and how many instructions were issued."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
 
 
@@ -85,7 +85,7 @@ def run(
     execute: Callable[[Core, Recorded], None] = execute.execute,
     checks: frozenset[str] | None = None,
     order: str = "program",
-) -> Outcome:
+) -> RunOutcome:
     """Run every task to its end and return what the `checks` found.
 
     None: those that need no order. A piece of a program has no flags, so that racecheck and
@@ -106,7 +106,7 @@ def run(
                 f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
                 f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
             )
-            log.add(Finding("flag-overflow", message, sync.name, where, str(core.id)))
+            log.add(SanitizerFinding("flag-overflow", message, sync.name, where, str(core.id)))
 
     def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
         while not flags.take(core.id, sync.flag_id):
@@ -139,7 +139,7 @@ def run(
             raise
     if sanitizer is not None:
         sanitizer.finish()
-    return Outcome(tuple(log), sum(core.issued for core in cores.values()))
+    return RunOutcome(tuple(log), sum(core.issued for core in cores.values()))
 
 
 def _run_threads(
@@ -185,7 +185,7 @@ def _log_deadlock(log: FindingLog, error: DeadlockError, waiting: dict[CoreId, W
     if waiting:
         first = min(waiting)
         core, where, name = str(first), waiting[first][1], WaitFlagDev.name
-    log.add(Finding("deadlock", str(error), name, where, core))
+    log.add(SanitizerFinding("deadlock", str(error), name, where, core))
 
 
 def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:

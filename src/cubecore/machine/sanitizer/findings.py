@@ -105,7 +105,7 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class FindingAccess:
     """An access of a finding: who touched which bytes [start, end) of a memory, how."""
 
     how: str
@@ -134,7 +134,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SanitizerFinding:
     """One thing that is wrong with a program: the first time it happened, and how often it did.
 
     A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
@@ -147,7 +147,7 @@ class Finding:
     location: Location
     core: str
     count: int = 1
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[FindingAccess, ...] = ()
 
     @property
     def check(self) -> str:
@@ -181,10 +181,10 @@ Key = tuple[str, str, str, Location]
 
 
 @dataclass(slots=True, eq=False)
-class Tally:
+class CountedFinding:
     """A finding, and how often it was made."""
 
-    first: Finding
+    first: SanitizerFinding
     count: int
 
 
@@ -198,25 +198,25 @@ class FindingLog:
 
     checks: frozenset[str] = frozenset(CHECKS)
     weight: int = 1
-    _tallies: dict[Key, Tally] = field(default_factory=dict)
+    _tallies: dict[Key, CountedFinding] = field(default_factory=dict)
 
-    def add(self, finding: Finding, operand: str = "") -> None:
+    def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Count a finding; the first of its kind is the one that is shown."""
         if finding.check not in self.checks:
             return
         key = (finding.id, finding.instruction, operand, finding.location)
         if (known := self._tallies.get(key)) is None:
-            known = self._tallies[key] = Tally(finding, 0)
+            known = self._tallies[key] = CountedFinding(finding, 0)
         known.count += self.weight
 
-    def again(self, key: Key) -> Tally | None:
+    def again(self, key: Key) -> CountedFinding | None:
         """Count a finding that is already there; None if it is new, and is to be added."""
         known = self._tallies.get(key)
         if known is not None:
             known.count += self.weight
         return known
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[SanitizerFinding]:
         for tally in self._tallies.values():
             yield replace(tally.first, count=tally.count)
 

@@ -24,7 +24,13 @@ from cubecore.isa.scalar.sync import (
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.cross_core import Signals
-from cubecore.machine.sanitizer.findings import USECHECK, Access, Finding, FindingLog, Tally
+from cubecore.machine.sanitizer.findings import (
+    USECHECK,
+    CountedFinding,
+    FindingAccess,
+    FindingLog,
+    SanitizerFinding,
+)
 from cubecore.machine.sanitizer.happens_before import (
     INDEX,
     PIPES,
@@ -37,8 +43,8 @@ from cubecore.machine.sanitizer.shadow_memory import (
     GlobalShadow,
     LocalShadow,
     Meeting,
+    MemoryAccess,
     Special,
-    Touch,
     Touched,
     register_touch,
 )
@@ -79,7 +85,9 @@ class Sanitizer:
                 f"flag {flag} of {core} must stand at 0 at the end, got {count} since {where}; "
                 "wait for it as often as it is signalled"
             )
-            self.log.add(Finding("flag-leaked", message, name, where, str(core)), f"{core} {flag}")
+            self.log.add(
+                SanitizerFinding("flag-leaked", message, name, where, str(core)), f"{core} {flag}"
+            )
 
 
 class CoreWatch:
@@ -91,7 +99,9 @@ class CoreWatch:
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
         self._met: dict[_Issued, tuple[int, list[Touched], Location]] = {}
-        self._told: dict[tuple[str, int, int], tuple[Touch, Touch, Tally]] = {}
+        self._told: dict[
+            tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
+        ] = {}
         self._units = UnitFlags(self._fault)
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
@@ -243,7 +253,7 @@ class CoreWatch:
 
         return both
 
-    def scalar_read(self, touch: Touch, low: int, high: int) -> None:
+    def scalar_read(self, touch: MemoryAccess, low: int, high: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
         touched = Footprint.run(low, high)
         self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
@@ -271,7 +281,7 @@ class CoreWatch:
             shadow.enter(region, pipe, number, touch)
 
     def _global(
-        self, touched: Footprint, address: int, touch: Touch, pipe: int, number: int
+        self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
         core = self._own, self.order, (self.report, self.again)
         self._launch.memory.touch(core, (touched, address), pipe, number, touch)
@@ -288,7 +298,7 @@ class CoreWatch:
 
     def _fault(self, fault: FlagFault) -> None:
         core = str(self._core)
-        finding = Finding(fault.id, fault.message, fault.instruction, fault.where, core)
+        finding = SanitizerFinding(fault.id, fault.message, fault.instruction, fault.where, core)
         self._launch.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
 
     def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
@@ -298,9 +308,9 @@ class CoreWatch:
             f"got {template.src} -> {template.dst}"
         )
         core = str(self._core)
-        self._launch.log.add(Finding("flag-pair", message, template.name, where, core))
+        self._launch.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
 
-    def again(self, kind: str, earlier: Touch, later: Touch) -> bool:
+    def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a meeting of two touches that were told of before; False if they were not."""
         known = self._told.get((kind, id(earlier), id(later)))
         if known is None:
@@ -308,7 +318,7 @@ class CoreWatch:
         known[2].count += self._launch.log.weight
         return True
 
-    def _tell(self, meeting: Meeting, tally: Tally) -> None:
+    def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
         """Remember two touches, which must live as long as their numbers are known."""
         if len(self._told) >= _MOST_MET:
             self._told.clear()
@@ -336,7 +346,7 @@ class CoreWatch:
             )
         )
         earlier, later = accesses
-        finding = Finding(
+        finding = SanitizerFinding(
             kind,
             _sentence(earlier, later, same_core=other == self._core),
             later.instruction,
@@ -363,7 +373,7 @@ class CoreWatch:
             f"({earlier.pipe}, {earlier.location}); read it first, or do not compute it"
         )
         accesses = earlier, later
-        finding = Finding(
+        finding = SanitizerFinding(
             "unread", message, earlier.instruction, earlier.location, core, accesses=accesses
         )
         self._launch.log.add(finding, about)
@@ -384,7 +394,7 @@ def touches(
         if mem is Mem.GM and access.writes and registers.atomic:
             atomic = f"{registers.atomic} {registers.atomic_type}"
         makes = computes and access.writes
-        touch = Touch(
+        touch = MemoryAccess(
             template, operand.name, mem, access.reads, access.writes, where, atomic, makes
         )
         found.append((touched, address, touch))
@@ -403,14 +413,14 @@ _HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "wr
 
 
 def _access(
-    gm: GlobalMemory, meeting: Meeting, touch: Touch, how: str, at: tuple[str, str]
-) -> Access:
+    gm: GlobalMemory, meeting: Meeting, touch: MemoryAccess, how: str, at: tuple[str, str]
+) -> FindingAccess:
     memory, low, high = touch.mem.label, meeting.low, meeting.high
     if touch.mem is Mem.GM:
         tensor = gm.at(low)
         if tensor is not None:
             memory, low, high = tensor.name, low - tensor.address, high - tensor.address
-    return Access(
+    return FindingAccess(
         how=how,
         instruction=touch.template.name,
         operand=touch.operand,
@@ -426,7 +436,7 @@ def _access(
 _PAST = {"read": "read them", "write": "wrote them"}
 
 
-def _sentence(earlier: Access, later: Access, *, same_core: bool) -> str:
+def _sentence(earlier: FindingAccess, later: FindingAccess, *, same_core: bool) -> str:
     subject = (
         f"{later.instruction}.{later.operand} must {later.how} bytes [{later.start}, {later.end}) "
         f"of {later.memory} after {earlier.instruction}.{earlier.operand}"

@@ -34,7 +34,7 @@ _LABELS = {"cmp_mask": "CMPMASK", "kept": "RSVD_CNT", "extreme": "MAX_MIN_CNT", 
 _LABELS |= {"suppressed": "the suppression register"}
 
 
-class Touch(NamedTuple):
+class MemoryAccess(NamedTuple):
     """One operand of an instruction: what touches memory, and how.
 
     `atomic` names the operation of an atomic store; two of the same may meet. `makes` says that
@@ -65,18 +65,18 @@ class Meeting(NamedTuple):
     """
 
     kind: str
-    earlier: Touch
+    earlier: MemoryAccess
     earlier_pipe: int
     earlier_core: int
-    later: Touch
+    later: MemoryAccess
     later_pipe: int
     low: int
     high: int
 
 
-Report = tuple[Callable[[Meeting], None], Callable[[str, Touch, Touch], bool]]
+Report = tuple[Callable[[Meeting], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
 """Tells of a meeting; and counts one of two touches that were told of, False if they were not."""
-Touched = tuple[Footprint, int, Touch]
+Touched = tuple[Footprint, int, MemoryAccess]
 """A footprint, the address that it counts from, and what touches it."""
 
 
@@ -86,11 +86,11 @@ def register_touch(template: Instruction, where: Location) -> Touched | None:
     if not name:
         return None
     leaves = type(template).leaves is not Instruction.leaves
-    touch = Touch(template, _LABELS[name], REGISTERS, not leaves, leaves, where)
+    touch = MemoryAccess(template, _LABELS[name], REGISTERS, not leaves, leaves, where)
     return _RUNS[name], 0, touch
 
 
-Numbered = tuple[int, Touch]
+Numbered = tuple[int, MemoryAccess]
 
 
 Key = tuple[Footprint | int, int]
@@ -114,7 +114,7 @@ class Region:
         self.read_only = True
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
-        self.fresh: tuple[int, Touch] | None = None
+        self.fresh: tuple[int, MemoryAccess] | None = None
 
 
 @lru_cache(maxsize=65536)
@@ -195,7 +195,7 @@ class LocalShadow:
         self._written = [region for region in kept.values() if not region.read_only]
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
 
-    def judge(self, region: Region, pipe: int, touch: Touch) -> None:
+    def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
         """Report what an access races with; an instruction's are judged before any enters."""
         clock = self._order.done[pipe]
         reads, writes = touch.reads, touch.writes
@@ -211,7 +211,7 @@ class LocalShadow:
                     if when > clock[at]:
                         self._meet("war", (other, at, who), (region, pipe, touch))
 
-    def enter(self, region: Region, pipe: int, number: int, touch: Touch) -> None:
+    def enter(self, region: Region, pipe: int, number: int, touch: MemoryAccess) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
         if touch.writes:
             for other, within in region.near:
@@ -226,7 +226,7 @@ class LocalShadow:
         else:
             region.reads[pipe] = number, touch
 
-    def _lose(self, other: Region, later: tuple[Region, int, Touch]) -> None:
+    def _lose(self, other: Region, later: tuple[Region, int, MemoryAccess]) -> None:
         """Report a result that is written over before anybody has read it."""
         (_, pipe, touch), fresh = later, other.fresh
         assert fresh is not None
@@ -235,7 +235,10 @@ class LocalShadow:
         self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, low, high))
 
     def _meet(
-        self, kind: str, earlier: tuple[Region, int, Touch], later: tuple[Region, int, Touch]
+        self,
+        kind: str,
+        earlier: tuple[Region, int, MemoryAccess],
+        later: tuple[Region, int, MemoryAccess],
     ) -> None:
         other, at, who = earlier
         region, pipe, touch = later
@@ -257,12 +260,12 @@ class _Access:
 
     __slots__ = ("core", "key", "number", "pages", "pipe", "place", "touch")
 
-    def __init__(self, key: "_Key", number: int, touch: Touch, place: int) -> None:
+    def __init__(self, key: "_Key", number: int, touch: MemoryAccess, place: int) -> None:
         self.key, (self.core, self.pipe, touched, address) = key, key
         self.pages = _pages(touched, address)
         self.again(number, touch, place)
 
-    def again(self, number: int, touch: Touch, place: int) -> None:
+    def again(self, number: int, touch: MemoryAccess, place: int) -> None:
         """Be instruction `number` of the pipe, `place`-th of all accesses."""
         self.number, self.touch, self.place = number, touch, place
 
@@ -298,7 +301,7 @@ class GlobalShadow:
         touched: tuple[Footprint, int],
         pipe: int,
         number: int,
-        touch: Touch,
+        touch: MemoryAccess,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
         own, order, report = core
@@ -412,7 +415,7 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     return same and not before.touch.writes
 
 
-def _kind(earlier: Touch, later: Touch) -> str:
+def _kind(earlier: MemoryAccess, later: MemoryAccess) -> str:
     return "war" if not earlier.writes else "raw" if later.reads else "waw"
 
 

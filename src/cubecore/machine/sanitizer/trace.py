@@ -5,19 +5,24 @@ from collections.abc import Callable
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import Finding, FindingLog
+from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
 
 Follow = Callable[[tuple[int, ...]], object]
 
 
 def trace_findings(
-    trace: Trace, core: CoreId, gm: GlobalMemory, checks: frozenset[str], *, joined: bool = False
-) -> tuple[Finding, ...]:
+    trace: InstructionTrace,
+    core: CoreId,
+    gm: GlobalMemory,
+    checks: frozenset[str],
+    *,
+    joined: bool = False,
+) -> tuple[SanitizerFinding, ...]:
     """Return what racecheck and synccheck find in what one core issued.
 
     The trace stands for itself: what registers held before, what other cores do and their flags are

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cubecore.errors import refuse
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.reports.files.chrome_trace import WHOLE, View
 from cubecore.workflows.data.files import require_writable, write_whole
 from cubecore.workflows.scripts.script import ScriptTime
@@ -26,7 +26,7 @@ class RunFiles:
         if self.sarif is not None:
             require_writable(self.sarif, "--sarif")
 
-    def write(self, findings: Iterable[Finding]) -> None:
+    def write(self, findings: Iterable[SanitizerFinding]) -> None:
         """Write the file in one step.
 
         Raises:

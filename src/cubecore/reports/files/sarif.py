@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import KINDS, Finding
+from cubecore.machine.sanitizer.findings import KINDS, SanitizerFinding
 from cubecore.version import __version__
 
 _SCHEMA = (
@@ -14,7 +14,7 @@ _SCHEMA = (
 )
 
 
-def sarif_bytes(findings: Iterable[Finding]) -> bytes:
+def sarif_bytes(findings: Iterable[SanitizerFinding]) -> bytes:
     """Return one run of the tool: every kind of finding as a rule, every finding as a result.
 
     A race's earlier access is a related location. A finding without a line has no location.
@@ -32,7 +32,7 @@ def _rule(name: str) -> dict[str, Any]:
     return {"id": name, "shortDescription": {"text": kind.text}, "properties": properties}
 
 
-def _result(finding: Finding) -> dict[str, Any]:
+def _result(finding: SanitizerFinding) -> dict[str, Any]:
     related = [
         _location(access.location) | {"message": {"text": f"{access.how} on {access.pipe}"}}
         for access in finding.accesses[:-1]

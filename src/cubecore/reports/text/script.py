@@ -1,12 +1,12 @@
 """What a script's launches left, and where their cycles go, as text."""
 
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
 from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
 
 
-def finding_lines(findings: tuple[Finding, ...]) -> list[str]:
+def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
     """Return a line for each finding, under their number."""
     if not findings:
         return ["  findings none"]

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Cost, GlobalTraffic, Instruction, Mem
+from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.launch import CoreGroup
@@ -36,18 +36,18 @@ _FRESH = Registers()
 
 
 @lru_cache(maxsize=65536)
-def cost_of(template: Instruction, chip: Chip) -> Cost:
+def cost_of(template: Instruction, chip: Chip) -> InstructionCost:
     """Return what a template costs on a chip; each is worked out once."""
     return template.cost(chip)
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MemoryShare:
     """A leaf's part in the shared memory.
 
     `cores` ask for `blocks` blocks of their own; a block that k cores of the launch ask for counts
-    1/k for each. `gone` gives the 64ths that L2 no longer holds, by `Touch` level. `off_cycles` are
-    those that MTE2 takes more for where the rows start.
+    1/k for each. `gone` gives the 64ths that L2 no longer holds, by `ReuseMark` level. `off_cycles`
+    are those that MTE2 takes more for where the rows start.
     """
 
     cores: int
@@ -66,7 +66,7 @@ class Level:
 
 
 @dataclass(eq=False)
-class Leaf:
+class GlobalAccess:
     """An access of global memory in a tree: where it stands, and how often it happens."""
 
     issue: Issue
@@ -109,7 +109,7 @@ class Leaf:
 
     @cached_property
     def classes(self) -> tuple[tuple[float, float | None], ...]:
-        """For each `Touch` level (accesses of a core, share of the launch since the last touch)."""
+        """For each `ReuseMark` level (accesses of a core, share of the launch since the last)."""
         result: list[tuple[float, float | None]] = []
         rest = self.count
         for number in reversed(self.carriers):
@@ -122,7 +122,7 @@ class Leaf:
         return tuple(reversed(result))
 
     def gone(self, touched: Callable[[float], float], chip: Chip) -> tuple[float, ...]:
-        """Return what L2 no longer holds, by `Touch` level.
+        """Return what L2 no longer holds, by `ReuseMark` level.
 
         `touched` gives the bytes that all cores touch in a share of the launch.
         """
@@ -144,11 +144,11 @@ class Accesses:
     """A program, and its accesses of global memory in program order."""
 
     program: Program
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[GlobalAccess, ...]
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:
-        """For each access the number of the first one that is the same (`Leaf.key`)."""
+        """For each access the number of the first one that is the same (`GlobalAccess.key`)."""
         first: dict[object, int] = {}
         return tuple(first.setdefault(leaf.key, i) for i, leaf in enumerate(self.leaves))
 
@@ -177,7 +177,7 @@ class _Place:
     sides: tuple[tuple[Branch, bool], ...] = ()
 
 
-def _leaves(body: Sequence[Node], place: _Place, chip: Chip) -> Iterator[Leaf]:
+def _leaves(body: Sequence[Node], place: _Place, chip: Chip) -> Iterator[GlobalAccess]:
     for node in body:
         if isinstance(node, Loop):
             yield from _leaves(node.body, _Place((*place.loops, node), place.sides), chip)
@@ -194,7 +194,7 @@ def is_access(issue: Issue) -> bool:
     return any(operand.mem is Mem.GM for operand in issue.template.operands())
 
 
-def _leaf(issue: Issue, place: _Place, chip: Chip) -> Leaf:
+def _leaf(issue: Issue, place: _Place, chip: Chip) -> GlobalAccess:
     template = issue.template.resolved(_FRESH)
     traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
     places = [operand.mem for operand in issue.template.operands()]
@@ -214,7 +214,7 @@ def _leaf(issue: Issue, place: _Place, chip: Chip) -> Leaf:
             for loop in place.loops
         )
     weight = math.prod(_likelihood(b.condition, nest, taken) for b, taken in place.sides)
-    return Leaf(issue, traffic, nest, place.loops, dict(place.sides), weight)
+    return GlobalAccess(issue, traffic, nest, place.loops, dict(place.sides), weight)
 
 
 def _assigned(body: Sequence[Node]) -> Iterator[Var]:
@@ -261,7 +261,7 @@ class Traffic:
     chip: Chip
     warm: bool = False
     past_l2: frozenset[str] = frozenset()
-    _leaves: list[dict[int, Leaf]] = field(init=False)
+    _leaves: list[dict[int, GlobalAccess]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._leaves = [
@@ -294,7 +294,7 @@ class Traffic:
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
         askers: dict[int, set[tuple[int, int]]] = {}
-        starts: dict[Leaf, list[int | None]] = {}
+        starts: dict[GlobalAccess, list[int | None]] = {}
         for number, (group, leaves) in enumerate(zip(self.groups, self._leaves, strict=True)):
             known: dict[Expr, list[int | None]] = {}
             for leaf in leaves.values():
@@ -312,10 +312,10 @@ class Traffic:
                 parts = (Fraction(count, cores) for cores, count in among.items())
                 leaf.blocks = sum(parts, Fraction())
 
-    def _find_earlier(self, group: CoreGroup, leaves: list[Leaf]) -> None:
+    def _find_earlier(self, group: CoreGroup, leaves: list[GlobalAccess]) -> None:
         """Find loads of what another leaf of the same core touched before."""
         weights = [leaf.count * leaf.traffic.size_bytes for leaf in leaves]
-        total, passed, last = sum(weights), 0.0, dict[object, list[tuple[Leaf, float]]]()
+        total, passed, last = sum(weights), 0.0, dict[object, list[tuple[GlobalAccess, float]]]()
         for leaf, weight in zip(leaves, weights, strict=True):
             start = _start(leaf.address, group.slots[0])
             place = start, tuple(level.trips for level in leaf.nest if level.moves)
@@ -370,12 +370,12 @@ class Traffic:
         )
 
     @cached_property
-    def _loads(self) -> list[Leaf]:
+    def _loads(self) -> list[GlobalAccess]:
         """The loads that leave what they bring in L2."""
         return [leaf for leaf in self._all if not leaf.traffic.writes and not leaf.past_l2]
 
     @property
-    def _all(self) -> Iterator[Leaf]:
+    def _all(self) -> Iterator[GlobalAccess]:
         for leaves in self._leaves:
             yield from leaves.values()
 
@@ -384,15 +384,15 @@ class Traffic:
         """64ths of what is written that goes on to device memory."""
         return STEPS - int(STEPS * costs.l2_kept_dirty(self.chip, self.brought_bytes) + 0.5)
 
-    def shares(self, number: int) -> dict[Issue, Share]:
+    def shares(self, number: int) -> dict[Issue, MemoryShare]:
         """Return the part of each leaf of a group, by the leaf."""
         cores = len(self.groups[number].cores)
-        shares: dict[int, Share] = {}
+        shares: dict[int, MemoryShare] = {}
         for kind, leaf in self._leaves[number].items():
             gone = leaf.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
-            shares[kind] = Share(cores, leaf.blocks, parts, off)
+            shares[kind] = MemoryShare(cores, leaf.blocks, parts, off)
         own = self.accesses[number]
         return {leaf.issue: shares[k] for k, leaf in zip(own.kinds, own.leaves, strict=True)}
 
@@ -445,14 +445,14 @@ def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:
         return None
 
 
-def _follows(leaf: Leaf, earlier: Leaf) -> bool:
+def _follows(leaf: GlobalAccess, earlier: GlobalAccess) -> bool:
     """Whether both happen, in order: not the sides of a branch, and not one walk."""
     if leaf.issue.walk is not None and leaf.issue.walk == earlier.issue.walk:
         return False
     return all(leaf.sides.get(branch, side) == side for branch, side in earlier.sides.items())
 
 
-def _common_trips(leaf: Leaf, earlier: Leaf) -> int:
+def _common_trips(leaf: GlobalAccess, earlier: GlobalAccess) -> int:
     """Return the turns of the loops around both."""
     trips = 1
     for one, other in zip(leaf.loops, earlier.loops, strict=False):

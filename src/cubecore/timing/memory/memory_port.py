@@ -14,11 +14,11 @@ from functools import lru_cache
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import GlobalTraffic
-from cubecore.timing.memory.l2_reuse import STEPS, Share
+from cubecore.timing.memory.l2_reuse import STEPS, MemoryShare
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MemoryRequest:
     """What an access asks for, all cores of the group together.
 
     `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
@@ -63,8 +63,8 @@ class MemoryPort:
             self.chip.require(name, "timing")
         self.slack = self.chip.require("hbm_slack_cycles", "timing")
 
-    def request(self, traffic: GlobalTraffic, share: Share, level: int = 0) -> Request:
-        """Return what one access asks for, by the `Touch` level of its blocks."""
+    def request(self, traffic: GlobalTraffic, share: MemoryShare, level: int = 0) -> MemoryRequest:
+        """Return what one access asks for, by the `ReuseMark` level of its blocks."""
         chip, size = self.chip, traffic.size_bytes
         gone = self.written_back if traffic.writes else share.gone[level]
         missing = int(size * share.blocks * gone / STEPS)
@@ -77,9 +77,9 @@ class MemoryPort:
         slower = share.off_cycles
         if not traffic.writes:
             slower += int(costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub))
-        return Request(cycles, latency, slower, size * share.cores, missing)
+        return MemoryRequest(cycles, latency, slower, size * share.cores, missing)
 
-    def load(self, time: int, request: Request) -> tuple[int, int]:
+    def load(self, time: int, request: MemoryRequest) -> tuple[int, int]:
         """Serve a load that is ready at `time`: return its start, and when all data is there.
 
         Device memory may work for it up to `slack` cycles before, as far as it was idle then.
@@ -91,7 +91,7 @@ class MemoryPort:
         free = self._serve(time, request.server_cycles)
         return max(time, free), self.busy_until
 
-    def store(self, time: int, request: Request) -> None:
+    def store(self, time: int, request: MemoryRequest) -> None:
         """Take what is stored; what L2 has no room for goes on to device memory."""
         self.written_bytes += request.bytes
         if request.missing_bytes:

@@ -10,14 +10,14 @@ from weakref import WeakKeyDictionary
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Var
 from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
-from cubecore.timing.memory.l2_reuse import Accesses, Leaf, is_access
+from cubecore.timing.memory.l2_reuse import Accesses, GlobalAccess, is_access
 
 Levels = tuple[int, ...]
-"""For each `Touch` level of a load the first that is like it."""
+"""For each `ReuseMark` level of a load the first that is like it."""
 
 
 @dataclass(frozen=True)
-class Touch(Instruction):
+class ReuseMark(Instruction):
     """A mark in a program that is timed: which loop the next load's blocks were last asked for in.
 
     Not an instruction: it takes no time and is issued by nobody. 0: never in this core.
@@ -45,7 +45,7 @@ def marked(accesses: Accesses, gone: Sequence[Sequence[int]]) -> Program:
     return known[levels]
 
 
-def _marked(body: Sequence[Node], todo: Iterator[tuple[Leaf, Levels]]) -> Iterator[Node]:
+def _marked(body: Sequence[Node], todo: Iterator[tuple[GlobalAccess, Levels]]) -> Iterator[Node]:
     for node in body:
         if isinstance(node, Loop):
             made = tuple(_marked(node.body, todo))
@@ -65,11 +65,11 @@ def _marked(body: Sequence[Node], todo: Iterator[tuple[Leaf, Levels]]) -> Iterat
             yield node
 
 
-def _mark(leaf: Leaf, levels: Levels) -> Node:
+def _mark(leaf: GlobalAccess, levels: Levels) -> Node:
     """Return the branches that find the innermost repeating loop that has turned."""
     node: Node = _touch(leaf, 0)
     for level, carrier in zip(levels[1:], leaf.carriers, strict=True):
-        if not isinstance(node, Issue) or node.template != Touch(level):
+        if not isinstance(node, Issue) or node.template != ReuseMark(level):
             turned = Condition.of(leaf.nest[carrier].position, ">", 0)
             node = Branch(turned, (_touch(leaf, level),), (node,))
     return node
@@ -78,11 +78,11 @@ def _mark(leaf: Leaf, levels: Levels) -> Node:
 def _is_fixed_mark(node: Node, index: Var) -> bool:
     """Whether a node is a mark that does not depend on an index."""
     if isinstance(node, Issue):
-        return isinstance(node.template, Touch)
+        return isinstance(node.template, ReuseMark)
     if not isinstance(node, Branch) or index in node.condition.left.variables():
         return False
     return all(_is_fixed_mark(inner, index) for inner in (*node.then, *node.otherwise))
 
 
-def _touch(leaf: Leaf, level: int) -> Issue:
-    return Issue(Touch(level), (), leaf.issue.location)
+def _touch(leaf: GlobalAccess, level: int) -> Issue:
+    return Issue(ReuseMark(level), (), leaf.issue.location)

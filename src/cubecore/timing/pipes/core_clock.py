@@ -13,8 +13,8 @@ from typing import Any
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.cube.product import Product
-from cubecore.isa.declare.instruction import Cost, GlobalTraffic, Instruction, Mem, Pipe
+from cubecore.isa.cube.product import CubeProduct
+from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar
@@ -26,9 +26,9 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
-from cubecore.timing.memory.l2_reuse import Share, cost_of
-from cubecore.timing.memory.memory_port import MemoryPort, Request
-from cubecore.timing.memory.reuse_marks import Touch
+from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
+from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.bank_conflicts import conflict_factor
 from cubecore.timing.pipes.cross_core import Crossing, Outbox
 from cubecore.timing.pipes.flags import Ordering
@@ -66,7 +66,7 @@ class CoreClock(Ordering):
 
     chip: Chip
     memory: MemoryPort
-    shares: Mapping[Issue, Share]
+    shares: Mapping[Issue, MemoryShare]
     scalar: int = 0
     record: int = 0
     core: CoreId = CoreId(0)
@@ -104,7 +104,7 @@ class CoreClock(Ordering):
     def handler(self, issue: Issue) -> Callable[..., None]:
         """Return the function that takes the leaf's `deciding` values, or all its addresses."""
         template = issue.template
-        if isinstance(template, Touch):
+        if isinstance(template, ReuseMark):
             return self._touch_handler(template.level)
         if isinstance(template, (SetFlag, WaitFlag)):
             return self._flag_handler(issue, template)
@@ -163,7 +163,7 @@ class CoreClock(Ordering):
 
         return run
 
-    def _transfers(self, issue: Issue, cost: Cost) -> Callable[[int], None]:
+    def _transfers(self, issue: Issue, cost: InstructionCost) -> Callable[[int], None]:
         """Return the function that moves data from or to global memory several times."""
         once, traffic = self.handler(issue), cost.traffic
         assert traffic is not None
@@ -244,7 +244,7 @@ class CoreClock(Ordering):
             return self._traffic_handler(issue, template, cost)
         pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
         busy = self._busy(issue, template, cost)
-        if isinstance(template, Product) and template.unit_flag:
+        if isinstance(template, CubeProduct) and template.unit_flag:
             chase = self._recorded(template.name, self._chase)
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
@@ -254,7 +254,7 @@ class CoreClock(Ordering):
         start = self._recorded(template.name, self._start)
         return self._issuing(pipe, start, pipe, busy, head)
 
-    def _busy(self, issue: Issue, template: Instruction, cost: Cost) -> int:
+    def _busy(self, issue: Issue, template: Instruction, cost: InstructionCost) -> int:
         """Return the cycles on the pipe; Vector's repeats longer by the conflicts of UB's banks."""
         if template.pipe is not Pipe.V:
             return cost.busy
@@ -329,7 +329,7 @@ class CoreClock(Ordering):
         return True
 
     def _traffic_handler(
-        self, issue: Issue, template: Instruction, cost: Cost
+        self, issue: Issue, template: Instruction, cost: InstructionCost
     ) -> Callable[..., None]:
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
@@ -349,15 +349,15 @@ class CoreClock(Ordering):
 
         return run
 
-    def _asking(self, issue: Issue, traffic: GlobalTraffic) -> Callable[[], Request]:
+    def _asking(self, issue: Issue, traffic: GlobalTraffic) -> Callable[[], MemoryRequest]:
         """Return the function that says what the leaf asks for when its blocks are where they are.
 
-        Its `Touch` level says that.
+        Its `ReuseMark` level says that.
         """
-        share, requests = self.shares[issue], dict[int, Request]()
+        share, requests = self.shares[issue], dict[int, MemoryRequest]()
         marked = len(set(share.gone)) > 1 and not traffic.writes
 
-        def ask() -> Request:
+        def ask() -> MemoryRequest:
             level = self.level if marked else 0
             if level not in requests:
                 requests[level] = self.memory.request(traffic, share, level)
@@ -365,13 +365,15 @@ class CoreClock(Ordering):
 
         return ask
 
-    def _until(self, cost: Cost, request: Request) -> tuple[int, int]:
+    def _until(self, cost: InstructionCost, request: MemoryRequest) -> tuple[int, int]:
         """Return in what time a load has been asked for, and in what time its data are there."""
         asked = cost.busy + request.more_cycles
         latency = request.latency_cycles
         return asked + int(self._exposed * latency), asked + latency
 
-    def _load(self, time: int, pipe: PipeState, cost: Cost, request: Request) -> bool:
+    def _load(
+        self, time: int, pipe: PipeState, cost: InstructionCost, request: MemoryRequest
+    ) -> bool:
         """Ask for data: the pipe is free for the next load when this one has been asked for.
 
         It is busy, as profilers count, while any data is on its way.
@@ -395,7 +397,12 @@ class CoreClock(Ordering):
         return True
 
     def _store(
-        self, time: int, pipe: PipeState, cost: Cost, request: Request, *guarded: int
+        self,
+        time: int,
+        pipe: PipeState,
+        cost: InstructionCost,
+        request: MemoryRequest,
+        *guarded: int,
     ) -> bool:
         if guarded:
             self._chase(time, pipe, cost.busy, cost.idle_head, *guarded)

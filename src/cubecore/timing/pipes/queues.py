@@ -7,7 +7,7 @@ from typing import Any
 
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
-from cubecore.isa.cube.product import Product
+from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import Mem, Pipe
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.tree import Issue
@@ -55,7 +55,7 @@ def deciding(issue: Issue) -> tuple[Expr, ...]:
 
 def _l0c(issue: Issue) -> Iterator[Expr]:
     template = issue.template
-    if isinstance(template, (Product, CopyMatrixCcToGm)) and template.unit_flag:
+    if isinstance(template, (CubeProduct, CopyMatrixCcToGm)) and template.unit_flag:
         for operand, address in zip(template.operands(), issue.addresses, strict=True):
             if operand.mem is Mem.L0C:
                 yield address

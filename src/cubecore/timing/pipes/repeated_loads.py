@@ -7,7 +7,7 @@ for device memory alone when the one before has been served. Either way the next
 from dataclasses import dataclass
 from itertools import islice
 
-from cubecore.timing.memory.memory_port import MemoryPort, Request
+from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.queues import PipeState
 
 LEAST = 3
@@ -20,7 +20,7 @@ class EqualLoads:
 
     pipe: PipeState
     memory: MemoryPort
-    request: Request
+    request: MemoryRequest
     asked: int
     arrive: int
 

@@ -18,7 +18,7 @@ from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, N
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event
 from cubecore.timing.pipes.queues import deciding
-from cubecore.timing.steady_state.loop_body import Body, turns_of
+from cubecore.timing.steady_state.loop_body import LoopBody, turns_of
 from cubecore.timing.steady_state.recurrence import Recurrence
 
 Maker = Callable[[CoreClock], Sequence[object]]
@@ -144,7 +144,7 @@ class _Text:
         self.functions += 1
         return f"h{self.functions - 1}"
 
-    def _recurrence(self, body: Body) -> tuple[str, str]:
+    def _recurrence(self, body: LoopBody) -> tuple[str, str]:
         """Return the names of the functions that begin and skip."""
 
         def made(clock: CoreClock) -> tuple[object, object]:
@@ -188,7 +188,7 @@ class _Text:
             repeated = self._function(lambda clock: clock.repeated(only))
             self.lines.append(f"{indent}{repeated}({trips})")
             return
-        body = Body.of(node) if _is_long(node) else None
+        body = LoopBody.of(node) if _is_long(node) else None
         if body is None:
             self.lines.append(f"{indent}for {index} in range({trips}):")
             self.body(node.body, indent + " ")

@@ -17,7 +17,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
-from cubecore.timing.memory.reuse_marks import Touch
+from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.steady_state.loop_guards import Guards, increment
 
@@ -27,7 +27,7 @@ _OFTEN = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class LoopBody:
     """What a loop does, seen from its head.
 
     `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
@@ -55,7 +55,7 @@ class Body:
     moving: frozenset[Var]
 
     @staticmethod
-    def of(loop: Loop) -> "Body | None":
+    def of(loop: Loop) -> "LoopBody | None":
         """Return the loop's body, or None where it can never recur."""
         inside = list(nodes(loop.body))
         if any(isinstance(node, LoadScalar) for node in inside):
@@ -63,7 +63,7 @@ class Body:
         leaves = [node for node in inside if isinstance(node, Issue)]
         if any(isinstance(leaf.template, (FftsCrossCoreSync, WaitFlagDev)) for leaf in leaves):
             return None  # what other cores do is no part of this one's state
-        issues = [leaf for leaf in leaves if not isinstance(leaf.template, Touch)]
+        issues = [leaf for leaf in leaves if not isinstance(leaf.template, ReuseMark)]
         templates = [issue.template for issue in issues]
         everywhere = any(joined_pipes(t) for t in templates)
         flags = dict.fromkeys(flag for issue in issues for flag in _flags(issue))
@@ -77,7 +77,7 @@ class Body:
         used = {var for expr in _expressions(inside) for var in expr.variables()}
         inner = {node.index for node in inside if isinstance(node, Loop)}
         strides = {s for expr in _expressions(inside) for s in _strides(expr, loop.index)}
-        return Body(
+        return LoopBody(
             loop=loop,
             pipes=tuple(range(len(PIPES))) if everywhere else tuple(sorted(pipes - {SCALAR})),
             beside=() if everywhere else tuple(beside - pipes),

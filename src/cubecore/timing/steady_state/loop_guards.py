@@ -204,7 +204,7 @@ class _Value:
             return None
         return _Remainder(_Value(names, atom.left), divisor)
 
-    def reach(self, way: _Way) -> "Reach | None":
+    def reach(self, way: _Way) -> "ValueRange | None":
         """Return where the values lie on a way; None where that is not known."""
         low = high = self._const
         down = up = 0
@@ -219,21 +219,23 @@ class _Value:
             low, down = low + factor * one[0], down + factor * one[1]
             high, up = high + factor * other[0], up + factor * other[1]
             most = min(most, reach.most)
-        return Reach(low, high, down, up, most)
+        return ValueRange(low, high, down, up, most)
 
-    def _reach(self, atom: "int | Var | _Remainder | Expr | None", way: _Way) -> "Reach | None":
+    def _reach(
+        self, atom: "int | Var | _Remainder | Expr | None", way: _Way
+    ) -> "ValueRange | None":
         if isinstance(atom, int):
             course = way.courses[atom]
             if course is None:
                 return None
-            return Reach(course.low, course.high, min(course.onward, 0), max(course.onward, 0))
+            return ValueRange(course.low, course.high, min(course.onward, 0), max(course.onward, 0))
         if isinstance(atom, _Remainder):
             inner = atom.value.reach(way)
             return None if inner is None else inner.within(atom.divisor)
         if atom is None:
             return None
         value = Expr.of(atom).at(dict(zip(self._names.given, way.given, strict=True)))
-        return Reach(value, value)
+        return ValueRange(value, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +414,7 @@ class _Fork(_Branching):
         return _through(self.then if taken else self.otherwise, way, most) if most else 0
 
 
-class Reach(NamedTuple):
+class ValueRange(NamedTuple):
     """Values lie between `low` and `high`; in every period more, these move by `down` and `up`.
 
     That holds for `most` periods.
@@ -424,7 +426,7 @@ class Reach(NamedTuple):
     up: int = 0
     most: int = _FOR_EVER
 
-    def within(self, divisor: int) -> "Reach | None":
+    def within(self, divisor: int) -> "ValueRange | None":
         """Return where remainders lie while none wraps around; None where one does at once."""
         start = self.low // divisor * divisor
         room = start + divisor - 1 - self.high
@@ -433,4 +435,4 @@ class Reach(NamedTuple):
         above = room // self.up if self.up else self.most
         below = (self.low - start) // -self.down if self.down else self.most
         most = min(self.most, above, below)
-        return Reach(self.low - start, self.high - start, self.down, self.up, most)
+        return ValueRange(self.low - start, self.high - start, self.down, self.up, most)

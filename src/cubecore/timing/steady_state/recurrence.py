@@ -21,7 +21,7 @@ from typing import NamedTuple
 from cubecore.isa.declare.registers import Registers
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.queues import SCALAR, PipeState
-from cubecore.timing.steady_state.loop_body import Body
+from cubecore.timing.steady_state.loop_body import LoopBody
 from cubecore.timing.steady_state.loop_guards import Course
 
 _MOST_STRETCHES = 1024
@@ -94,7 +94,7 @@ class Mark(NamedTuple):
 class Recurrence:
     """Recognises the states at the head of one loop, and skips."""
 
-    def __init__(self, clock: CoreClock, body: Body) -> None:
+    def __init__(self, clock: CoreClock, body: LoopBody) -> None:
         self._clock, self._body = clock, body
         self._pipes = [clock.pipes[i] for i in body.pipes]
         self._flags = [clock.flags[flag] for flag in body.flags]
@@ -117,7 +117,7 @@ class Recurrence:
         """Return how many of `total` trips, from `trip` on, need no walk, and then what changes.
 
         `values` are those of the body's counters and of what it is given; of these the counters and
-        the first `Body.others` change.
+        the first `LoopBody.others` change.
         """
         clock, body = self._clock, self._body
         count = len(body.counters)

@@ -10,8 +10,8 @@ from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.kernels.debugging import look
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.machine.debugger.breakpoints import Break, Range, Stop, evaluated
-from cubecore.machine.debugger.debugger import Debugger
-from cubecore.machine.debugger.matrix_view import LAYOUTS, View
+from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debugger.matrix_view import LAYOUTS, MatrixView
 
 PROMPT = "(cubecore) "
 HELP = """\
@@ -79,7 +79,7 @@ class Dialogue:
         self._read, self._write = read, write
         self._dumps = [Dump.of(text) for text in dumps]
         self._asks = True
-        self.debugger = Debugger(self._stopped, kernel_frame)
+        self.debugger = LaunchDebugger(self._stopped, kernel_frame)
         self.debugger.breaks += map(Break.of, breaks)
         self.debugger.watches += map(Range.of, watches)
         self.debugger.steps = 1 if step else None
@@ -155,7 +155,9 @@ class Dialogue:
         raise refuse("a command", f"be {', '.join(known)} or help", word, did_you_mean(word, known))
 
     def _shown(self, stop: Stop, dump: Dump) -> str:
-        found: View = look(stop, self.debugger, dump.where, dump.shape, dump.layout, dump.dtype)
+        found: MatrixView = look(
+            stop, self.debugger, dump.where, dump.shape, dump.layout, dump.dtype
+        )
         return "\n".join(f"  {line}" for line in f"{dump.where}: {found}".splitlines()) + "\n"
 
 

@@ -17,8 +17,8 @@ from cubecore.frontends.tik.host.program import imports_tik, program_session
 from cubecore.frontends.tik.trace.run_options import Options
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
-from cubecore.machine.debugger.debugger import Debugger
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.advise import Changes, chip_changes
@@ -42,7 +42,7 @@ class ScriptRun:
     peak_bytes: int
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[SanitizerFinding, ...]:
         """The findings of every launch."""
         return tuple(finding for launch in self.launches for finding in launch.findings)
 
@@ -104,7 +104,7 @@ class ScriptTime:
     launches: tuple[TimedLaunch, ...]
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[SanitizerFinding, ...]:
         """The findings of every launch."""
         return tuple(finding for launch in self.launches for finding in launch.run.findings)
 
@@ -137,7 +137,7 @@ def run_script(
     engine: str | None = None,
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
-    debugger: Debugger | None = None,
+    debugger: LaunchDebugger | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
@@ -225,7 +225,7 @@ def _execute(
     options: Mapping[str, Any],
     *,
     quiet: bool,
-    debugger: Debugger | None = None,
+    debugger: LaunchDebugger | None = None,
 ) -> ScriptRun:
     begin = perf_counter()
     if not Path(path).is_file():

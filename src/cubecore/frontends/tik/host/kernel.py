@@ -16,11 +16,11 @@ from cubecore.isa.declare.instruction import Array, Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Assign, LoadScalar, Program, nodes
 from cubecore.machine.engines import run_launch
-from cubecore.machine.memory.buffers import Buffer, GlobalMemory
-from cubecore.machine.sanitizer.findings import Finding
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.units import align_up
 
 _SLACK = 32
@@ -41,12 +41,12 @@ class TikRun:
     blocks: int
     chip: Chip
     outputs: Mapping[str, Array]
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
     wall_s: float
     launch: Launch
     bases: Mapping[str, int]
-    traces: Mapping[CoreId, Trace]
+    traces: Mapping[CoreId, InstructionTrace]
 
     @property
     def clean(self) -> bool:
@@ -71,7 +71,7 @@ class _Place:
     """Where a tensor lies in global memory, and its shape and bytes in this launch."""
 
     base: int
-    buffer: Buffer
+    buffer: MemoryBuffer
     shape: tuple[int, ...]
     size: int
 
@@ -119,7 +119,7 @@ class Kernel:
         bases = {name: place.base for name, place in places.items()}
         options = run_options()
         begin = perf_counter()
-        traces: dict[CoreId, Trace] = {}
+        traces: dict[CoreId, InstructionTrace] = {}
         loads = (node for node in nodes(self.body) if isinstance(node, LoadScalar))
         traced = traces if options.trace and any(loads) else None
         run = options.engine, options.wanted_checks, traced

@@ -14,7 +14,7 @@ REPEAT_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class MaskState:
     """What a vector instruction takes from the mask registers when it starts."""
 
     high: int
@@ -41,7 +41,7 @@ class Lanes:
 
 
 @lru_cache(maxsize=64)
-def _active(mask: Lanes, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
+def _active(mask: MaskState, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
     if mask.counts:
         found = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
     else:
@@ -54,9 +54,9 @@ def _active(mask: Lanes, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
     return found
 
 
-def lanes_of(registers: Registers) -> Lanes:
+def lanes_of(registers: Registers) -> MaskState:
     """Return the registers' mask as one record."""
-    return Lanes(registers.mask_high, registers.mask_low, registers.mask_counts)
+    return MaskState(registers.mask_high, registers.mask_low, registers.mask_counts)
 
 
 @instruction(

@@ -13,9 +13,9 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Array, Cost, Instruction, param, taken
+from cubecore.isa.declare.instruction import Array, Instruction, InstructionCost, param, taken
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.vector.common.mask import REPEAT_BYTES, Lanes, lanes_of
+from cubecore.isa.vector.common.mask import REPEAT_BYTES, MaskState, lanes_of
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float, saturate, wrap
 from cubecore.units import DATA_BLOCK_BYTES
@@ -40,7 +40,7 @@ class Repeated(Instruction):
     """Repeat strides without gaps, of operands whose stride is not in blocks of their lanes."""
     count_form: ClassVar[Mapping[str, Any] | None] = MappingProxyType({})
     repeat: int = param(0, 255, "repeats", default=1)
-    lanes: Lanes | None = taken(
+    lanes: MaskState | None = taken(
         "the mask, taken from its registers when the instruction starts",
     )
 
@@ -102,13 +102,13 @@ class Repeated(Instruction):
             return []
         return [Violation(mask, "have an active lane", "all lanes off")]
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat what the chip states; bank conflicts are not modelled."""
         repeats = self.repeats
         if not repeats:
-            return Cost(0)
+            return InstructionCost(0)
         each = costs.vector_repeat_cycles(chip, self.name, self.rated.name, self.width)
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
 
     @property
     def rated(self) -> ElementType:

@@ -10,8 +10,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -166,11 +166,11 @@ class Vbrcb(Instruction):
         elements = inputs["src"][..., None]
         return {"dst": np.broadcast_to(elements, (*inputs["src"].shape, self.dtype.c0))}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head and, at 256 bytes a cycle, a cycle for each repeat."""
         if not self.repeat:
-            return Cost(0)
+            return InstructionCost(0)
         each = costs.vector_repeat_cycles(
             chip, self.name, self.dtype.name, _BLOCKS * DATA_BLOCK_BYTES // self.dtype.size_bytes
         )
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))

@@ -66,7 +66,7 @@ SCALAR_DOC = "the scalar: an integer, or a float's bits"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scalar(UnaryStrides):
+class VectorScalar(UnaryStrides):
     """dst = f(src, value), lane by lane.
 
     Integers wrap, or saturate under CTRL[53]; floats are rounded once. float16 stays finite (NaN
@@ -278,6 +278,6 @@ _SHIFTS = (
         variants={"asc_shiftright_round": {"rounds": True}},
     ),
 )
-for _base, _table in ((Unary, _UNARY), (Scalar, _SCALAR), (Shift, _SHIFTS)):
+for _base, _table in ((Unary, _UNARY), (VectorScalar, _SCALAR), (Shift, _SHIFTS)):
     for _member in _table:
         declare(_base, _member, __name__)

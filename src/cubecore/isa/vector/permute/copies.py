@@ -11,9 +11,9 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Cost,
     GlobalTraffic,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -52,10 +52,10 @@ class CopyUbufToUbuf(Bursts):
     dst = write(Mem.UB, "run block", "block")
     src = read(Mem.UB, "run block", "block")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head and 256 bytes a cycle."""
         repeats = self.size_bytes / REPEAT_BYTES
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, repeats)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, repeats)))
 
 
 @instruction(
@@ -199,14 +199,14 @@ class CopyGmToUbufAlign(Aligned):
         size = self.dtype.size_bytes
         return (registers.pad_value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE2."""
         if not self.size_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         pitch = self.len_burst + self.src_gap
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
         traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False, of_ub=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 @instruction(
@@ -251,10 +251,10 @@ class CopyUbufToGmAlign(Aligned):
         wanted = f"move elements of {registers.atomic_type}, as set_atomic says"
         return [Violation(f"{self.name}", wanted, f"runs of {self.unit}")]
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""
         if not self.size_bytes:
-            return Cost(0)
+            return InstructionCost(0)
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
         traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True, of_ub=True)
-        return Cost(math.ceil(cycles), traffic=traffic)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)

@@ -12,8 +12,8 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Pipe,
     instruction,
@@ -204,10 +204,10 @@ class Vgatherb(Instruction):
         """Pass the elements on."""
         return {"dst": inputs["src"]}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat what the chip states."""
         if not self.repeat:
-            return Cost(0)
+            return InstructionCost(0)
         lanes = _BLOCKS * self.dtype.c0
         each = costs.vector_repeat_cycles(chip, self.name, self.dtype.name, lanes)
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))

@@ -15,8 +15,8 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
     Pipe,
@@ -119,14 +119,14 @@ class GatherMask(Instruction):
         """Count what was kept."""
         return registers.leaving("kept", int(inputs["src0"].size))
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat what the chip states."""
         repeats = self.repeat * ceil_div(self.width, REPEAT_BYTES // self.dtype.size_bytes)
         if not repeats:
-            return Cost(0)
+            return InstructionCost(0)
         lanes = REPEAT_BYTES // self.dtype.size_bytes
         each = costs.vector_repeat_cycles(chip, self.name, self.dtype.name, lanes)
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
 
 
 @instruction(

@@ -16,8 +16,8 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
     Pipe,
@@ -91,12 +91,12 @@ class Vbitsort(Instruction):
         low = scores.view(f"u{self.dtype.size_bytes}").astype(np.uint64)
         return {"dst": low | index << np.uint64(32)}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat 32 elements at the chip's rate."""
         if not self.repeat:
-            return Cost(0)
+            return InstructionCost(0)
         each = costs.vector_repeat_cycles(chip, self.name, self.dtype.name, _SORTED)
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
 
 
 @instruction(
@@ -238,13 +238,13 @@ class Vmrgsort4(Instruction):
         """With one repeat the queues do."""
         return self.repeat <= 1
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and every record at the chip's rate; suspension is not foreseen."""
         total = sum(self.lengths)
         if not self.repeat or not total:
-            return Cost(0)
+            return InstructionCost(0)
         each = costs.vector_repeat_cycles(chip, self.name, self.dtype.name, total)
-        return Cost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
+        return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, self.repeat, each)))
 
 
 def _scores(records: Array, element: ElementType) -> Array:

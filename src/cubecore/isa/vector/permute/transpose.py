@@ -11,8 +11,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.instruction import (
     Array,
-    Cost,
     Instruction,
+    InstructionCost,
     Mem,
     Operand,
     Pipe,
@@ -32,11 +32,13 @@ _ADDRESSES = 8
 """Addresses that one VA register holds."""
 
 
-def _cycles(template: Instruction, chip: Chip, element: str, repeats: int, lanes: int) -> Cost:
+def _cycles(
+    template: Instruction, chip: Chip, element: str, repeats: int, lanes: int
+) -> InstructionCost:
     if not repeats:
-        return Cost(0)
+        return InstructionCost(0)
     each = costs.vector_repeat_cycles(chip, template.name, element, lanes)
-    return Cost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
+    return InstructionCost(costs.whole_cycles(costs.vector_cycles(chip, repeats, each)))
 
 
 @instruction(
@@ -71,7 +73,7 @@ class Vtranspose(Instruction):
         """Pass the elements on."""
         return {"dst": inputs["src"]}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and 512 bytes at the chip's rate."""
         return _cycles(self, chip, self.dtype.name, 1, _EDGE**2)
 
@@ -166,7 +168,7 @@ class To5hd(Instruction):
         """Pass the elements on."""
         return {"dst": inputs["src"]}
 
-    def cost(self, chip: Chip) -> Cost:
+    def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat what the chip states."""
         lanes = _EDGE * DATA_BLOCK_BYTES // self.unit.size_bytes
         return _cycles(self, chip, self.unit.name, self.repeat, min(lanes, _EDGE**2))
