@@ -70,6 +70,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if old else 0
 
 
+@document("architecture.svg")
+def architecture_picture() -> str:
+    """Return the picture of the packages and their imports."""
+    from tools.architecture import picture
+
+    return picture()
+
+
 @document("rules.md")
 def rules_page() -> str:
     """Return the manual of rules: every rule's declaration."""
