@@ -1,9 +1,9 @@
 """Fits the timing model's constants automatically, on all publications and without each of them.
 
-`python -m tools.refit [ARCH...]` writes src/cubecore/workflows/calibration/measured/refitted.json. The shipped
-constants were fitted by hand; this is the check of how far such a fit carries to a publication that
-had no part in it, so it starts from documented or round figures, not from the shipped ones, and it
-takes no random step: the same points give the same file.
+`python -m tools.refit [ARCH...]` writes src/cubecore/workflows/calibration/measured/refitted.json.
+The shipped constants were fitted by hand; this is the check of how far such a fit carries to a
+publication that had no part in it, so it starts from documented or round figures, not from the
+shipped ones, and it takes no random step: the same points give the same file.
 
 The fit is in the logarithms of constants and of predicted over measured times: Gauss-Newton steps
 with derivatives by differences, weights that make it the least sum of absolute errors, a weak pull

@@ -1,7 +1,8 @@
 """Errors that carry their data; the text is made from it.
 
-A message is one sentence: ``<subject> must <requirement>, got <value>[; <remedy>]``. The subject is
-what the user typed.
+A message is one sentence. About a value it is ``<subject> must <requirement>, got <value>[;
+<remedy>]``, where the subject is what the user typed. A state or a missing ability is stated in a
+sentence of its own, as ``cannot read x.json: no such file``.
 """
 
 from dataclasses import dataclass
@@ -14,16 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One requirement that one value does not meet."""
+    """One requirement that one value does not meet, or one reason why a request cannot be met.
+
+    `sentence` is the text where the parts do not make it.
+    """
 
     subject: str
     requirement: str
     value: str
     remedy: str = ""
+    sentence: str = ""
 
     def __str__(self) -> str:
         """Return the sentence."""
-        text = f"{self.subject} must {self.requirement}, got {self.value}"
+        text = self.sentence or f"{self.subject} must {self.requirement}, got {self.value}"
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_json(self) -> dict[str, str]:
@@ -75,6 +80,11 @@ class DeadlockError(CubecoreError):
 def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> RequestError:
     """Return the `RequestError` of one violation, ready to raise."""
     return RequestError([Violation(subject, requirement, str(value), remedy)])
+
+
+def unable(subject: str, sentence: str, remedy: str = "") -> RequestError:
+    """Return the `RequestError` of one state or missing ability, stated by `sentence`."""
+    return RequestError([Violation(subject, "", "", remedy, sentence)])
 
 
 def did_you_mean(name: str, known: "Iterable[str]") -> str:
