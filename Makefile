@@ -4,8 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOWEST := .venv-lowest
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# Areas whose tests tell most per second; the rest are sweeps over shapes, types and orders.
+QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa/scalar \
+  tests/isa/test_catalogue.py tests/isa/test_inventory.py tests/isa/mte/test_copies.py \
+  tests/isa/cube/test_mad.py tests/machine/memory tests/machine/sanitizer tests/seeds \
+  tests/test_api.py tests/test_codes.py tests/test_dtypes.py tests/test_layouts.py \
+  tests/tiling/model tests/tiling/rules tests/timing/pipes tests/workflows/test_check.py
+# Tests start many processes: modules are compiled once, and not into the source folders.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo test test-all lowest lint types layers format bench docs clean
+.PHONY: demo quick test test-all lowest lint types layers format bench docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,11 +26,14 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## a real layer's product: planned, run, verified, timed
 	$(BIN)/python examples/llm_layer.py
 
+quick: $(STAMP) lint  ## for every edit: style, and the tests that tell most per second
+	$(PYTEST) $(QUICK)
+
 test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 test-all: $(STAMP) lint types layers  ## the sweeps too
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "sweep or not sweep"
+	$(PYTEST) -m "sweep or not sweep"
 
 lowest: pyproject.toml  ## the command line and README with the lowest versions allowed
 	$(PYTHON) -m venv --clear $(LOWEST)

@@ -1,18 +1,22 @@
 """Console blocks of the documents: run what they show, and keep what it answers.
 
 In a fenced block marked ``console`` a line that starts with ``$ cubecore`` is a command, and the
-lines up to the next command are what it prints. `rendered` runs the commands and returns the text
-with their present output; what varies from run to run or from machine to machine stays as it was.
-A line that starts with the debugger's prompt is typed at it, and a Python block with a title is a
-file that the commands find.
+lines up to the next command are what it prints. `rendered` runs the commands in this process and
+returns the text with their present output; `same` disregards what varies from run to run or from
+machine to machine. A line that starts with the debugger's prompt is typed at it, and a Python block
+with a title is a file that the commands find.
 """
 
+import contextlib
+import io
+import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from cubecore.cli.commands import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/debugging.md", "docs/kernels.md", "docs/planning.md")
@@ -56,15 +60,20 @@ def _run_block(block: str, folder: Path) -> str:
 def _output(command: str, folder: Path, typed: str) -> str:
     words = shlex.split(command)
     assert words[0] == "cubecore", f"a console block may only run cubecore, got {words[0]}"
-    done = subprocess.run(
-        [sys.executable, "-m", "cubecore", *words[1:]],
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
-    return done.stdout + done.stderr
+    out, error, stdin, here = io.StringIO(), io.StringIO(), sys.stdin, Path.cwd()
+    sys.stdin = io.StringIO(typed)
+    os.chdir(folder)
+    try:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(error),
+            contextlib.suppress(SystemExit),  # no document shows the exit code
+        ):
+            main(words[1:])
+    finally:
+        os.chdir(here)
+        sys.stdin = stdin
+    return out.getvalue() + error.getvalue()
 
 
 def refresh() -> None:
