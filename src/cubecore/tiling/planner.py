@@ -4,23 +4,17 @@ The solver plans one matrix whose operands share one K. Here a longer Ka or Kb, 
 batch and what is asked of fields and buffers come in, and what they make is checked again.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.model.field_limits import SHARED_AXES, Limits, Wanted
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.repair.infeasibility import (
-    Conflict,
-    ConflictError,
-    Narrowing,
-    least,
-    why_no_plan,
-)
-from cubecore.tiling.repair.repair import legal
+from cubecore.tiling.repair.smallest import least, legal
 from cubecore.tiling.rules.batches import fits_together, too_large, with_batch
 from cubecore.tiling.rules.capabilities import require_plannable, validate
 from cubecore.tiling.rules.checker import Finding, check_tiling
@@ -28,15 +22,20 @@ from cubecore.tiling.rules.model import Case
 from cubecore.tiling.solver.candidates import core_splits
 from cubecore.tiling.solver.solver import Ranked, Solution, only, planned_chip, solve, solved
 
+if TYPE_CHECKING:
+    from cubecore.tiling.repair.infeasibility import Narrowing
+
 _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
 """Fields of a tiling known to be legal that the solver is given where it finds none by itself."""
 
 
-def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing) -> Solution:
+def plan_tilings(
+    problem: Problem, chip: Chip, count: int, narrowing: "Callable[[], Narrowing]"
+) -> Solution:
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
-    `chip` has the problem's budget. `narrowing` is what can be left out of the request to say what
-    conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not read.
+    `chip` has the problem's budget. `narrowing` gives what can be left out of the request to say
+    what conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not read.
 
     Raises:
         RequestError: what the chip does not multiply, or options that do not go together.
@@ -47,19 +46,31 @@ def plan_tilings(problem: Problem, chip: Chip, count: int, narrowing: Narrowing)
     shared = _over_shared_k(problem)
     _require_room(shared, chip)
     doubtful = _doubtful(problem, chip)
-    settled = why_no_plan(narrowing, problem.fix) if doubtful else None
-    if isinstance(settled, Conflict):
-        raise ConflictError(problem, chip, settled)
+    known = _settled(problem, chip, narrowing) if doubtful else None
     try:
-        found = solved(shared, chip, count, problem.fix, explained=settled is None)
+        found = solved(shared, chip, count, problem.fix, explained=known is None)
         return _completed(found, problem, chip)
     except NoLegalTilingError:
-        settled = settled if doubtful else why_no_plan(narrowing, problem.fix)
-        if isinstance(settled, TCubeTiling):
-            return _guided(problem, chip, count, settled)
-        if settled is None:
+        known = known if doubtful else _settled(problem, chip, narrowing)
+        if known is None:
             raise
+        return _guided(problem, chip, count, known)
+
+
+def _settled(
+    problem: Problem, chip: Chip, narrowing: "Callable[[], Narrowing]"
+) -> TCubeTiling | None:
+    """Return a tiling that is legal, None where none is found and none is excluded.
+
+    Raises:
+        ConflictError: no tiling is legal, and why.
+    """
+    from cubecore.tiling.repair.infeasibility import Conflict, ConflictError, why_no_plan
+
+    settled = why_no_plan(narrowing(), problem.fix)
+    if isinstance(settled, Conflict):
         raise ConflictError(problem, chip, settled) from None
+    return settled
 
 
 def _over_shared_k(problem: Problem) -> Problem:

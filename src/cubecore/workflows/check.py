@@ -2,18 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.repair.infeasibility import Conflict, find_conflict
-from cubecore.tiling.repair.repair import Repair
-from cubecore.tiling.repair.repair import repair as find_repair
 from cubecore.tiling.rules.checker import Findings, check_tiling
 from cubecore.tiling.rules.model import Case
-from cubecore.workflows.infeasibility import narrowing
 from cubecore.workflows.request import as_tiling, make_request
+
+if TYPE_CHECKING:
+    from cubecore.tiling.repair.infeasibility import Conflict
+    from cubecore.tiling.repair.repair import Repair
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class RepairedFindings(Findings):
     or is None where the search ended without a proof.
     """
 
-    repair: Repair | None
-    conflict: Conflict | None
+    repair: "Repair | None"
+    conflict: "Conflict | None"
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's object, with `repaired` and `changed`."""
@@ -64,10 +64,15 @@ def check(
     found = check_tiling(given, request.problem, request.chip, edition, reading)
     if not repair:
         return found
+    from cubecore.tiling.repair.repair import repair as find_repair
+
     case = Case(given, request.problem, request.chip, edition, reading)
     mended = find_repair(case, keep)
     conflict = None
     if mended is None:
+        from cubecore.tiling.repair.infeasibility import find_conflict
+        from cubecore.workflows.infeasibility import narrowing
+
         conflict = find_conflict(case, keep, narrowing(request.problem, settings))
     return RepairedFindings(found.findings, found.advice, mended, conflict)
 

@@ -4,17 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import getdoc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
-from cubecore.isa.catalogue import instructions, spellings
-from cubecore.isa.declare.instruction import Instruction
-from cubecore.isa.declare.not_modelled import why_not
-from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
+
+if TYPE_CHECKING:
+    from cubecore.isa.declare.instruction import Instruction
 
 _MOST_NAMES = 5
 
@@ -47,6 +46,10 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
+    from cubecore.isa.catalogue import instructions, spellings
+    from cubecore.isa.declare.not_modelled import why_not
+    from cubecore.machine.sanitizer.findings import KINDS
+
     called = [
         cls
         for cls in instructions().values()
@@ -67,13 +70,15 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
 
 
 def _about_finding(name: str) -> str:
+    from cubecore.machine.sanitizer.findings import KINDS
+
     kind = KINDS[name]
     vendor = f"\n  msSanitizer says: {kind.vendor}" if kind.vendor else ""
     return f"{name}: a finding of {kind.check}\n\n  {kind.text}{vendor}\n"
 
 
 def _about_instruction(
-    name: str, called: Sequence[type[Instruction]], target: Chip | None
+    name: str, called: "Sequence[type[Instruction]]", target: Chip | None
 ) -> Explanation:
     """Return the page of the chip's instruction of that name, and what else the name is."""
     fitting = [cls for cls in called if target is None or target.arch in cls.archs]
@@ -106,7 +111,7 @@ def _near(name: str, known: list[str]) -> str:
     return f"did you mean {' or '.join(holding[:_MOST_NAMES])}?"
 
 
-def describe(cls: type[Instruction]) -> str:
+def describe(cls: "type[Instruction]") -> str:
     """Return an instruction's declaration as text: the manual's page."""
     lines = [f"{cls.name}: pipe {cls.pipe.value}", "", getdoc(cls) or "", ""]
     for operand in cls.declared:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import refuse
-from cubecore.kernels.matmul.launch import require_supported
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
 from cubecore.tiling.model.problem import Problem
@@ -15,7 +14,6 @@ from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.rules.model import Case
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
-from cubecore.workflows.infeasibility import narrowing
 from cubecore.workflows.request import (
     IllegalTilingError,
     Request,
@@ -23,7 +21,9 @@ from cubecore.workflows.request import (
     make_request,
     require_runnable,
 )
-from cubecore.workflows.timed_product import Product
+
+if TYPE_CHECKING:
+    from cubecore.tiling.repair.infeasibility import Narrowing
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,9 @@ def _in_timed_order(
     solution: Solution, request: Request
 ) -> tuple[Solution, tuple[float | None, ...]]:
     """Return the solution with its tilings in the order of their event timings, and these."""
+    from cubecore.kernels.matmul.launch import require_supported
+    from cubecore.workflows.timed_product import Product
+
     require_runnable(request.chip)
     require_supported(request.problem)
     ranked = (solution.best, *solution.alternatives)
@@ -141,7 +144,11 @@ def _in_timed_order(
 
 
 def _solution(request: Request, settings: Mapping[str, str] | None, alternatives: int) -> Solution:
-    narrowed = narrowing(request.problem, settings, planned_chip)
+    def narrowed() -> "Narrowing":
+        from cubecore.workflows.infeasibility import narrowing
+
+        return narrowing(request.problem, settings, planned_chip)
+
     return plan_tilings(request.problem, request.chip, alternatives, narrowed)
 
 

@@ -309,9 +309,13 @@ class MatmulApiTilingBase:
                 `ConflictError` where it is known which of them exclude each other.
         """
         problem, asked = self.problem, self._asked
-        narrowing = asked.narrowing(problem, self._chip)
         wanted = replace(problem, fix=asked.wanted())
-        self._solution = plan_tilings(wanted, asked.budgeted(self._chip), ALTERNATIVES, narrowing)
+        self._solution = plan_tilings(
+            wanted,
+            asked.budgeted(self._chip),
+            ALTERNATIVES,
+            lambda: asked.narrowing(problem, self._chip),
+        )
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)
         whole = {"M": m, "N": n, "Ka": ka, "Kb": kb}
         self._answer = replace(self._solution.best.tiling, **whole, **asked.fields)

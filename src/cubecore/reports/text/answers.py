@@ -1,21 +1,25 @@
 """Answers as text: plain lines, the same on a terminal, in a pipe and in the documentation."""
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from __future__ import annotations
 
-from cubecore.tiling.model.core_grid import CoreBlock
-from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.solver.branch_and_bound import COARSE
-from cubecore.timing.records import CriticalPath, Link, Timeline
+import re
+from typing import TYPE_CHECKING, Any
+
 from cubecore.units import plural
-from cubecore.workflows.advise import Changes
-from cubecore.workflows.chips import ChipSheet
-from cubecore.workflows.compare import Comparison, Side
-from cubecore.workflows.plan import Plan
-from cubecore.workflows.request import Request
-from cubecore.workflows.run import Run
-from cubecore.workflows.time import Timed
+
+if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
+    from collections.abc import Iterable, Sequence
+
+    from cubecore.tiling.model.core_grid import CoreBlock
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+    from cubecore.timing.records import CriticalPath, Link, Timeline
+    from cubecore.workflows.advise import Changes
+    from cubecore.workflows.chips import ChipSheet
+    from cubecore.workflows.compare import Comparison, Side
+    from cubecore.workflows.plan import Plan
+    from cubecore.workflows.request import Request
+    from cubecore.workflows.run import Run
+    from cubecore.workflows.time import Timed
 
 _SHOWN_STALLS = 5
 _LEAST_GAIN = 0.0005
@@ -140,6 +144,8 @@ def plan_text(plan: Plan) -> str:
 
 
 def _proven(plan: Plan) -> str:
+    from cubecore.tiling.solver.branch_and_bound import COARSE
+
     bound, us = plan.search_bound_us, plan.predicted.us
     if plan.proven:
         return "Proven: lower bounds exclude every other tiling that the planner knows"

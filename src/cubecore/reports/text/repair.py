@@ -1,13 +1,19 @@
 """The answer of a check as text: what is broken, what would mend it, or why nothing can."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from cubecore.reports.text.answers import number, table
-from cubecore.tiling.repair.infeasibility import Conflict
-from cubecore.tiling.repair.repair import Repair
-from cubecore.tiling.rules.checker import Findings
 from cubecore.units import plural
 from cubecore.workflows.check import RepairedFindings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cubecore.tiling.repair.infeasibility import Conflict
+    from cubecore.tiling.repair.repair import Repair
+    from cubecore.tiling.rules.checker import Findings
 
 
 def findings_text(findings: Findings) -> str:

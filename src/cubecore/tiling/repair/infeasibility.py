@@ -18,7 +18,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Search
 from cubecore.tiling.repair.neighbourhood import Budget, Space, asked_id, says_the_kind
-from cubecore.tiling.repair.repair import smallest
+from cubecore.tiling.repair.smallest import least
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, Reader, readers
 from cubecore.tiling.rules.model import Case
@@ -114,13 +114,6 @@ def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TC
     problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
     deletion = _deletion(least(problem, chip), (), narrowing, wanted)
     return deletion.run() or deletion.tiling
-
-
-def least(problem: Problem, chip: Chip) -> Case:
-    """Return the case of the smallest tiling of a problem; most often it is legal."""
-    extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
-    case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
-    return replace(case, tiling=smallest(case))
 
 
 def find_conflict(

@@ -12,12 +12,11 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Outcome, Search
 from cubecore.tiling.repair.neighbourhood import Budget, Space
 from cubecore.tiling.repair.ranking import Best, Ranker
-from cubecore.tiling.rules.checker import Finding, check_tiling, rules
+from cubecore.tiling.repair.smallest import legal, smallest
+from cubecore.tiling.rules.checker import Finding, check_tiling
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS
 from cubecore.tiling.rules.model import Case
-from cubecore.tiling.rules.ub import derived_fields
 from cubecore.tiling.solver.solver import solve
-from cubecore.units import FRACTAL_ROWS
 
 RANK_UNITS = 12_000_000
 """Work that may be spent on the fastest of the smallest changes, about 0.2 s."""
@@ -104,29 +103,6 @@ def seeds(case: Case) -> Iterator[TCubeTiling]:
     yield smallest(case)
 
 
-def smallest(case: Case) -> TCubeTiling:
-    """Return the case's tiling with the smallest blocks, one at a time, on one core.
-
-    With what follows from them.
-    """
-    given, problem = case.tiling, case.problem
-    ones = ("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "dbL0A", "dbL0B", "dbL0C")
-    fields = dict.fromkeys(ones, 1) | {
-        "usedCoreNum": 1,
-        "singleCoreM": given.M,
-        "singleCoreN": given.N,
-        "singleCoreK": problem.shared_k,
-        "baseM": FRACTAL_ROWS,
-        "baseN": FRACTAL_ROWS,
-        "baseK": case.base_k_multiple,
-        "isBias": int(problem.bias is not None),
-        "iterateOrder": 0,
-    }
-    made = case.with_tiling(fields)
-    smallest_one: TCubeTiling = made.with_tiling(derived_fields(made)).tiling
-    return smallest_one
-
-
 def _fastest(
     ranker: Ranker, outcome: Outcome, known: Callable[[], Iterable[TCubeTiling]]
 ) -> tuple[Best | None, bool]:
@@ -148,12 +124,6 @@ def _fastest(
         if legal(start.with_tiling(values)):
             best = min(best, ranker.rank(values))
     return ranker.improved(best), False
-
-
-def legal(case: Case) -> bool:
-    """Whether the case's tiling keeps every rule."""
-    measures = (rule.measure(case) for rule in rules())
-    return all(measure is None or bool(measure.holds()) for measure in measures)
 
 
 def _findings(case: Case) -> tuple[Finding, ...]:
