@@ -4,7 +4,6 @@ The solver plans one matrix whose operands share one K. Here a longer Ka or Kb, 
 batch and what is asked of fields and buffers come in, and what they make is checked again.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,8 @@ from cubecore.tiling.solver.candidates import core_splits
 from cubecore.tiling.solver.solver import Ranked, Solution, only, planned_chip, solve, solved
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cubecore.tiling.repair.infeasibility import Narrowing
 
 _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
@@ -35,7 +36,8 @@ def plan_tilings(
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
     `chip` has the problem's budget. `narrowing` gives what can be left out of the request to say
-    what conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not read.
+    what conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not
+    read.
 
     Raises:
         RequestError: what the chip does not multiply, or options that do not go together.

@@ -18,7 +18,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Search
 from cubecore.tiling.repair.neighbourhood import Budget, Space, asked_id, says_the_kind
-from cubecore.tiling.repair.smallest import least
+from cubecore.tiling.repair.smallest import least, smallest
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, Reader, readers
 from cubecore.tiling.rules.model import Case
