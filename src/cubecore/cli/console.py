@@ -3,7 +3,6 @@
 Importing this module loads nothing heavy, so that --help is instant.
 """
 
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ else:  # before 8.4 Click's types of values take no parameters at run time
 
 DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 _SHOW_JSON = "--json"
+TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
 
 Command = Callable[..., Any]
 
@@ -263,7 +263,7 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
 
 
 def _fail(error: Mapping[str, Any], as_json: bool, code: int) -> NoReturn:
-    say(json.dumps({"error": error}) if as_json else error["message"], to_error=not as_json)
+    say(_object({"error": error}) if as_json else error["message"], to_error=not as_json)
     sys.exit(code)
 
 
@@ -312,4 +312,10 @@ def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, st
 
 def show(answer: Any, as_json: bool, text: Callable[[Any], str]) -> None:
     """Print an answer: one JSON object on one line, or the text that `text` makes of it."""
-    say(json.dumps(answer.to_json()) if as_json else text(answer), newline=as_json)
+    say(_object(answer.to_json()) if as_json else text(answer), newline=as_json)
+
+
+def _object(value: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(value)

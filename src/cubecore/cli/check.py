@@ -1,0 +1,48 @@
+"""The command `check`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    TILING_FORMS,
+    InputFile,
+    OutputFile,
+    Verb,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+
+
+@click.command(cls=Verb)
+@click.argument("tiling", type=InputFile())
+@problem_options
+@click.option("--edition", default="000", help="seed edition: 000 (newer) or 001")
+@click.option("--reading", default="effective", help="effective, or documented (the letter)")
+@click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
+@click.option("--keep", multiple=True, metavar="FIELD", help="a field that --repair leaves alone")
+@click.option("--out", type=OutputFile(), help=f"with --repair, {TILING_FORMS}")
+@common_options
+def check(tiling: str, out: str | None, **options: Any) -> int:
+    """Report every rule that the tiling in a file breaks, and the nearest one that breaks none."""
+    from cubecore.errors import refuse
+    from cubecore.reports.text.repair import findings_text
+    from cubecore.tiling.model.export import load_tiling, tiling_data
+    from cubecore.workflows.check import RepairedFindings
+    from cubecore.workflows.check import check as make_check
+    from cubecore.workflows.data.files import require_writable, write_whole
+
+    keys, settings, as_json = split_options(options)
+    if not keys["repair"] and (out is not None or keys["keep"]):
+        raise refuse("--out" if out is not None else "--keep", "come with --repair", "none")
+    if out is not None:
+        require_writable(out, "--out")
+    answer = make_check(load_tiling(tiling), settings=settings, **keys)
+    if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
+        write_whole(out, tiling_data(answer.repair.tiling, out), "--out")
+    show(answer, as_json, findings_text)
+    return DONE if answer.legal else FOUND

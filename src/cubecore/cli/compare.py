@@ -1,0 +1,59 @@
+"""The command `compare`."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    InputFile,
+    Verb,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+from cubecore.cli.scripts import file_options, time_files
+
+if TYPE_CHECKING:
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+
+
+@click.command(cls=Verb)
+@click.argument("first", type=InputFile())
+@click.argument("second", type=InputFile())
+@problem_options
+@file_options
+@common_options
+def compare(first: str, second: str, **options: Any) -> int:
+    """Set the tilings in two files side by side; --report and --trace draw both on one timeline."""
+    from cubecore.reports.text.answers import compare_text, problem_line
+    from cubecore.workflows.compare import compare as make_compare
+
+    files = time_files(options)
+    keys, settings, as_json = split_options(options)
+    keys |= {"first": _named(first), "second": _named(second), "settings": settings}
+    files.require_openable(lambda: make_compare(**keys).timed)
+    answer = make_compare(**keys, record=files.record)
+    one, other = answer.first.timed, answer.second.timed
+    if one is not None and other is not None:
+        title = f"1 is {first}, 2 is {second}: {problem_line(answer.request)}"
+        files.write_pair(one, other, title)
+    show(answer, as_json, compare_text)
+    return DONE if answer.legal else FOUND
+
+
+def _named(path: str) -> "TCubeTiling":
+    """Return the tiling in a file; what is wrong with it names the file."""
+    from cubecore.errors import RequestError
+    from cubecore.tiling.model.export import load_tiling
+
+    try:
+        return load_tiling(path)
+    except RequestError as error:
+        raise RequestError(
+            v if v.subject == path else replace(v, subject=f"{path}: {v.subject}")
+            for v in error.violations
+        ) from None

@@ -1,0 +1,20 @@
+"""The command `explain`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import DONE, Verb, common_options, show, split_options
+
+
+@click.command(cls=Verb)
+@click.argument("name")
+@click.option("--chip", help="full SoC name that an instruction is to run on")
+@common_options
+def explain(name: str, chip: str | None, **options: Any) -> int:
+    """Explain a rule, a field of TCubeTiling, an instruction or a finding by its id."""
+    from cubecore.workflows.explain import explain as make_explanation
+
+    _, _, as_json = split_options(options)
+    show(make_explanation(name, chip), as_json, lambda answer: answer.text)
+    return DONE

@@ -1,0 +1,73 @@
+"""The command `plan`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    TILING_FORMS,
+    InputFile,
+    Integer,
+    OutputFile,
+    Verb,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+
+
+@click.command(cls=Verb)
+@problem_options
+@click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
+@click.option(
+    "--out", type=OutputFile(), help=f"{TILING_FORMS}; with --queries, the answers as JSONL"
+)
+@click.option(
+    "--queries",
+    type=InputFile(),
+    help="JSONL file: plan every line of it, on all cores; - for stdin",
+)
+@click.option(
+    "--store",
+    type=OutputFile(),
+    help="with --queries, an SQLite file that keeps and reuses answers",
+)
+@click.option("--processes", type=Integer(), help="with --queries; as many as cores unless given")
+@click.option("--exact", is_flag=True, help="time what is found event by event, fastest first")
+@common_options
+def plan(
+    alternatives: int,
+    exact: bool,
+    out: str | None,
+    queries: str | None,
+    store: str | None,
+    processes: int | None,
+    **options: Any,
+) -> int:
+    """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
+    from cubecore.errors import refuse
+    from cubecore.reports.text.answers import plan_text
+    from cubecore.tiling.model.export import tiling_data
+    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.workflows.plan import plan as make_plan
+
+    keys, settings, as_json = split_options(options)
+    if queries is not None:
+        if exact:
+            raise refuse("--exact", "come without --queries", "both")
+        from cubecore.cli.queries import Sweep
+
+        asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
+        return asked.run(as_json)
+    for name, value in (("--store", store), ("--processes", processes)):
+        if value is not None:
+            raise refuse(name, "come with --queries", "none")
+    if out is not None:
+        require_writable(out, "--out")
+    answer = make_plan(settings=settings, alternatives=alternatives, exact=exact, **keys)
+    if out is not None:
+        write_whole(out, tiling_data(answer.tiling, out), "--out")
+    show(answer, as_json, plan_text)
+    return DONE

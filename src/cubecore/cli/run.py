@@ -1,0 +1,103 @@
+"""The command `run`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    ArrayFile,
+    InputFile,
+    OutputFile,
+    Verb,
+    Word,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+from cubecore.cli.scripts import (
+    debug_options,
+    require_alone,
+    require_script,
+    run_of_script,
+    script_arguments,
+)
+
+
+@click.command(cls=Verb)
+@script_arguments
+@problem_options
+@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
+@click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")
+@click.option("--b-file", type=ArrayFile(), help="the same for B")
+@click.option("--bias-file", type=ArrayFile(), help="the same for the bias row")
+@click.option(
+    "--scale-file", type=ArrayFile(), help="float32 scales for --quant, one for each column of C"
+)
+@click.option("--scale-a-file", type=ArrayFile(), help="A's scales of MxMatmul, as stored")
+@click.option("--scale-b-file", type=ArrayFile(), help="the same for B's")
+@click.option("--out", type=OutputFile(), help=".npy file for C")
+@click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
+@click.option(
+    "--checks",
+    default="usual",
+    help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
+    "last); all; none",
+)
+@click.option("--sarif", type=OutputFile(), help="SARIF file of the findings")
+@debug_options
+@common_options
+def run(
+    script: str | None,
+    arguments: tuple[str, ...],
+    tiling: str | None,
+    a_file: str | None,
+    b_file: str | None,
+    bias_file: str | None,
+    scale_file: str | None,
+    scale_a_file: str | None,
+    scale_b_file: str | None,
+    out: str | None,
+    engine: str,
+    checks: str,
+    sarif: str | None,
+    breaks: tuple[str, ...],
+    watches: tuple[str, ...],
+    dumps: tuple[str, ...],
+    step: bool,
+    **options: Any,
+) -> int:
+    """Execute the kernel instruction by instruction and verify its result.
+
+    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    """
+    asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
+    if script is not None:
+        others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
+        others |= {"scale-file": scale_file, "out": out}
+        others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
+        require_alone(script, options, others)
+        options |= {"engine": engine, "checks": checks}
+        return run_of_script(script, arguments, sarif, asked, options)
+    require_script(asked)
+    from cubecore.reports.files.output_files import RunFiles
+    from cubecore.reports.text.answers import run_text
+    from cubecore.reports.text.progress import working
+    from cubecore.tiling.model.export import load_tiling
+    from cubecore.workflows.data.operands import OperandFiles
+    from cubecore.workflows.run import run as make_run
+
+    keys, settings, as_json = split_options(options)
+    given = None if tiling is None else load_tiling(tiling)
+    keys |= {"engine": engine, "checks": checks}
+    scales = scale_file, scale_a_file, scale_b_file
+    operands = OperandFiles(a_file, b_file, bias_file, *scales)
+    files = RunFiles(sarif)
+    files.require_writable()
+    with working("executing and verifying"):
+        answer = make_run(tiling=given, operands=operands, out=out, settings=settings, **keys)
+        files.write(answer.findings)
+    show(answer, as_json, run_text)
+    return DONE if answer.verified else FOUND

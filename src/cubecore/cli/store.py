@@ -1,0 +1,114 @@
+"""The command `store`: what is in a store of plans."""
+
+from itertools import islice
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    Group,
+    InputFile,
+    Integer,
+    OutputFile,
+    common_options,
+    say,
+    show,
+    split_options,
+)
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Look into a store of plans, which plan --store fills."""
+
+
+def _filters(command: Any) -> Any:
+    """Add what chooses among stored plans."""
+    for name, kind, text in (
+        ("a", str, "type of A"),
+        ("k", Integer(), "columns of A, rows of B"),
+        ("n", Integer(), "columns of B and C"),
+        ("m", Integer(), "rows of A and C"),
+        ("chip", str, "full SoC name"),
+        ("model", str, "version of the model; all unless given"),
+    ):
+        command = click.option(f"--{name}", type=kind, default=None, help=text)(command)
+    return command
+
+
+def _chosen(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return (what `Store.plans` is to be asked for, whether JSON is wanted)."""
+    from cubecore.dtypes import element_type
+
+    keys, settings, as_json = split_options(options)
+    if "a" in keys:
+        keys["a"] = element_type(keys["a"], "--a").name
+    return {"settings": settings or None, **keys}, as_json
+
+
+@store.command("show")
+@click.argument("path", type=InputFile())
+@_filters
+@click.option("--limit", type=Integer(), default=20, help="how many plans to show; 0 for none")
+@common_options
+def show_store(path: str, limit: int, **options: Any) -> int:
+    """List the models that answered, and plans."""
+    from cubecore.reports.text.sweeps import StoreView
+    from cubecore.workflows.sweep.store import Store
+
+    chosen, as_json = _chosen(options)
+    with Store.open(path) as opened:
+        if chosen.get("model") is not None:
+            opened.require_model(chosen["model"])
+        plans = tuple(islice(opened.plans(**chosen), max(limit, 0)))
+        show(StoreView(opened.models(), plans), as_json, lambda view: view.text)
+    return DONE
+
+
+@store.command("compare")
+@click.argument("path", type=InputFile())
+@click.argument("old", required=False)
+@click.argument("new", required=False)
+@click.option("--chip", default=None, help="full SoC name; all unless given")
+@common_options
+def compare_store(path: str, old: str | None, new: str | None, **options: Any) -> int:
+    """Compare the plans of two models: the last two unless named."""
+    from cubecore.reports.text.sweeps import comparison_text
+    from cubecore.workflows.sweep.store import Store
+    from cubecore.workflows.sweep.store_compare import compare_models
+
+    chosen, as_json = _chosen(options)
+    with Store.open(path) as opened:
+        show(compare_models(opened, old, new, **chosen), as_json, comparison_text)
+    return DONE
+
+
+@store.command("export")
+@click.argument("path", type=InputFile())
+@_filters
+@click.option("--out", type=OutputFile(), help="CSV file; standard output unless given")
+@common_options
+def export_store(path: str, out: str | None, **options: Any) -> int:
+    """Write plans as CSV, a line each."""
+    from io import StringIO
+
+    from cubecore.reports.text.sweeps import Exported
+    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.workflows.sweep.store import Store
+    from cubecore.workflows.sweep.store_compare import write_csv
+
+    chosen, as_json = _chosen(options)
+    if out is not None:
+        require_writable(out, "--out")
+    with Store.open(path) as opened:
+        if chosen.get("model") is not None:
+            opened.require_model(chosen["model"])
+        text = StringIO()
+        count = write_csv(opened, opened.plans(**chosen), text)
+    if out is None:
+        say(text.getvalue(), newline=False)
+    else:
+        write_whole(out, text.getvalue().encode(), "--out")
+        show(Exported(count, out), as_json, lambda made: made.text)
+    return DONE

@@ -1,0 +1,77 @@
+"""The command `sweep`."""
+
+from math import prod
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    InputFile,
+    OutputFile,
+    Verb,
+    Word,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+
+
+@click.command(cls=Verb)
+@click.argument("axes", nargs=-1, required=True, metavar="NAME=VALUES [NAME=VALUES]")
+@problem_options
+@click.option(
+    "--tiling",
+    type=InputFile(),
+    help="file with a tiling for every point; each point's plan unless given",
+)
+@click.option("--keep-tiling", is_flag=True, help="plan once, for the problem as it stands")
+@click.option("--step", type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]), help="as for time")
+@click.option("--plot", type=OutputFile(), help="SVG file: time and TFLOPS over the first NAME")
+@common_options
+def sweep(
+    axes: tuple[str, ...],
+    tiling: str | None,
+    keep_tiling: bool,
+    step: str | None,
+    plot: str | None,
+    **options: Any,
+) -> int:
+    """Time a product over values of its shape, its options, its tiling or its chip.
+
+    NAME is an option of a problem (m, format_b, chip), a field of TCubeTiling (baseM) or one of the
+    chip (hbm_bytes_per_second). VALUES are 64,128,512 or 512..4096/512 (every 512) or
+    1024..65536x2 (doubling). The exit code is 1 if a point has no time.
+    """
+    from cubecore.errors import refuse
+    from cubecore.reports.html.curves import sweep_svg, sweep_text
+    from cubecore.reports.text.progress import counting
+    from cubecore.tiling.model.export import load_tiling
+    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.workflows.sweep.vary import Axis
+    from cubecore.workflows.sweep.vary import sweep as make_sweep
+
+    keys, settings, as_json = split_options(options)
+    found = [Axis.from_text(text) for text in axes]
+    if plot is not None:
+        if not plot.endswith(".svg"):
+            raise refuse("--plot", "name a .svg file", repr(plot))
+        require_writable(plot, "--plot")
+    given = None if tiling is None else load_tiling(tiling)
+    points = prod(len(axis.values) for axis in found)
+    with counting("timing", points) as advance:
+        answer = make_sweep(
+            found,
+            tiling=given,
+            settings=settings,
+            step=step,
+            keep_tiling=keep_tiling,
+            progress=advance,
+            **keys,
+        )
+    if plot is not None:
+        write_whole(plot, sweep_svg(answer).encode(), "--plot")
+    show(answer, as_json, sweep_text)
+    return DONE if answer.complete else FOUND

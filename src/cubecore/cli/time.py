@@ -1,0 +1,76 @@
+"""The command `time`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    InputFile,
+    Verb,
+    Word,
+    common_options,
+    problem_options,
+    show,
+    split_options,
+)
+from cubecore.cli.scripts import (
+    file_options,
+    require_alone,
+    script_arguments,
+    time_files,
+    time_of_script,
+)
+
+RECORDED = 200_000
+"""Instructions of each group of cores that --critical-path looks at."""
+
+
+@click.command(cls=Verb)
+@script_arguments
+@problem_options
+@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
+@click.option(
+    "--step",
+    type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
+    help="whose scalar cost a step has: the template's, with constant tiling, or hand-written",
+)
+@file_options
+@click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
+@click.option("--critical-path", is_flag=True, help="what the end waited for, step by step")
+@click.option("--advise", is_flag=True, help="time it again with each change that may help")
+@common_options
+def time(
+    *,
+    script: str | None,
+    arguments: tuple[str, ...],
+    tiling: str | None,
+    step: str | None,
+    full: bool,
+    critical_path: bool,
+    advise: bool,
+    **options: Any,
+) -> int:
+    """Tell where the cycles of a kernel go.
+
+    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    """
+    files = time_files(options, tiling or "")
+    if script is not None:
+        require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
+        return time_of_script(script, arguments, files, options | {"advise": advise})
+    from cubecore.reports.text.answers import time_path_text, time_text
+    from cubecore.reports.text.progress import working
+    from cubecore.tiling.model.export import load_tiling
+    from cubecore.workflows.time import time as make_time
+
+    keys, settings, as_json = split_options(options)
+    given = None if tiling is None else load_tiling(tiling)
+    with working("timing"):
+        record = max(files.record, RECORDED if critical_path else 0)
+        keys |= {"tiling": given, "step": step, "settings": settings}
+        files.require_openable(lambda: [make_time(**keys)])
+        answer = make_time(**keys, record=record, full=full, advise=advise)
+        files.write(answer)
+    show(answer, as_json, time_path_text if critical_path else time_text)
+    return DONE

@@ -1,0 +1,57 @@
+"""The command `validate`."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    DONE,
+    FOUND,
+    InputFile,
+    OutputFile,
+    Verb,
+    common_options,
+    show,
+    split_options,
+)
+
+
+@click.command(cls=Verb)
+@click.option(
+    "--points",
+    type=InputFile(),
+    help="JSONL file of measurements, or op_summary_*.csv; else published",
+)
+@click.option("--chip", help="full SoC name that a profiler's table is of")
+@click.option("--report", type=OutputFile(), help="HTML file: a scatter plot, and every case")
+@click.option("--held-out", is_flag=True, help="errors on publications left out of a fit")
+@common_options
+def validate(
+    *, points: str | None, chip: str | None, report: str | None, held_out: bool, **options: Any
+) -> int:
+    """Hold the timing model against measurements, case by case.
+
+    The exit code is 1 if a line of the file is no point.
+    """
+    from cubecore.errors import refuse
+    from cubecore.reports.html.scatter import scatter_page
+    from cubecore.reports.text.progress import working
+    from cubecore.reports.text.validation import validation_text
+    from cubecore.workflows.calibration.held_out import held_out as make_held_out
+    from cubecore.workflows.calibration.validate import validate as make_validation
+    from cubecore.workflows.data.files import require_writable, write_whole
+
+    if held_out and (points is not None or options["settings"]):
+        raise refuse("--held-out", "come with the published points and chips as they are", "others")
+    _, settings, as_json = split_options(options)
+    if report is not None:
+        require_writable(report, "--report")
+    with working("timing the points"):
+        answer = make_validation(points, settings=settings, chip=chip)
+        if held_out:
+            answer = replace(answer, held_out=make_held_out())
+        if report is not None:
+            write_whole(report, scatter_page(answer).encode(), "--report")
+    show(answer, as_json, validation_text)
+    return FOUND if answer.unreadable else DONE
