@@ -6,7 +6,6 @@ sentence of its own, as ``cannot read x.json: no such file``.
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ def did_you_mean(name: str, known: "Iterable[str]") -> str:
 
     Case and the signs between words do not count: transA is nearest to trans_a.
     """
+    from difflib import get_close_matches
+
     folded: dict[str, str] = {}
     for candidate in known:
         folded.setdefault(_fold(candidate), candidate)

@@ -4,7 +4,10 @@
 its vectorised use are one expression.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DATA_BLOCK_BYTES = 32
 """The unit of vector and local-memory transfers (seed 003: DataBlock)."""
@@ -51,6 +54,16 @@ def floor_div(value: Any, divisor: Any) -> Any:
 def floats(value: Any) -> Any:
     """Return `value`, a number or an array, as floats."""
     return value if getattr(value, "dtype", _NoArray).kind == "f" else value * 1.0
+
+
+def distinct(values: Any) -> "NDArray[Any]":
+    """Return the distinct values of an array of numbers, sorted; np.unique loads all of np.ma."""
+    import numpy as np
+
+    ordered: NDArray[Any] = np.sort(values, axis=None)
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
 
 
 def align_up(value: Any, multiple: Any) -> Any:

@@ -6,6 +6,7 @@ each value comes from is in `Chip.sources`, field by field.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Self, get_args, get_type_hints
 
@@ -224,7 +225,6 @@ class Chip:
 _MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap", "l1_to_l0_contention")
 _LEAST, _LARGEST = 1e-6, 2**53
 """What --set takes: beyond these, arithmetic on a size or a rate is no longer exact."""
-_HINTS = get_type_hints(Chip)
 FACT_FIELDS: dict[str, str] = {
     f.name: f.metadata["doc"]
     for f in fields(Chip)
@@ -237,9 +237,14 @@ REQUIRED_FACTS: tuple[str, ...] = tuple(
 """The fields that a catalogue file must state: what no rule can do without."""
 
 
+@cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Chip)
+
+
 def number_type(name: str) -> type:
     """Return ``int``, ``float`` or ``Mapping``: what the field `name` holds when it is known."""
-    hint = _HINTS[name]
+    hint = _hints()[name]
     options = [option for option in get_args(hint) if option is not type(None)] or [hint]
     first = options[0]
     return Mapping if getattr(first, "__origin__", None) is not None else first

@@ -17,7 +17,7 @@ from cubecore.isa.cube.mad import Mad
 from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.layouts import Offsets
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, distinct
 
 Codes = NDArray[np.int64]
 
@@ -79,7 +79,7 @@ class Grid:
             kind=kind,
             is_vector=is_vector,
             filled=filled,
-            fractals=np.unique(fractal),
+            fractals=distinct(fractal),
             straight=fractal * UNITS + within // kind.c0,
             turned=turned_places(offsets[:: unit_elements(kind)], kind),
         )

@@ -17,7 +17,7 @@ from cubecore.machine.blas.operand_cache import Shadows, row_values
 from cubecore.machine.blas.stores import ProvenStore
 from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
-from cubecore.units import FRACTAL_ROWS
+from cubecore.units import FRACTAL_ROWS, distinct
 
 Array = NDArray[Any]
 Known = NDArray[np.bool_] | None
@@ -64,7 +64,7 @@ def _by_panel(values: Array, shape: tuple[int, ...]) -> Array:
 def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows) -> None:
     """Fill in the lanes of an older tile: 16 columns of it at a time are computed again."""
     groups = leftover.tile_columns // FRACTAL_ROWS
-    for group in np.unique(groups):
+    for group in distinct(groups):
         first = int(group) * FRACTAL_ROWS
         values = _sum(leftover.tile.columns(first), core, shadows)
         here = groups == group

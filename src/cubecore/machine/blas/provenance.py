@@ -51,7 +51,7 @@ from cubecore.machine.blas.block_products import Block, IrregularError
 from cubecore.machine.blas.mx_scales import WORD_BYTES, Scales
 from cubecore.machine.blas.scale_provenance import ScaleLoad, ScaleOrigins, WordFill, steps
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, ceil_div, distinct
 
 Fill = CopyGmToCbuf | CopyGmToCbufMultiNd2Nz
 FractalLoad = LoadCbufToCa | LoadCbufToCb
@@ -108,7 +108,7 @@ def _turned(template: SquareLoad) -> _Move:
     first, to = (template.offsets(name)[:, ::unit] for name in ("src", "dst"))
     blocks, skipped = np.divmod(template.dtype.bytes_of(first), DATA_BLOCK_BYTES)
     places = turned_places(to, template.dtype)
-    return _Move(blocks, places, skipped, np.unique(places // UNITS))
+    return _Move(blocks, places, skipped, distinct(places // UNITS))
 
 
 @lru_cache(maxsize=128)

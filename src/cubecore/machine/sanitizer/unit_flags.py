@@ -16,7 +16,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import FlagFault
 from cubecore.machine.sanitizer.shadow_memory import Touched
-from cubecore.units import FRACTAL_ROWS
+from cubecore.units import FRACTAL_ROWS, distinct
 
 _UNIT_BYTES = 512
 Units = slice | NDArray[np.intp]
@@ -115,7 +115,7 @@ def _units(touched: Footprint, element_bytes: int) -> tuple[Units, int]:
         np.arange(low // fractal, -(-high // fractal))
         for low, high in zip(touched.starts.tolist(), touched.ends.tolist(), strict=True)
     ]
-    fractals, each = np.unique(np.concatenate(runs)), fractal // _UNIT_BYTES
+    fractals, each = distinct(np.concatenate(runs)), fractal // _UNIT_BYTES
     units = (fractals[:, None] * each + np.arange(each)).ravel()
     first, count = int(units[0]), int(units[-1]) + 1
     return slice(first, count) if units.size == count - first else units, count

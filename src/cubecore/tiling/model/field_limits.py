@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.tcubetiling import FIELDS
-from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
 SHARED_AXES = {"singleCoreM": ("M",), "singleCoreN": ("N",), "singleCoreK": ("Ka", "Kb")}
@@ -167,7 +167,7 @@ class Wanted:
         unit = math.lcm(FRACTAL_ROWS, limits.multiple)
         rounded = align_up(ceil_div(extent, ceil_div(extent, proposed)), unit)
         ends = _within(limits, unit)
-        found = np.unique(np.minimum(np.concatenate([proposed, rounded, ends]), extent))
+        found = distinct(np.minimum(np.concatenate([proposed, rounded, ends]), extent))
         fits = (found % limits.multiple == 0) | (found >= extent)
         return np.asarray(found[fits & (found >= limits.low) & (found <= limits.high)])
 

@@ -17,7 +17,7 @@ from cubecore.tiling.repair.field_domains import LENGTHS, Cover, Ints, wanted_va
 from cubecore.tiling.repair.neighbourhood import Budget, Fields, Space, Table, row_count
 from cubecore.tiling.repair.representative_values import likely, sufficient
 from cubecore.tiling.rules.field_dependencies import Reader, measured
-from cubecore.units import INT32_MAX, INT32_MIN
+from cubecore.units import INT32_MAX, INT32_MIN, distinct
 
 ROWS_AT_ONCE = 1 << 16
 """Combinations that are judged in one call."""
@@ -131,7 +131,7 @@ class Explorer:
         for reader in about:
             wanted = wanted_values(reader, name, self.space.base, self.space.case)
             if wanted is not None:
-                values = np.unique(np.concatenate([np.atleast_1d(x) for x in wanted]))
+                values = distinct(np.concatenate([np.atleast_1d(x) for x in wanted]))
                 return values[(values >= INT32_MIN) & (values <= INT32_MAX)], [reader]
         return self.space.domain(name).values, []
 
@@ -247,7 +247,7 @@ class Explorer:
         if self.how is How.THIN and len(values) > THIN_VALUES:
             self.complete = False
             places = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
-            values = values[np.unique(places)]
+            values = values[distinct(places)]
         if len(values) == 1:
             yield {**table, name: np.full(rows, values[0])}
             return

@@ -18,7 +18,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.field_dependencies import Reader, measured
 from cubecore.tiling.rules.model import Case
 from cubecore.tiling.solver.candidates import Columns
-from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
 
@@ -92,7 +92,7 @@ def _named_values(field: str, case: Case, alone: tuple[Reader, ...]) -> Ints | N
     for reader in alone:
         found = wanted_values(reader, field, base_columns(case.tiling), case)
         if found is not None:
-            return np.unique(np.concatenate([np.atleast_1d(x) for x in found]))
+            return distinct(np.concatenate([np.atleast_1d(x) for x in found]))
     return None
 
 
@@ -135,7 +135,7 @@ def _range(field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | N
     most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     lowest += [align_up(limits.low, math.lcm(FRACTAL_ROWS, limits.multiple))]
     more = [value for value in lowest if value <= most.get(field, INT32_MAX)]
-    return Domain(np.unique(np.append(found.values, more)), found.cover)
+    return Domain(distinct(np.append(found.values, more)), found.cover)
 
 
 def _kind(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
@@ -166,7 +166,7 @@ def _scale_factors(given: int) -> Domain:
     values = [given]
     for name in SHIFTS:
         values += [with_factor(value, name, 1) for value in values]
-    return Domain(np.unique(np.array(values, dtype=np.int64)), Cover.CLASSES)
+    return Domain(distinct(np.array(values, dtype=np.int64)), Cover.CLASSES)
 
 
 def _up_to(largest: int) -> Domain:
@@ -195,7 +195,7 @@ def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
     whole = [extent] if limits.low <= extent <= limits.high else []
     cover = Cover.ALL if len(values) <= MOST_VALUES else Cover.SAMPLE
     beyond = [limits.low] if not len(values) and not whole else []
-    return Domain(np.unique(np.concatenate([values[:MOST_VALUES], whole, beyond])), cover)
+    return Domain(distinct(np.concatenate([values[:MOST_VALUES], whole, beyond])), cover)
 
 
 def extent_of(field: str, case: Case) -> int:
@@ -219,7 +219,7 @@ def _shares(field: str, case: Case) -> Domain:
     even = ceil_div(extent, np.arange(1, most + 2, dtype=np.int64))
     ends = np.maximum(even[:-1] - 1, even[1:])
     whole = np.arange(align, min(extent, EVERY_BLOCK) + 1, align, dtype=np.int64)
-    values = np.unique(
+    values = distinct(
         np.concatenate(
             [even[:-1], align_up(even[:-1], align), ends, whole, [align_up(extent, align)]]
         )

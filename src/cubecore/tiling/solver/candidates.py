@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cubecore.chips.costs import LINE_BYTES
 from cubecore.tiling.model.field_limits import NOTHING, Wanted
 from cubecore.tiling.rules.model import Case
-from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -194,7 +194,7 @@ def _shares(extent: int, cores: int, unit: int, line: int = 1) -> Ints:
     least = align_up(ceil_div(extent, counts), unit)
     longer = align_up(least, line)
     kept = ceil_div(extent, longer) == ceil_div(extent, least)
-    return np.unique(np.minimum(np.where(kept, longer, least), extent))
+    return distinct(np.minimum(np.where(kept, longer, least), extent))
 
 
 @dataclass(frozen=True)

@@ -230,9 +230,13 @@ _TABLED = 512
 @cache
 def _table() -> tuple[Floats, Ints]:
     """Return `smallest_steps` of 1, 2, ... one after the other, and where each ends."""
-    lists = [smallest_steps(count) for count in range(1, _TABLED + 1)]
-    ends = np.cumsum([0, *(len(steps) for steps in lists)])
-    return np.concatenate([np.array(steps, dtype=float) for steps in lists]), ends
+    count = np.arange(1, _TABLED + 1)[:, np.newaxis]
+    step = np.arange(1, min(_TABLED, MOST_STEPS) + 1)
+    chunks = ceil_div(count, step)
+    smallest = step <= count
+    smallest[:, 1:] &= chunks[:, 1:] != chunks[:, :-1]
+    ends = np.concatenate([[0], np.cumsum(np.count_nonzero(smallest, axis=1))])
+    return step[np.nonzero(smallest)[1]].astype(float), ends
 
 
 @cache

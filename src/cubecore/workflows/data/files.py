@@ -3,7 +3,6 @@
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -201,6 +200,13 @@ def _identity(path: str, *, read: bool = False) -> frozenset[object]:
     return frozenset({resolved, (state.st_dev, state.st_ino)})
 
 
+def _temporary(folder: Path) -> tuple[int, str]:
+    """Return (the descriptor, the name) of a new file in a folder."""
+    import tempfile
+
+    return tempfile.mkstemp(dir=folder, prefix=TEMPORARY)
+
+
 def require_writable(path: str, subject: str) -> None:
     """Refuse an output path that cannot be written, before any work is done."""
     target = _target(path, subject)
@@ -208,7 +214,7 @@ def require_writable(path: str, subject: str) -> None:
         if target.exists():
             with target.open("ab"):
                 return
-        handle, probe = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
+        handle, probe = _temporary(target.parent)
         os.close(handle)
         Path(probe).unlink()
         if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
@@ -229,7 +235,7 @@ def write_whole(path: str, data: bytes, subject: str) -> None:
         if target.is_char_device():
             target.write_bytes(data)
             return
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=TEMPORARY)
+        handle, part = _temporary(target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         put_in_place(Path(part), target)
