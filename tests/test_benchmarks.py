@@ -42,7 +42,7 @@ def test_the_figures_of_execution_are_verified_ratios():
     assert set(answer["figures"]) == {"float16", "bfloat16", "int8"}
     for figure in answer["figures"].values():
         assert figure["verified"]
-        assert figure["engine"] == "fast"
+        assert figure["engine"] == "blas"
         assert figure["ratio"] * figure["reference_wall_s"] > 0
 
 
@@ -112,10 +112,9 @@ def test_the_figures_of_kernels_stand_beside_their_targets():
     answer = answer_of("kernels.py", "0.01")
     assert answer["engines"] == {"fast": "lockstep", "reference": "reference"}
     figures = answer["figures"]
-    at_least = {"kernel_issues_per_s", "tree_issues_per_s"}
+    at_least = {"kernel_issues_per_s"}
     checked = {"checks_on_over_off_lockstep", "checks_on_over_off_reference"}
-    assert set(figures) == at_least | checked | {"trace_megabytes", "trace_race_check_s"}
-    assert figures["tree_issues_per_s"]["engine"] == "lockstep"
+    assert set(figures) == at_least | checked | {"trace_megabytes"}
     for name, figure in figures.items():
         value, target = figure["value"], figure["target"]
         assert value > 0

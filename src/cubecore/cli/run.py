@@ -39,7 +39,15 @@ from cubecore.cli.scripts import (
 @click.option("--scale-a-file", type=ArrayFile(), help="A's scales of MxMatmul, as stored")
 @click.option("--scale-b-file", type=ArrayFile(), help="the same for B's")
 @click.option("--out", type=OutputFile(), help=".npy file for C")
-@click.option("--engine", type=Word(["fast", "reference", "late", "early"]), default="fast")
+@click.option(
+    "--engine",
+    type=Word(["fast", "blas", "lockstep", "reference"]),
+    help="executes the kernel: fast (the default) takes the fastest that applies",
+)
+@click.option(
+    "--order",
+    help="order of the queues: program (the default), late, early or random:SEED",
+)
 @click.option(
     "--checks",
     default="usual",
@@ -60,7 +68,8 @@ def run(
     scale_a_file: str | None,
     scale_b_file: str | None,
     out: str | None,
-    engine: str,
+    engine: str | None,
+    order: str | None,
     checks: str,
     sarif: str | None,
     breaks: tuple[str, ...],
@@ -79,7 +88,7 @@ def run(
         others |= {"scale-file": scale_file, "out": out}
         others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
-        options |= {"engine": engine, "checks": checks}
+        options |= {"engine": engine, "order": order, "checks": checks}
         return run_of_script(script, arguments, sarif, asked, options)
     require_script(asked)
     from cubecore.reports.files.output_files import RunFiles
@@ -91,7 +100,7 @@ def run(
 
     keys, settings, as_json = split_options(options)
     given = None if tiling is None else load_tiling(tiling)
-    keys |= {"engine": engine, "checks": checks}
+    keys |= {"engine": engine or "fast", "order": order or "program", "checks": checks}
     scales = scale_file, scale_a_file, scale_b_file
     operands = OperandFiles(a_file, b_file, bias_file, *scales)
     files = RunFiles(sarif)

@@ -1,4 +1,4 @@
-"""Running a launch: by proof, in lockstep, or by the reference engine where neither is sure."""
+"""Execution of a launch of trees: by BLAS where the products are proven, else by reference."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
-from cubecore.errors import refuse
 from cubecore.isa.program.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
@@ -17,8 +16,8 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import Shadows
 from cubecore.machine.blas.stores import ProvenStore
-from cubecore.machine.lockstep import trees
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import (
@@ -31,8 +30,6 @@ from cubecore.machine.sanitizer.findings import (
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.tree import TreeWatch
 
-ENGINES = ("fast", "reference", "late", "early")
-
 
 def run_launch(
     launch: Launch,
@@ -42,37 +39,32 @@ def run_launch(
     engine: str = "fast",
     checks: frozenset[str] = USUAL,
     traces: dict[CoreId, InstructionTrace] | None = None,
+    *,
+    order: str = "program",
 ) -> tuple[RunOutcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
     `checks` are those that are on, of which usecheck is for kernels whose author issues every
-    instruction: it says nothing of a tree, which somebody generated. The engines late and early are
-    the reference engine with consumers, or producers, as early as the flags allow. The fast engine
-    computes products that it proves, and runs vector work in lockstep; the rest is the reference
-    engine's, for all cores. With `traces` that engine runs, and they take what each core issues.
+    instruction: it says nothing of a tree, which a generator wrote. `engine` is one of
+    `machine.options.ENGINES`; blas computes products that it proves, and runs program order alone.
+    Everything else is the reference engine's, for all cores: so are other orders, and launches
+    with `traces`, which take what each core issues.
     """
-    if engine not in ENGINES:
-        raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
+    require_engine(engine)
     checks -= {USECHECK}
-    if engine == "fast" and traces is None:
+    if engine in {"fast", "blas"} and traces is None and order == "program":
         try:
             proven = prover.prove(chip, gm, launch.groups(bases))
         except IrregularError:
-            if trees.walks(launch):
-                try:
-                    return trees.walk(launch, chip, gm, bases, checks), "lockstep"
-                except IrregularError:
-                    pass
+            pass
         else:
             findings = _watch(launch, gm, [prover.group for prover in proven], checks)
             _perform(proven)
             issued = sum(prover.issued * len(prover.group.cores) for prover in proven)
-            return RunOutcome(findings, issued), "fast"
+            return RunOutcome(findings, issued), "blas"
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
-    if engine in {"late", "early"}:
-        return run(chip, gm, tasks, checks=checks, order=engine), engine
-    return run(chip, gm, tasks, checks=checks), "reference"
+    return run(chip, gm, tasks, checks=checks, order=order), "reference"
 
 
 def _watch(

@@ -152,6 +152,6 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
 
 ACCUMULATION_POLICY = {
     "reference": "float64 within one mad, rounded to float32 in L0C after each",
-    "fast": "float32, in the order of the BLAS library",
+    "blas": "float32, in the order of the BLAS library",
 }
 """How each engine sums float products; integer sums are exact and saturate."""

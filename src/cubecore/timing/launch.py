@@ -205,10 +205,6 @@ def _turns(traffic: Traffic) -> list[float]:
     ]
 
 
-def _mean(values: list[int], counts: list[int]) -> int:
-    return sum(v * c for v, c in zip(values, counts, strict=True)) // sum(counts)
-
-
 def _kinds(parts: Sequence[str]) -> list[str]:
     """Return what stands before the names of each group's pipes: ``AIC`` or ``AIV`` of a mix."""
     return [f"{part[:3]} " if "AIC" in parts else "" for part in parts]

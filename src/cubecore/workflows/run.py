@@ -14,6 +14,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
@@ -55,6 +56,7 @@ class Run:
     findings: tuple[SanitizerFinding, ...]
     issued: int
     engine: str
+    order: str
     wall_s: float
     verify_wall_s: float
     total_wall_s: float
@@ -70,9 +72,8 @@ class Run:
     @property
     def policy(self) -> str:
         """How products were summed."""
-        engine = "fast" if self.engine == "fast" else "reference"
         integer = self.request.problem.accumulator_type.kind == "int"
-        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[engine]
+        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's object."""
@@ -89,6 +90,7 @@ class Run:
             "findings": [finding.to_json() for finding in self.findings],
             "issued": self.issued,
             "engine": self.engine,
+            "order": self.order,
             "wall_s": self.wall_s,
             "verify_wall_s": self.verify_wall_s,
             "total_wall_s": self.total_wall_s,
@@ -104,6 +106,7 @@ def run(
     operands: Operands | OperandFiles | None = None,
     out: str | None = None,
     engine: str = "fast",
+    order: str = "program",
     checks: str = "usual",
     settings: Mapping[str, str] | None = None,
     **keys: Any,
@@ -112,8 +115,10 @@ def run(
 
     `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
     `out` names a .npy file for C.
-    `engine` is fast (which falls back by itself), reference, or late or early: consumers, or
-    producers, as early as the flags allow. `checks` are memcheck, initcheck, racecheck, synccheck
+    `engine` is fast (the fastest that applies), blas, lockstep or reference; a product that the
+    engine asked for does not execute falls back to reference. `order` is program, late or early
+    (consumers, or producers, run as early as the flags allow) or random:SEED; orders other than
+    program are the reference engine's. `checks` are memcheck, initcheck, racecheck, synccheck
     and usecheck with commas between them; or usual (all but the last), all or none.
 
     Raises:
@@ -121,6 +126,8 @@ def run(
         IllegalTilingError: the tiling breaks a rule.
     """
     begin = perf_counter()
+    require_engine(engine)
+    require_order(order)
     switched_on = checks_of(checks.split(","))
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)
@@ -133,7 +140,7 @@ def run(
     chosen = legal_or_planned(tiling, request)
     given = _operands(request.problem, operands)
     launch = matmul_launch(request.problem, chosen, request.chip)
-    executed = _execute(request, launch, given, engine, switched_on)
+    executed = _execute(request, launch, given, switched_on, engine=engine, order=order)
     verify_begin = perf_counter()
     verification = verify(request.problem, given, executed.c, chosen)
     verify_wall = perf_counter() - verify_begin
@@ -147,6 +154,7 @@ def run(
         findings=executed.findings,
         issued=executed.issued,
         engine=executed.engine,
+        order=order,
         wall_s=executed.wall_s,
         verify_wall_s=verify_wall,
         total_wall_s=perf_counter() - begin,
@@ -173,7 +181,13 @@ class _Executed:
 
 
 def _execute(
-    request: Request, launch: Launch, operands: Operands, engine: str, checks: frozenset[str]
+    request: Request,
+    launch: Launch,
+    operands: Operands,
+    checks: frozenset[str],
+    *,
+    engine: str,
+    order: str,
 ) -> _Executed:
     gm = GlobalMemory()
     p = request.problem
@@ -193,7 +207,7 @@ def _execute(
         tensors[spec.name] = gm.place(spec.name, given)
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
-    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine, checks)
+    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine, checks, order=order)
     wall = perf_counter() - begin
     buffer = tensors["c"].buffer
     shape = result_shape(request.problem)

@@ -53,7 +53,7 @@ def test_both_engines_multiply(types, shape, trans_a, trans_b):
 def on_both_engines(problem, tiling, stored):
     """Yield (engine, C as it lies in memory) of a run without findings."""
     launch = matmul_launch(problem, tiling, A5)
-    for engine in ("fast", "reference"):
+    for engine in ("blas", "reference"):
         gm, bases = GlobalMemory(), {}
         for spec in launch.tensors:
             if spec.output:
@@ -83,7 +83,7 @@ def test_hifloat8_multiplies_as_codes(trans, more):
     coded = [np.vectorize(HIF8.get)(x).astype(np.uint8) for x in (left, right)]
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip(coded, trans, strict=True)]
     wanted = left @ right + (0 if bias is None else bias)
-    for engine in ("fast", "reference"):
+    for engine in ("blas", "reference"):
         run = cubecore.run(problem, operands=Operands(*stored, bias), engine=engine)
         assert ([f.message for f in run.findings], run.verified) == ([], True)
         assert run.engine == engine
@@ -140,7 +140,7 @@ def test_its_own_conversions(mode, by_column):
     run = cubecore.run(problem | {"epilogue": epilogue})
     assert [f.message for f in run.findings] == []
     assert run.verified
-    assert run.engine == "fast"
+    assert run.engine == "blas"
 
 
 def test_a_wrong_code_of_hifloat8_does_not_verify():
@@ -178,7 +178,7 @@ def test_hf32_keeps_10_bits(trans):
     stored = Operands(np.ascontiguousarray(a.T) if trans else a, b)
     problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "float32", "trans_a": trans}
     wanted = (short[0].astype(np.float64) @ short[1]).astype(np.float32)
-    for engine in ("fast", "reference"):
+    for engine in ("blas", "reference"):
         run = cubecore.run(problem, hf32=True, operands=stored, engine=engine)
         assert [f.message for f in run.findings] == []
         assert (run.verified, run.engine) == (True, engine)
@@ -191,8 +191,11 @@ MIX += [("float8_e4m3fn", "float8_e4m3fn", "float32", "IBSHARE")]
 
 
 @pytest.mark.parametrize("types", MIX, ids=str)
-@pytest.mark.parametrize("engine", ["fast", "reference", "late", "early"])
-def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine):
+@pytest.mark.parametrize(
+    ("engine", "order"),
+    [("blas", "program"), *(("reference", o) for o in ("program", "late", "early", "random:1"))],
+)
+def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine, order):
     """Four blocks of C on two AI Cores, whatever order the flags leave open."""
     a, b, c, template = types
     problem = Problem.from_json(
@@ -206,7 +209,8 @@ def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine):
     tiling = replace(cubecore.plan(problem).tiling, **shares)
     launch = matmul_launch(problem, tiling, A5)
     assert [core.core for core in launch.cores] == [0, 1]
-    run = cubecore.run(problem, tiling=tiling, operands=stored, engine=engine)
+    run = cubecore.run(problem, tiling=tiling, operands=stored, engine=engine, order=order)
+    assert (run.engine, run.order) == (engine, order)
     assert ([f.message for f in run.findings], run.verified) == ([], True)
     assert np.array_equal(run.c, left @ right.T)
 

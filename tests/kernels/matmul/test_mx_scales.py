@@ -109,7 +109,7 @@ def test_products(types, trans_b, shape):
     asked = {"m": m, "n": n, "k": k, "a": a, "b": b, "trans_b": trans_b, "template": template}
     problem, operands, wanted = product(asked | SCALED, seed=m)
     run = cubecore.run(problem, operands=operands)
-    assert run.engine == "fast"
+    assert run.engine == "blas"
     assert [f.message for f in run.findings] == []
     assert run.verified
     assert np.array_equal(run.c, wanted.astype(np.float32))
@@ -131,7 +131,7 @@ def test_a_transposed_and_with_bias(types, more):
     asked = {"m": 50, "n": 70, "k": 320, "a": a, "b": b} | more
     problem, operands, wanted = product(asked | SCALED, seed=3)
     run = cubecore.run(problem, operands=operands)
-    assert run.engine == "fast"
+    assert run.engine == "blas"
     assert [f.message for f in run.findings] == []
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
@@ -146,7 +146,7 @@ def test_cores_that_divide_k(types, trans):
     slices = cubecore.plan(replace(problem, k=256, cores=1, split_k=False)).tiling
     tiling = replace(slices, Ka=1000, Kb=1000, usedCoreNum=4)
     run = cubecore.run(problem, tiling=tiling, operands=operands)
-    assert run.engine == "fast"
+    assert run.engine == "blas"
     assert [f.message for f in run.findings] == []
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
@@ -164,11 +164,11 @@ def test_a_slice_that_begins_inside_a_pair_of_scales():
     )
 
 
-@pytest.mark.parametrize("engine", ["reference", "late", "early"])
-def test_every_order_that_flags_allow(engine):
+@pytest.mark.parametrize("order", ["program", "late", "early"])
+def test_every_order_that_flags_allow(order):
     asked = {"m": 70, "n": 66, "k": 640, "a": "float4_e2m1fn", "trans_b": True}
     problem, operands, wanted = product(asked)
-    run = cubecore.run(problem, operands=operands, engine=engine)
+    run = cubecore.run(problem, operands=operands, engine="reference", order=order)
     assert run.verified
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
@@ -192,7 +192,7 @@ def test_options_that_go_with_scales(more):
     """Verified against an independent product with block scales."""
     asked = {"chip": A5.name, "m": 40, "n": 64, "k": 320, "a": "float4_e2m1fn"} | more
     run = cubecore.run(asked)
-    assert run.engine == "fast"
+    assert run.engine == "blas"
     assert [f.message for f in run.findings] == []
     assert run.verified
 
@@ -211,14 +211,14 @@ def test_a_tiling_whose_chunks_are_ragged():
 
 
 @pytest.mark.parametrize(
-    ("factors", "depth", "engine"),
+    ("factors", "depth", "order"),
     [
         *[((2, 2), 1, "late"), ((3, 1), 2, "late"), ((3, 1), 2, "early"), ((1, 4), 1, "early")],
-        *[((4, 5), 2, "reference"), ((4, 5), 2, "late"), ((4, 5), 2, "early")],
+        *[((4, 5), 2, "program"), ((4, 5), 2, "late"), ((4, 5), 2, "early")],
     ],
     ids=str,
 )
-def test_scales_that_travel_for_several_chunks(factors, depth, engine):
+def test_scales_that_travel_for_several_chunks(factors, depth, order):
     """Any factors, ragged groups of chunks, one or two buffers, several tiles; in any order."""
     asked = {"m": 34, "n": 50, "k": 1200, "a": "float8_e5m2", "trans_b": True, "cores": 1}
     problem, operands, wanted = product(asked | SCALED, seed=5)
@@ -229,7 +229,7 @@ def test_scales_that_travel_for_several_chunks(factors, depth, engine):
     tiling |= {"mxTypePara": 0x01010000 | factors[1] << 8 | factors[0]}
     made = TCubeTiling.from_json(tiling)
     assert cubecore.check(made, problem).legal
-    run = cubecore.run(problem, operands=operands, tiling=made, engine=engine)
+    run = cubecore.run(problem, operands=operands, tiling=made, engine="reference", order=order)
     assert [f.message for f in run.findings] == []
     assert np.array_equal(run.c, wanted.astype(np.float32))
 

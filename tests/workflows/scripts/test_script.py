@@ -189,7 +189,9 @@ def test_the_chip_and_its_fields_are_the_commands(script):
 
 def test_the_reference_engine_runs_a_script(script):
     name = script(KERNEL, MAIN)
-    for words, engine in (([], "lockstep"), (["--engine", "reference"], "reference")):
+    cases = {"lockstep": ([], ["--engine", "lockstep"])}
+    cases["reference"] = (["--engine", "reference"], ["--engine", "blas"], ["--order", "late"])
+    for words, engine in ((words, engine) for engine, lines in cases.items() for words in lines):
         answer = cli("run", name, "--json", *words)
         assert [launch["engine"] for launch in answer.json["launches"]] == [engine]
 

@@ -26,6 +26,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import Recorder, run_together
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
@@ -33,7 +34,6 @@ from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
 
 KINDS = ("vector", "cube", "mix")
-ENGINES = ("fast", "reference")
 DEFAULT_CHIP = "Ascend910B3"
 MOST_ISSUES = 2_000_000
 """What a launch issues at most, unless told: ten seconds' to a minute's work."""
@@ -45,7 +45,8 @@ class Options:
 
     `settings` replace fields of the chip; `order` is program, late or early (consumers or
     producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
-    `engine` is fast (cores in lockstep where it makes no difference) or reference.
+    `engine` is fast or lockstep (equal cores at once where it makes no difference) or reference;
+    blas executes no kernels in Python and falls back to reference.
     """
 
     chip: str = DEFAULT_CHIP
@@ -60,7 +61,7 @@ class Options:
         """Return other options.
 
         Raises:
-            RequestError: an option that does not exist, an engine or a limit that cannot be.
+            RequestError: an unknown option, engine or order; a limit below 1.
         """
         known = [f.name for f in fields(self)]
         for name in given:
@@ -73,8 +74,8 @@ class Options:
                 raise refuse(name, "be text", repr(value))
         if not isinstance(made.settings, Mapping):
             raise refuse("settings", "map the chip's fields to values", repr(made.settings))
-        if made.engine not in ENGINES:
-            raise refuse("engine", f"be {' or '.join(ENGINES)}", repr(made.engine))
+        require_engine(made.engine)
+        require_order(made.order)
         if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
             raise refuse("limit", "be a whole number above 0", repr(made.limit))
         return made
@@ -277,7 +278,8 @@ class _Launch:
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return what was found, and the engine that ran it."""
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
-        if self.debugger is None and order == "program" and self.options.engine == "fast":
+        together = order == "program" and self.options.engine in {"fast", "lockstep"}
+        if self.debugger is None and together:
             return run_together(self.chip, gm, tasks, checks)
         if self.debugger is None:
             return run(self.chip, gm, tasks, checks=checks, order=order), "reference"

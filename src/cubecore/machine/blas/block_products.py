@@ -1,4 +1,4 @@
-"""What the fast engine proves: tiles of C as sums of products of blocks of global tensors."""
+"""Products proven by the BLAS engine: tiles of C as sums of products of global tensors."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

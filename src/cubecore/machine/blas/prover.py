@@ -1,4 +1,4 @@
-"""The fast engine: proves what a group of equal cores computes, so that BLAS can compute it.
+"""The BLAS engine: proof of what a group of equal cores computes, so that BLAS can compute it.
 
 The program is walked once for all cores that run it. Local memories hold no bytes here but where
 their contents come from. If each `mad` is shown to multiply two blocks of global matrices, and each

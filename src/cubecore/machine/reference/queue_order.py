@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cubecore.errors import DeadlockError, Violation, refuse
+from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
@@ -27,6 +27,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlag,
     joined_pipes,
 )
+from cubecore.machine.options import require_order
 from cubecore.machine.reference.unit_flag_gate import UnitGate
 
 Recorded = tuple[Instruction, tuple[int, ...], Location]
@@ -97,9 +98,6 @@ class Drawn:
         return int(self._rng.integers(count)) if count > 1 else 0
 
 
-ORDERS = "program, late, early or random:SEED"
-
-
 _FIXED: dict[str, type[Late]] = {"late": Late, "early": Early}
 
 
@@ -109,14 +107,12 @@ def schedule_of(order: str) -> Schedule | None:
     Raises:
         RequestError: another word.
     """
+    require_order(order)
     if order == "program":
         return None
     if order in _FIXED:
         return _FIXED[order]()
-    word, _, seed = order.partition(":")
-    if word != "random" or not seed.isdecimal():
-        raise refuse("order", f"be {ORDERS}", repr(order))
-    return Drawn(int(seed))
+    return Drawn(int(order.removeprefix("random:")))
 
 
 @dataclass(eq=False, slots=True)

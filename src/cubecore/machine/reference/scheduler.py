@@ -89,7 +89,7 @@ def run(
     """Run every task to its end and return what the `checks` found.
 
     None: those that need no order. A piece of a program has no flags, so that racecheck and
-    synccheck would find every step of it. `order` is program, late or random:SEED
+    synccheck would find every step of it. `order` is program, late, early or random:SEED
     (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
 
     Raises:

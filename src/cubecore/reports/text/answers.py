@@ -188,13 +188,14 @@ def run_text(run: Run) -> str:
     """Return what an execution gave."""
     v = run.verification
     verdict = "verified" if run.verified else "NOT verified"
+    engine = run.engine if run.order == "program" else f"{run.order} order, {run.engine}"
     lines = [
         problem_line(run.request),
         f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
         f"(worst element at {v.worst:.2f} of its own limit)",
         f"  policy  {run.policy}",
         f"  issued  {run.issued:,} instructions on {_users(run)} "
-        f"in {run.wall_s:.2f} s ({run.engine} engine); NumPy's float32 product takes "
+        f"in {run.wall_s:.2f} s ({engine} engine); NumPy's float32 product takes "
         f"{run.reference_wall_s:.3g} s",
     ]
     lines += ["", f"Findings: {len(run.findings)}"] if run.findings else ["  findings none"]

@@ -18,6 +18,7 @@ from cubecore.frontends.tik.trace.run_options import Options
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
 from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
@@ -148,6 +149,10 @@ def run_script(
         RequestError: no script, or one that launches nothing.
         KernelError: the script or a kernel cannot go on; the place in its source comes first.
     """
+    if engine is not None:
+        require_engine(engine)
+    if order is not None:
+        require_order(order)
     options: dict[str, Any] = {"chip": chip, "checks": checks, "order": order}
     options |= {"engine": engine, "settings": settings or None}
     return _execute(path, arguments, options, quiet=quiet, debugger=debugger)

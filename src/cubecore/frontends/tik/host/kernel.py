@@ -122,8 +122,9 @@ class Kernel:
         traces: dict[CoreId, InstructionTrace] = {}
         loads = (node for node in nodes(self.body) if isinstance(node, LoadScalar))
         traced = traces if options.trace and any(loads) else None
-        run = options.engine, options.wanted_checks, traced
-        outcome, _ = run_launch(launch, self.chip, gm, bases, *run)
+        run = "reference", options.wanted_checks, traced
+        order = options.order or "program"
+        outcome, _ = run_launch(launch, self.chip, gm, bases, *run, order=order)
         wall_s = perf_counter() - begin
         found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
         return TikRun(

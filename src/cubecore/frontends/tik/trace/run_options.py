@@ -12,9 +12,9 @@ from cubecore.machine.sanitizer.findings import checks_of
 class Options:
     """What replaces the choices of a program's kernels; None leaves them.
 
-    `order` is late or early: consumers, or producers, as early as the flags allow. With `echo`
-    a debug run writes its findings to standard error; `trace` keeps what each core issues where
-    that depends on what it reads.
+    `order` is program, late or early (consumers, or producers, as early as the flags allow) or
+    random:SEED. With `echo` a debug run writes its findings to standard error; `trace` keeps what
+    each core issues where that depends on what it reads.
     """
 
     chip: str | None = None
@@ -23,11 +23,6 @@ class Options:
     order: str | None = None
     echo: bool = True
     trace: bool = False
-
-    @property
-    def engine(self) -> str:
-        """The engine that runs kernels."""
-        return self.order or "reference"
 
     @property
     def wanted_checks(self) -> frozenset[str]:

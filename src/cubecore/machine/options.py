@@ -1,0 +1,34 @@
+"""Options of a run: the engine that executes it, and the order in which its queues run."""
+
+from cubecore.errors import refuse
+
+ENGINES = ("fast", "blas", "lockstep", "reference")
+"""Words that ask for an engine; a run tells which of the last three executed it.
+
+`fast` takes the fastest engine that applies: `blas` for trees of Cube products, `lockstep` for
+kernels in Python. A launch that the engine asked for does not execute falls back to `reference`.
+"""
+ORDERS = ("program", "late", "early")
+"""Orders with a name; the others are ``random:SEED``."""
+_WORDS = "program, late, early or random:SEED"
+
+
+def require_engine(engine: str) -> None:
+    """Refuse a word that is no engine.
+
+    Raises:
+        RequestError: the word.
+    """
+    if engine not in ENGINES:
+        raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
+
+
+def require_order(order: str) -> None:
+    """Refuse a word that is no order.
+
+    Raises:
+        RequestError: the word.
+    """
+    word, _, seed = order.partition(":")
+    if order not in ORDERS and (word != "random" or not seed.isdecimal()):
+        raise refuse("order", f"be {_WORDS}", repr(order))
