@@ -17,7 +17,7 @@ def sentence(body):
         body()
     where, _, rest = str(caught.value).partition(": ")
     file, line = where.split(":")
-    assert (file, line.isdigit()) == ("test_tik_refusals.py", True)
+    assert (file, line.isdigit()) == ("test_refusals.py", True)
     return rest
 
 

@@ -25,7 +25,7 @@ from harness import make_operands, make_tiling
 from kernels.broken import changed
 
 A2 = chip("Ascend910B3")
-HERE = Location("test_fast_handover.py", 1, "test")
+HERE = Location("test_unit_flags.py", 1, "test")
 PROBLEM = Problem(m=40, n=48, k=64, c="float16")
 FIELDS = {"baseM": 32, "baseN": 48, "baseK": 32, "stepKa": 2, "stepKb": 2} | {
     "depthA1": 2,

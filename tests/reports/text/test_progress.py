@@ -9,14 +9,14 @@ import pytest
 
 SCRIPT = """
 from time import sleep
-from cubecore.reports import progress
+from cubecore.reports.text import progress
 progress.PATIENCE_S = {patience}
 with progress.working("thinking"):
     sleep(0.4)
 """
 COUNT = """
 from time import sleep
-from cubecore.reports import progress
+from cubecore.reports.text import progress
 with progress.counting("planning", 40) as advance:
     for done in range(0, 41, 20):
         advance(done)

@@ -308,4 +308,4 @@ def test_a_refusal_names_the_line(broken, message):
     with pytest.raises(RequestError) as caught:
         broken(t, x)
     line = broken.__code__.co_firstlineno
-    assert str(caught.value) == f"test_tik_vector.py:{line}: {message}"
+    assert str(caught.value) == f"test_vector.py:{line}: {message}"

@@ -239,7 +239,7 @@ def test_refusals_name_the_line(tmp_path, text, line, message):
 def assert_here(error, message):
     """Hold an error to a whole line that begins with a place in this file."""
     place, _, rest = str(error).partition(": ")
-    assert place.startswith(("test_tik_language.py", "tests/frontends/"))
+    assert place.startswith(("test_language.py", "tests/frontends/"))
     assert rest == message
 
 

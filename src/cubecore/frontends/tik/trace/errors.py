@@ -7,7 +7,7 @@ from pathlib import Path
 from cubecore.errors import RequestError, Violation
 from cubecore.isa.program.tree import Location
 
-_HERE = str(Path(__file__).parent)
+_HERE = str(Path(__file__).parents[1])
 
 
 def user_location() -> Location:
