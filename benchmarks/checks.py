@@ -12,7 +12,7 @@ from typing import Any
 
 from figures import arguments
 
-from cubecore.frontends.kernels.kernel import Session
+from cubecore.frontends.kernels.kernel import ScriptSession
 
 FOLDER = Path(__file__).parents[1] / "examples" / "kernels"
 ENGINES = ("fast", "reference")
@@ -22,7 +22,7 @@ TARGET = 2.0
 def seconds(module: dict[str, Any], given: tuple[Any, ...], **options: str) -> float:
     """Return the processor time of an example's launches."""
     begin = time.process_time()
-    with Session(dict(options)).collecting():
+    with ScriptSession(dict(options)).collecting():
         module["launch"](*given)
     return time.process_time() - begin
 

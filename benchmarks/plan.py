@@ -23,12 +23,12 @@ from figures import against, arguments
 
 import cubecore
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import WARM, Lines, Straight
+from cubecore.tiling.cost.tracing import WARM_UP_PROBLEMS, TraceCache, TracedFunction
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.candidates import Columns
-from cubecore.tiling.solver.l1_residency import kept
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.candidates import TilingColumns
+from cubecore.tiling.solver.l1_residency import keeps_rules
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.sweep.pool import available_cores
 
@@ -99,11 +99,11 @@ def one_by_one(asked: list[dict[str, Any]], seed: int) -> dict[str, Any]:
     }
 
 
-def _judged(case: Case, tilings: Any) -> tuple[Any, ...]:
+def _judged(case: RuleCase, tilings: Any) -> tuple[Any, ...]:
     """Return whether every rule holds, and the cycles of the closed form."""
     judged = replace(case, tiling=tilings)
     measures = tuple(declared.measure for declared in rules())
-    return kept(judged, measures), cost(tilings, case.problem, case.chip).total
+    return keeps_rules(judged, measures), cost(tilings, case.problem, case.chip).total
 
 
 def judged() -> dict[str, Any]:
@@ -114,9 +114,9 @@ def judged() -> dict[str, Any]:
         name: getattr(plan.tiling, name) * rng.integers(1, 3, ROWS).astype(float)
         for name in ("baseM", "baseN", "baseK", "stepKa", "stepKb", "depthA1", "depthB1")
     }
-    columns = Columns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
-    case = Case(None, plan.problem, planned_chip(plan.request.chip))
-    function, lines = Straight(_judged), Lines.of(case)
+    columns = TilingColumns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
+    case = RuleCase(None, plan.problem, planned_chip(plan.request.chip))
+    function, lines = TracedFunction(_judged), TraceCache.of(case)
     parts = [np.arange(first, first + AT_ONCE) for first in range(0, ROWS, AT_ONCE)]
 
     def all_of_them() -> None:
@@ -124,8 +124,8 @@ def judged() -> dict[str, Any]:
         for part in parts:
             function(lines, case, columns.take(part))
 
-    for _ in range(WARM):  # lines are made for a kind of problem that comes again
-        Lines.of(case)
+    for _ in range(WARM_UP_PROBLEMS):  # lines are made for a kind of problem that comes again
+        TraceCache.of(case)
     all_of_them()
     taken = [seconds(all_of_them) for _ in range(5)]
     rate = ROWS / statistics.median(taken)

@@ -29,7 +29,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip, solve
 from cubecore.units import ceil_div
-from cubecore.workflows.timed_product import Product
+from cubecore.workflows.timed_product import TimedProduct
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend950PR_9589")
 RANKED = 24
@@ -104,7 +104,7 @@ class Search:
         if tiling in self.cycles or len(self.cycles) >= self.most:
             return self.cycles.get(tiling)
         try:
-            line = Product(self.problem, tiling, self.chip).timed()
+            line = TimedProduct(self.problem, tiling, self.chip).timed()
         except CubecoreError:
             return None
         self.cycles[tiling] = line.cycles

@@ -13,7 +13,7 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip_names
-from cubecore.cli.console import Group
+from cubecore.cli.console import CommandGroup
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import FINDING_IDS
 from cubecore.tiling.rules.checker import rules
@@ -522,7 +522,7 @@ def test_ctrl_c_leaves_no_traceback_and_no_file(folder):
 
 
 def test_ctrl_c_while_a_class_is_made_leaves_no_traceback(capsys):
-    group = Group()
+    group = CommandGroup()
 
     @group.command()
     def strike():

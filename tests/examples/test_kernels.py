@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cubecore.frontends.kernels.kernel import Session
+from cubecore.frontends.kernels.kernel import ScriptSession
 from cubecore.reports.html.page import launch_report
 from cubecore.workflows.scripts.script import time_script
 
@@ -47,7 +47,7 @@ def test_a_small_case_is_right_in_any_order(name, order):
     module = example(name)
     given = module.small()
     kept = [array.copy() for array in given]
-    session = Session({"order": order})
+    session = ScriptSession({"order": order})
     with session.collecting():
         got = module.launch(*given)
     assert [finding.message for run in session.runs for finding in run.findings] == []

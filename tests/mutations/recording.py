@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cubecore.errors import DeadlockError
-from cubecore.frontends.kernels.kernel import Session
+from cubecore.frontends.kernels.kernel import ScriptSession
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location
@@ -93,7 +93,7 @@ class Recorder(LaunchDebugger):
 def recorded(launch):
     """Return the recordings of what `launch()` launches."""
     recorder = Recorder()
-    with Session(debugger=recorder).collecting() as session:
+    with ScriptSession(debugger=recorder).collecting() as session:
         launch()
     return [
         Recording(done.kernel, done.chip, tensors, streams, Location("kernel", 0, done.kernel))

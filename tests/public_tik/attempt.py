@@ -16,7 +16,7 @@ from zlib import crc32
 
 from cubecore.errors import CubecoreError
 from cubecore.frontends.tik.host.program import program_session
-from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.tree import Issue, nodes
 
 from .apart import apart
@@ -134,7 +134,7 @@ def attempted(attempt: Attempt, checkouts: Path) -> Built:
     failed = Built(
         attempt, "tensor expressions", why=f"these arguments take the path of {_LANGUAGE}"
     )
-    options = Options(chip=attempt.chip)
+    options = TikOptions(chip=attempt.chip)
     with program_session(options) as session, importable(attempt, top), quiet[0], quiet[1]:
         try:
             _call(attempt, top, codes)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.frontends.tik.host.program import program_session
-from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.frontends.tik.trace.run_options import TikOptions
 
 from .apart import apart
 from .case import Array, Case
@@ -99,7 +99,7 @@ def _feeds(case: Case, kernel: Any, drawn: list[Array]) -> dict[str, Array]:
 def measure(case: Case, checkouts: Path) -> Outcome:
     """Build, launch and judge a case in this process, whose modules and paths it changes."""
     checkout = checkouts / case.repository
-    options = Options(chip=case.chip)
+    options = TikOptions(chip=case.chip)
     with program_session(options) as session, importable(case, checkout):
         quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with quiet[0], quiet[1]:

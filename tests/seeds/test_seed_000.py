@@ -18,7 +18,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.advice import ROWS
 from cubecore.tiling.rules.checker import check_tiling, rule_named
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from harness import (
     A2,
     expected,
@@ -228,7 +228,7 @@ def test_c0_of_half_and_int8():
     def measure(rule, dtype, reading="effective", edition="000", **options):
         problem = Problem(m=64, n=64, k=64, a=dtype, **options)
         tiling = make_tiling(problem, baseM=40, baseN=72, baseK=32)
-        return rule_named(rule).measure(Case(tiling, problem, A2, edition, reading))
+        return rule_named(rule).measure(RuleCase(tiling, problem, A2, edition, reading))
 
     for edition in EDITIONS:
         for dtype, c0 in (("half", 16), ("int8_t", 32)):

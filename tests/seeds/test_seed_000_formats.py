@@ -8,7 +8,7 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import rule_named
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from harness import A2, make_tiling
 
 C0_SIZE = {
@@ -36,7 +36,7 @@ def measure(rule, dtype, edition="000", reading="documented", fields=(), **optio
     extents = {"m": 256, "n": 256, "k": 512}
     problem = Problem(**(extents | {"a": dtype} | options))
     tiling = make_tiling(problem, **dict(fields))
-    return rule_named(rule).measure(Case(tiling, problem, A2, edition, reading))
+    return rule_named(rule).measure(RuleCase(tiling, problem, A2, edition, reading))
 
 
 def allowed(rule, dtype, values, key, **how):

@@ -10,7 +10,7 @@ from cubecore.errors import RequestError
 from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from harness import make_tiling
 
 NEW = chip("Ascend950PR_9589")
@@ -140,7 +140,7 @@ def test_mx_type_para_acts_in_mdl_and_with_scales_only():
 
 
 def test_the_older_edition_does_not_know_mx():
-    case = Case(tiling_of(mx_problem(), mxTypePara=0), mx_problem(k=33, pos_a="TSCM"), NEW)
+    case = RuleCase(tiling_of(mx_problem(), mxTypePara=0), mx_problem(k=33, pos_a="TSCM"), NEW)
     named = [r for r in rules() if r.id.startswith("MX-")]
     assert len(named) == 13
     for declared in named:
@@ -198,7 +198,7 @@ def test_the_scales_of_every_block_lie_in_l1():
     def used(reading="effective", template="MDL", **factors):
         p = dataclasses.replace(problem, template=template)
         tiling = tiling_of(p, **fields, mxTypePara=MxTypePara(**factors).pack())
-        return rule_named("L1-CAPACITY").measure(Case(tiling, p, NEW, "000", reading)).used
+        return rule_named("L1-CAPACITY").measure(RuleCase(tiling, p, NEW, "000", reading)).used
 
     # depthA1 is two loads of A, depthB1 one of B
     assert used() == blocks + 48 * 8 * 64 // 32 + 80 * 2 * 64 // 32

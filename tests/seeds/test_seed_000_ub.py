@@ -11,7 +11,7 @@ import pytest
 from cubecore.chips import chip
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling, rule_named
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.rules.ub import trans_length, ub_lengths
 from harness import make_tiling
 
@@ -64,12 +64,12 @@ LINES = [line for line in ANSWERED.splitlines() if line]
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_trans_length_is_the_largest_of_four(line, edition):
     problem, tiling, answer = asked(*line.split())
-    assert trans_length(Case(tiling, problem, OLD, edition)) == answer
-    assert max(ub_lengths(Case(tiling, problem, OLD, edition)).values()) == answer
+    assert trans_length(RuleCase(tiling, problem, OLD, edition)) == answer
+    assert max(ub_lengths(RuleCase(tiling, problem, OLD, edition)).values()) == answer
     measure = rule_named("TRANS-LENGTH").measure
     for reading in ("effective", "documented"):
         for value, right in ((answer, True), (answer - 1, False), (answer + 1, None)):
-            case = Case(
+            case = RuleCase(
                 dataclasses.replace(tiling, transLength=value), problem, OLD, edition, reading
             )
             want = reading == "effective" if right is None else right
@@ -81,7 +81,9 @@ def test_trans_length_is_the_largest_of_four(line, edition):
 def test_the_four_lengths_fit_ub(edition, reading):
     for line in LINES:
         problem, tiling, answer = asked(*line.split())
-        measured = rule_named("UB-CAPACITY").measure(Case(tiling, problem, OLD, edition, reading))
+        measured = rule_named("UB-CAPACITY").measure(
+            RuleCase(tiling, problem, OLD, edition, reading)
+        )
         assert measured.used == answer
         assert measured.limit == 262144
         assert measured.holds() == (answer <= 262144)
@@ -99,7 +101,7 @@ def test_each_length_is_what_needs_ub():
 
     def lengths(soc=OLD, **changes):
         problem = dataclasses.replace(base, **changes)
-        return ub_lengths(Case(tiling, problem, soc))
+        return ub_lengths(RuleCase(tiling, problem, soc))
 
     assert lengths() == all_four
     for name, changes in (

@@ -7,7 +7,7 @@ import numpy as np
 from cubecore.chips import chip
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.candidates import TilingColumns
 
 B3 = chip("Ascend910B3")
 
@@ -47,6 +47,6 @@ def tiling(p=None, **changes):
 
 def stack(tilings):
     """Return `tilings` as a struct of arrays."""
-    return Columns(
+    return TilingColumns(
         {name: np.array([getattr(t, name) for t in tilings], dtype=np.int64) for name in FIELDS}
     )

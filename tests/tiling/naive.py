@@ -11,7 +11,7 @@ import numpy as np
 
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.rules.checker import legal_mask
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.candidates import TilingColumns
 
 FIELDS = (
     *("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
@@ -87,7 +87,7 @@ def fastest(p, soc, *, every, asked=None):
     for part in batches(rows(p, soc, every=every), 1 << 16):
         fields = {name: part[:, place] for place, name in enumerate(FIELDS)}
         # More transLength than needed is legal; whether UB holds what is needed is another rule.
-        columns = Columns(fields | fixed | {"transLength": 2**30})
+        columns = TilingColumns(fields | fixed | {"transLength": 2**30})
         allowed = legal_mask(columns, p, soc)[0]
         for name, values in (asked or {}).items():
             allowed = allowed & np.isin(fields[name], list(values))

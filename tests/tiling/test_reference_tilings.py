@@ -4,7 +4,7 @@ import pytest
 from tools.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
 
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
-from cubecore.tiling.rules.model import EDITIONS, READINGS, Case, satisfied
+from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase, satisfied
 from cubecore.tiling.rules.ub import trans_length
 from tiling.reference import FACTS, answered, plans_beside_answers, ratios_by_cores, read
 
@@ -37,7 +37,7 @@ def broken(rule_id, edition, reading):
     return {
         record["id"]
         for record, p, soc, t in answered()
-        if not satisfied(Case(t, p, soc, edition, reading), measure)
+        if not satisfied(RuleCase(t, p, soc, edition, reading), measure)
     }
 
 
@@ -89,7 +89,7 @@ def test_every_broken_rule_is_in_the_table():
 
 
 def test_trans_length_is_the_answered_one():
-    answers = [(t.transLength, Case(t, p, soc)) for _, p, soc, t in answered()]
+    answers = [(t.transLength, RuleCase(t, p, soc)) for _, p, soc, t in answered()]
     assert all(trans_length(case) == length for length, case in answers)
     assert sum(length > 0 for length, _ in answers) == 75
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cubecore.tiling.cost.closed_form import predict
-from cubecore.tiling.model.field_limits import Wanted
+from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.workflows.time import time
@@ -76,7 +76,7 @@ def test_many_plans_take_what_the_closed_form_says():
 def test_where_b_has_one_buffer_a_second_one_of_a_is_idle(steps):
     """MTE2 takes its loads in order: A's next chunk is behind B's, which waits for its buffer."""
     p = Problem(m=256, n=256, k=4096, trans_b=True)
-    base = solve(p, p.chip_record, wanted=Wanted.from_json({"usedCoreNum": 1})).best.tiling
+    base = solve(p, p.chip_record, wanted=FieldLimits.from_json({"usedCoreNum": 1})).best.tiling
     shape = {"baseM": 128, "baseN": 256, "baseK": 64, "stepM": 1, "stepN": 1, "dbL0C": 1}
     shape |= dict(zip(("stepKa", "stepKb"), steps, strict=True))
     timed, closed = {}, {}

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import click
 
-from cubecore.cli.console import Group
+from cubecore.cli.console import CommandGroup
 from cubecore.version import __version__
 
 SUMMARIES = {
@@ -26,7 +26,7 @@ SUMMARIES = {
 """Every command: the module of this package that has it under its own name, and its summary."""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group whose commands are modules of this package."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -207,7 +207,7 @@ def _subject(param: click.Parameter) -> str:
     return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Turns every refusal into one sentence (or one JSON object) and an exit code."""
 
     command_class = Verb

@@ -24,7 +24,7 @@ class Sweep:
     def run(self, as_json: bool) -> int:
         """Plan every query; return the exit code."""
         from cubecore.reports.text.progress import counting
-        from cubecore.reports.text.sweeps import Tally
+        from cubecore.reports.text.sweeps import SweepTally
         from cubecore.workflows.data.files import require_writable
         from cubecore.workflows.sweep.plan_many import make_options, sweep, useful_processes
         from cubecore.workflows.sweep.queries import count_lines, open_queries, read_queries
@@ -42,7 +42,7 @@ class Sweep:
                 require_writable(self.out, "--out")
                 asked = signature(file, options, self.keys)
                 out = stack.enter_context(GrowingFile(self.out, asked))
-            tally = Tally(count_lines(file))
+            tally = SweepTally(count_lines(file))
             if out is not None:
                 tally.resumed, tally.planned_before = out.done, out.planned
             queries = islice(read_queries(file, self.keys), tally.resumed, None)

@@ -87,11 +87,11 @@ def time_files(options: dict[str, Any], tiling_from: str = "") -> "TimeFiles":
     Raises:
         RequestError: a file that cannot be written, or a view of a trace that is none.
     """
-    from cubecore.reports.files.chrome_trace import View
+    from cubecore.reports.files.chrome_trace import TraceView
     from cubecore.reports.files.output_files import TimeFiles
 
     words = ("instructions", "cores", "window", "waits")
-    view = View.of_options(*(options.pop(f"trace_{word}") for word in words))
+    view = TraceView.of_options(*(options.pop(f"trace_{word}") for word in words))
     report, trace, metrics = (options.pop(name) for name in ("report", "trace", "metrics"))
     files = TimeFiles(report, trace, tiling_from, metrics, view)
     files.require_writable()

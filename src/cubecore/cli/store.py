@@ -7,7 +7,7 @@ import click
 
 from cubecore.cli.console import (
     DONE,
-    Group,
+    CommandGroup,
     InputFile,
     Integer,
     OutputFile,
@@ -18,7 +18,7 @@ from cubecore.cli.console import (
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def store() -> None:
     """Look into a store of plans, which plan --store fills."""
 

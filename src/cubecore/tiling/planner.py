@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
-from cubecore.tiling.model.field_limits import SHARED_AXES, Limits, Wanted
+from cubecore.tiling.model.field_limits import SHARED_AXES, FieldLimits, Limits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.repair.smallest import least, legal
 from cubecore.tiling.rules.batches import fits_together, too_large, with_batch
 from cubecore.tiling.rules.capabilities import require_plannable, validate
-from cubecore.tiling.rules.checker import Finding, check_tiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.checker import RuleFinding, check_tiling
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import core_splits
-from cubecore.tiling.solver.solver import Ranked, Solution, only, planned_chip, solve, solved
+from cubecore.tiling.solver.solver import (
+    Ranked,
+    Solution,
+    planned_chip,
+    single_solution,
+    solve,
+    solve_plannable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +91,7 @@ def _require_room(problem: Problem, chip: Chip) -> None:
     """Refuse a batch of which L1 does not hold what a call computes, however C is divided."""
     if problem.layout in {None, "NORMAL"}:
         return
-    splits = core_splits(Case(None, problem, chip), problem.core_count(chip), problem.fix)
+    splits = core_splits(RuleCase(None, problem, chip), problem.core_count(chip), problem.fix)
     shares = splits.take(problem.fix.of(SHARED_AXES).mask(splits))
     if len(shares) and not fits_together(shares, problem, chip).any():
         raise too_large(shares, problem, chip)
@@ -104,10 +111,10 @@ def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Sol
         values = {name: getattr(known, name) for name in names}
         guide = {name: Limits(value, value) for name, value in values.items()}
         with suppress(NoLegalTilingError):
-            wanted = Wanted({**problem.fix.fields, **guide})
-            near = solved(shared, chip, count, wanted, explained=False)
+            wanted = FieldLimits({**problem.fix.fields, **guide})
+            near = solve_plannable(shared, chip, count, wanted, explained=False)
             return _completed(near, problem, chip)
-    return _completed(only(known, shared, chip), problem, chip)
+    return _completed(single_solution(known, shared, chip), problem, chip)
 
 
 def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
@@ -117,7 +124,7 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
         return found
     made = []
     refused: NoLegalTilingError | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RuleFinding, ...] = ()
     for ranked in (found.best, *found.alternatives):
         tiling: Any = replace(ranked.tiling, **whole)
         try:
@@ -135,7 +142,7 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
     return replace(found, best=made[0], alternatives=tuple(made[1:]))
 
 
-def tilings_within(problem: Problem, chip: Chip, count: int, wanted: Wanted) -> Solution:
+def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:
     """Return the best tilings of a problem whose fields are as `wanted`, in place of `problem.fix`.
 
     Where there is none, nothing is looked for that would say why.

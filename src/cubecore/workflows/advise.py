@@ -14,13 +14,13 @@ from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
 from cubecore.tiling.cost.closed_form import predict
-from cubecore.tiling.model.field_limits import Limits, Wanted
+from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import Epilogue, Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.timed_product import Product
+from cubecore.workflows.timed_product import TimedProduct
 
 _CANDIDATES = 3
 """Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""
@@ -52,7 +52,7 @@ _NOT_OF_PRODUCTS = ("UB links",)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TimedChange:
     """One change and what the launch takes with it.
 
     `kind` names what is changed, `of` whose it is: the ``tiling``'s, the ``request``'s, the
@@ -101,14 +101,14 @@ class Untried:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class TimedChanges:
     """Every change that was timed, the most helpful first, and the kinds that were not."""
 
-    tried: tuple[Change, ...]
+    tried: tuple[TimedChange, ...]
     untried: tuple[Untried, ...] = ()
 
     @property
-    def helpful(self) -> tuple[Change, ...]:
+    def helpful(self) -> tuple[TimedChange, ...]:
         """Those that save time."""
         return tuple(change for change in self.tried if change.gain > 0)
 
@@ -126,7 +126,7 @@ class _Variant:
 
     of: str
     what: str
-    product: Product
+    product: TimedProduct
     settings: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
 
@@ -135,12 +135,12 @@ class _No(Exception):  # noqa: N818 - says why a change is not tried, which is n
     """Why a change cannot be made."""
 
 
-def product_changes(product: Product, line: Timeline) -> Changes:
+def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
     """Return what would help a product whose timeline is `line`.
 
     Equal requests give equal answers; ties are in the order of the kinds.
     """
-    kinds: Mapping[str, Callable[[Product], _Variant]] = {
+    kinds: Mapping[str, Callable[[TimedProduct], _Variant]] = {
         "base block": _base_block,
         "depths": _depths,
         "L0C buffers": _accumulators,
@@ -171,7 +171,7 @@ def product_changes(product: Product, line: Timeline) -> Changes:
     chips = chip_changes(
         product.chip, line, lambda chip: replace(product, chip=chip).timed(), parts
     )
-    return Changes(_ranked([*tried, *chips.tried]), (*untried, *chips.untried))
+    return TimedChanges(_ranked([*tried, *chips.tried]), (*untried, *chips.untried))
 
 
 def chip_changes(
@@ -179,7 +179,7 @@ def chip_changes(
     line: Timeline,
     again: Callable[[Chip], Timeline],
     parts: Iterable[str] = tuple(HARDWARE),
-) -> Changes:
+) -> TimedChanges:
     """Return which `parts` of a chip would help a launch whose timeline is `line`.
 
     `again` times the launch on another chip.
@@ -194,11 +194,11 @@ def chip_changes(
         new = again(chip.what_if(settings))
         gain = 1 - new.cycles / line.cycles
         told = (kind, "chip", what, new.cycles, new.us, gain, new.limited_by)
-        tried.append(Change(*told, settings=settings))
-    return Changes(_ranked(tried), tuple(untried))
+        tried.append(TimedChange(*told, settings=settings))
+    return TimedChanges(_ranked(tried), tuple(untried))
 
 
-def _ranked(tried: list[Change]) -> tuple[Change, ...]:
+def _ranked(tried: list[TimedChange]) -> tuple[TimedChange, ...]:
     return tuple(sorted(tried, key=lambda change: change.cycles))
 
 
@@ -208,10 +208,10 @@ def _times(chip: Chip, name: str) -> str:
     return str(value) if number_type(name) is int else repr(float(value))
 
 
-def _change(kind: str, variant: _Variant, product: Product, line: Timeline) -> Change:
+def _change(kind: str, variant: _Variant, product: TimedProduct, line: Timeline) -> TimedChange:
     made = variant.product
     new = made.line
-    return Change(
+    return TimedChange(
         kind,
         variant.of,
         variant.what,
@@ -229,13 +229,13 @@ def _change(kind: str, variant: _Variant, product: Product, line: Timeline) -> C
 
 
 def _fastest(
-    product: Product, wanted: Mapping[str, Limits], *, but: TCubeTiling | None = None
-) -> Product:
+    product: TimedProduct, wanted: Mapping[str, Limits], *, but: TCubeTiling | None = None
+) -> TimedProduct:
     """Return the product in the fastest tiling that is as wanted, other than `but`.
 
     The likeliest are timed, since the closed form that ranks them is not the model.
     """
-    limits = Wanted({**product.problem.fix.fields, **wanted})
+    limits = FieldLimits({**product.problem.fix.fields, **wanted})
     try:
         found = tilings_within(product.problem, product.chip, _CANDIDATES, limits)
     except NoLegalTilingError:
@@ -247,7 +247,7 @@ def _fastest(
     return min(made, key=lambda one: one.line.cycles)
 
 
-def _kept(product: Product, *names: str) -> dict[str, Limits]:
+def _kept(product: TimedProduct, *names: str) -> dict[str, Limits]:
     """Return the fields of the tiling as they are."""
     values = {name: getattr(product.tiling, name) for name in names}
     return {name: Limits(value, value) for name, value in values.items()}
@@ -258,17 +258,17 @@ def _differing(old: TCubeTiling, new: TCubeTiling) -> str:
     return ", ".join(f"{name} {a} -> {b}" for name, a, b in pairs if a != b)
 
 
-def _of_tiling(product: Product, wanted: Mapping[str, Limits]) -> _Variant:
+def _of_tiling(product: TimedProduct, wanted: Mapping[str, Limits]) -> _Variant:
     made = _fastest(product, wanted, but=product.tiling)
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
 
 
-def _base_block(product: Product) -> _Variant:
+def _base_block(product: TimedProduct) -> _Variant:
     """Another base block, with the depths that fit it, for the same grid of cores."""
     return _of_tiling(product, _kept(product, *_GRID, "iterateOrder"))
 
 
-def _depths(product: Product) -> _Variant:
+def _depths(product: TimedProduct) -> _Variant:
     """Other chunks in L1 and buffers of them, half to twice the steps; the likeliest are timed."""
     near = {made.tiling: made for made in _near_depths(product) if made.legal}
     near.pop(product.tiling, None)
@@ -280,7 +280,7 @@ def _depths(product: Product) -> _Variant:
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
 
 
-def _near_depths(product: Product) -> Iterator[Product]:
+def _near_depths(product: TimedProduct) -> Iterator[TimedProduct]:
     t = product.tiling
     near = [sorted({max(step // 2, 1), step, 2 * step}) for step in (t.stepKa, t.stepKb)]
     for step_a, step_b, a, b in itertools.product(*near, (1, 2), (1, 2)):
@@ -292,23 +292,23 @@ def _near_depths(product: Product) -> Iterator[Product]:
         )
 
 
-def _grid(product: Product) -> _Variant:
+def _grid(product: TimedProduct) -> _Variant:
     """Another tiling altogether, on as many cores as the request allows."""
     return _of_tiling(product, {})
 
 
-def _swapped(product: Product, **fields: int) -> _Variant:
+def _swapped(product: TimedProduct, **fields: int) -> _Variant:
     made = product.with_tiling(**fields)
     if not made.legal:
         raise _No("the tiling would not be legal")
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
 
 
-def _accumulators(product: Product) -> _Variant:
+def _accumulators(product: TimedProduct) -> _Variant:
     return _swapped(product, dbL0C=3 - product.tiling.dbL0C)
 
 
-def _order(product: Product) -> _Variant:
+def _order(product: TimedProduct) -> _Variant:
     """Tiles along the other axis first: what L2 and L1 may still hold is another operand."""
     t = product.tiling
     m, n = min(t.singleCoreM, t.M), min(t.singleCoreN, t.N)
@@ -317,7 +317,7 @@ def _order(product: Product) -> _Variant:
     return _swapped(product, iterateOrder=1 - t.iterateOrder)
 
 
-def _more_cores(product: Product) -> _Variant:
+def _more_cores(product: TimedProduct) -> _Variant:
     """More of the cores that there are."""
     used, limit = product.tiling.usedCoreNum, product.problem.core_limit(product.chip)
     if used >= limit:
@@ -331,20 +331,20 @@ def _more_cores(product: Product) -> _Variant:
 # --- requests, code and data
 
 
-def _asked(product: Product, **keys: Any) -> Product:
+def _asked(product: TimedProduct, **keys: Any) -> TimedProduct:
     """Return the product of a changed request in the same tiling, in another if it must."""
     made = replace(product, problem=replace(product.problem, **keys))
     return made if made.legal else _fastest(made, {})
 
 
-def _unit_flag(product: Product) -> _Variant:
+def _unit_flag(product: TimedProduct) -> _Variant:
     on = not product.problem.shares_unit_flag
     made = _asked(product, unit_flag=on)
     what = "Mmad and fixpipe share L0C by the unit flag" if on else "without the unit flag"
     return _Variant("kernel", what, made, keys={"unit_flag": on})
 
 
-def _split_k(product: Product) -> _Variant:
+def _split_k(product: TimedProduct) -> _Variant:
     """Slices of K on cores of their own, which add up in C."""
     p, t = product.problem, product.tiling
     if t.singleCoreK < p.shared_k:
@@ -363,7 +363,7 @@ def _split_k(product: Product) -> _Variant:
     return _Variant("request", what, made, keys=keys)
 
 
-def _template(product: Product) -> _Variant:
+def _template(product: TimedProduct) -> _Variant:
     """The other template of the Matmul API."""
     other = "NORM" if product.problem.template == "MDL" else "MDL"
     changed = replace(product.problem, template=other)
@@ -372,14 +372,14 @@ def _template(product: Product) -> _Variant:
     return _Variant("kernel", f"template {other}", made, keys={"template": other})
 
 
-def _nz_weights(product: Product) -> _Variant:
+def _nz_weights(product: TimedProduct) -> _Variant:
     if product.problem.format_b == "NZ":
         raise _No("B is NZ already")
     made = _asked(product, format_b="NZ")
     return _Variant("data", "B is stored in fractals (NZ)", made, keys={"format_b": "NZ"})
 
 
-def _padded(product: Product) -> _Variant:
+def _padded(product: TimedProduct) -> _Variant:
     p = product.problem
     if (p.format_a, p.format_b) == ("NZ", "NZ"):
         raise _No("neither A nor B has rows")
@@ -387,14 +387,14 @@ def _padded(product: Product) -> _Variant:
     return _Variant("data", what, replace(product, padded=True))
 
 
-def _constant(product: Product) -> _Variant:
+def _constant(product: TimedProduct) -> _Variant:
     if product.step not in _TEMPLATE_STEPS:
         raise _No("the kernel is not the library's with a tiling of run time")
     what = "the tiling known to the compiler (--step CONSTANT)"
     return _Variant("kernel", what, replace(product, step="CONSTANT"))
 
 
-def _wider_chip(product: Product) -> _Variant:
+def _wider_chip(product: TimedProduct) -> _Variant:
     """A chip with more AI Cores, and a tiling for it."""
     names = ["aic_count", *(["aiv_count"] if product.chip.aiv_count else [])]
     settings = {name: _times(product.chip, name) for name in names}

@@ -8,7 +8,7 @@ from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_tiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.request import as_tiling, make_request
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def check(
         return found
     from cubecore.tiling.repair.repair import repair as find_repair
 
-    case = Case(given, request.problem, request.chip, edition, reading)
+    case = RuleCase(given, request.problem, request.chip, edition, reading)
     mended = find_repair(case, keep)
     conflict = None
     if mended is None:

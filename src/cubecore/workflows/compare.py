@@ -7,12 +7,12 @@ from typing import Any
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_tiling
-from cubecore.workflows.request import Request, as_tiling, make_request, require_runnable
+from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_runnable
 from cubecore.workflows.time import Timed, time
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedTiling:
     """One of the two: its tiling, what it breaks, and its time if it is legal."""
 
     tiling: TCubeTiling
@@ -32,9 +32,9 @@ class Side:
 class Comparison:
     """Two tilings; `ratio` is the second's time over the first's, None unless both are legal."""
 
-    request: Request
-    first: Side
-    second: Side
+    request: TilingRequest
+    first: ComparedTiling
+    second: ComparedTiling
 
     @property
     def ratio(self) -> float | None:
@@ -93,5 +93,5 @@ def compare(
         timed = None
         if findings.legal:
             timed = time(request.problem, tiling=tiling, settings=settings, record=record)
-        sides.append(Side(tiling, findings, timed))
+        sides.append(ComparedTiling(tiling, findings, timed))
     return Comparison(request, *sides)

@@ -12,11 +12,11 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
 from cubecore.workflows.request import (
     IllegalTilingError,
-    Request,
+    TilingRequest,
     as_tiling,
     make_request,
     require_runnable,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TilingPlan:
     """The best tiling found, what it is expected to take, and the next best.
 
     `lower_bound_us` is what no tiling can beat in this model, by the hardware's rates; `gap` is the
@@ -40,7 +40,7 @@ class Plan:
     bounds are still of the closed form.
     """
 
-    request: Request
+    request: TilingRequest
     tiling: TCubeTiling
     predicted: Prediction
     lower_bound_us: float | None
@@ -89,7 +89,7 @@ def plan(
     alternatives: int = 5,
     exact: bool = False,
     **keys: Any,
-) -> Plan:
+) -> TilingPlan:
     """Return the plan for a problem: a record, a JSON object, or its keys (m, n, k, ...).
 
     `settings` replace fields of the chip. The prediction is the planner's closed form. `exact`
@@ -108,7 +108,7 @@ def plan(
     timed: tuple[float | None, ...] = ()
     if exact:
         solution, timed = _in_timed_order(solution, request)
-    return Plan(
+    return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
         predicted=solution.best.predicted,
@@ -120,27 +120,27 @@ def plan(
         alternatives=solution.alternatives,
         blocks=problem_blocks(request.problem, request.chip, solution.best.tiling),
         judged=solution.judged,
-        advice=advise_plan(Case(solution.best.tiling, request.problem, request.chip)),
+        advice=advise_plan(RuleCase(solution.best.tiling, request.problem, request.chip)),
         timed_us=timed,
     )
 
 
 def _in_timed_order(
-    solution: Solution, request: Request
+    solution: Solution, request: TilingRequest
 ) -> tuple[Solution, tuple[float | None, ...]]:
     """Return the solution with its tilings in the order of their event timings, and these."""
     from cubecore.kernels.matmul.launch import require_supported
-    from cubecore.workflows.timed_product import Product
+    from cubecore.workflows.timed_product import TimedProduct
 
     require_runnable(request.chip)
     require_supported(request.problem)
     ranked = (solution.best, *solution.alternatives)
-    lines = [Product(request.problem, r.tiling, request.chip).line for r in ranked]
-    order = sorted(range(len(ranked)), key=lambda place: (lines[place].cycles, place))
-    best, *others = (ranked[place] for place in order)
+    lines = [TimedProduct(request.problem, r.tiling, request.chip).line for r in ranked]
+    order = sorted(range(len(ranked)), key=lambda index: (lines[index].cycles, index))
+    best, *others = (ranked[index] for index in order)
     proven = solution.proven and order[0] == 0
-    found = replace(solution, best=best, alternatives=tuple(others), proven=proven)
-    return found, tuple(lines[place].us for place in order)
+    timed_solution = replace(solution, best=best, alternatives=tuple(others), proven=proven)
+    return timed_solution, tuple(lines[index].us for index in order)
 
 
 def _solution(request: Request, settings: Mapping[str, str] | None, alternatives: int) -> Solution:
@@ -153,7 +153,7 @@ def _solution(request: Request, settings: Mapping[str, str] | None, alternatives
 
 
 def legal_or_planned(
-    tiling: TCubeTiling | Mapping[str, Any] | None, request: Request
+    tiling: TCubeTiling | Mapping[str, Any] | None, request: TilingRequest
 ) -> TCubeTiling:
     """Return the given tiling if it is the problem's and legal; the plan's, if none is given.
 
@@ -166,7 +166,7 @@ def legal_or_planned(
         return _solution(request, request.settings, 1).best.tiling
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
-    found = check_tiling(given, request.problem, request.chip)
-    if found.findings:
-        raise IllegalTilingError(found.findings)
+    timed_solution = check_tiling(given, request.problem, request.chip)
+    if timed_solution.findings:
+        raise IllegalTilingError(timed_solution.findings)
     return given

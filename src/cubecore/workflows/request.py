@@ -10,7 +10,7 @@ from cubecore.errors import CubecoreError, Violation, refuse
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
-from cubecore.tiling.rules.checker import Finding
+from cubecore.tiling.rules.checker import RuleFinding
 
 RUNNABLE_ARCHS = ("2201", "3510")
 """Architectures whose instructions are declared."""
@@ -19,7 +19,7 @@ RUNNABLE_ARCHS = ("2201", "3510")
 class IllegalTilingError(CubecoreError):
     """A tiling that breaks rules cannot be run or timed (exit code 1)."""
 
-    def __init__(self, findings: tuple[Finding, ...]) -> None:
+    def __init__(self, findings: tuple[RuleFinding, ...]) -> None:
         self.findings = findings
         super().__init__(
             Violation("the tiling", "be legal", finding.message) for finding in findings
@@ -35,7 +35,7 @@ class IllegalTilingError(CubecoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TilingRequest:
     """A problem and the chip that it is for: fields replaced as asked, buffers cut to the budget.
 
     `settings` are the replaced fields, as texts.
@@ -50,7 +50,7 @@ def make_request(
     problem: Problem | Mapping[str, Any] | None,
     settings: Mapping[str, str] | None,
     keys: Mapping[str, Any],
-) -> Request:
+) -> TilingRequest:
     """Return the request for a problem given as a record, a JSON object, keys, or the last two.
 
     Raises:
@@ -64,7 +64,7 @@ def make_request(
         made = Problem.from_json(problem)
     record = made.budget.applied(chip(made.chip).what_if(settings or {}))
     validate(made, record)
-    return Request(made, record, MappingProxyType(dict(settings or {})))
+    return TilingRequest(made, record, MappingProxyType(dict(settings or {})))
 
 
 def as_tiling(tiling: TCubeTiling | Mapping[str, Any]) -> TCubeTiling:

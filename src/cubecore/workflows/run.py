@@ -36,7 +36,7 @@ from cubecore.workflows.data.stored_layout import from_memory, from_nz, memory_b
 from cubecore.workflows.data.verify import Verification, finite, reference_seconds, verify
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
-    Request,
+    TilingRequest,
     make_request,
     require_runnable,
 )
@@ -50,7 +50,7 @@ class Run:
     verification are apart. `peak_bytes` is the process's largest resident size.
     """
 
-    request: Request
+    request: TilingRequest
     tiling: TCubeTiling
     verification: Verification
     findings: tuple[SanitizerFinding, ...]

@@ -10,14 +10,14 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.advise import Changes, product_changes
+from cubecore.workflows.advise import TimedChanges, product_changes
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
-    Request,
+    TilingRequest,
     make_request,
     require_runnable,
 )
-from cubecore.workflows.timed_product import Product
+from cubecore.workflows.timed_product import TimedProduct
 
 _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""
@@ -27,10 +27,10 @@ _MOST_STEPS = 50_000_000
 class Timed:
     """A timeline, what it is of, and what would help if that was asked for."""
 
-    request: Request
+    request: TilingRequest
     tiling: TCubeTiling
     timeline: Timeline
-    changes: Changes | None = None
+    changes: TimedChanges | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's object, with the problem and the tiling.
@@ -74,7 +74,7 @@ def time(
     chosen = legal_or_planned(tiling, request)
     if full:
         _require_walkable(chosen)
-    product = Product(request.problem, chosen, request.chip, step)
+    product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
     return Timed(request, chosen, line, product_changes(product, line) if advise else None)
 

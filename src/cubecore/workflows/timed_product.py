@@ -15,7 +15,7 @@ from cubecore.timing.records import Timeline
 
 
 @dataclass(frozen=True)
-class Product:
+class TimedProduct:
     """A kernel that computes `problem` on `chip` as `tiling` has it.
 
     `step` says what kind of kernel pays the scalar unit's cost of a base-K step; None for the
@@ -49,7 +49,7 @@ class Product:
             full=full,
         )
 
-    def with_tiling(self, **fields: int) -> "Product":
+    def with_tiling(self, **fields: int) -> "TimedProduct":
         """Return the same with fields of the tiling replaced."""
         return replace(self, tiling=replace(self.tiling, **fields))
 
@@ -60,7 +60,7 @@ class Product:
 
 
 @lru_cache(maxsize=8)
-def _launch(product: Product) -> Launch:
+def _launch(product: TimedProduct) -> Launch:
     """Return the kernel's launch; what is known of its trees is kept with the latest ones."""
     p, chip = product.problem, product.chip
     return matmul_launch(p, product.tiling, chip, product.step, padded=product.padded)

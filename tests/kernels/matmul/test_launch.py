@@ -17,7 +17,7 @@ from cubecore.tiling.model.problem import Epilogue, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.rules.l1 import l1_capacity
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from harness import (
     A2,
     expected,
@@ -294,7 +294,7 @@ def test_the_kernel_stays_inside_what_the_rules_count(seed):
     rng = np.random.default_rng(900 + seed)
     problem = draw_problem(rng)
     tiling = draw_tiling(rng, problem)
-    allowed = l1_capacity(Case(tiling, problem, A2)).used
+    allowed = l1_capacity(RuleCase(tiling, problem, A2)).used
     if problem.bias is not None:  # a core's whole bias row stays where L1 has room left
         allowed = max(allowed, min(allowed + 4 * problem.n + 32, A2.l1_bytes))
     halves = {

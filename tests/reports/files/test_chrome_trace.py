@@ -11,7 +11,7 @@ from cubecore.errors import RequestError
 from cubecore.reports.files.chrome_trace import (
     MAX_EVENTS,
     TRACED_INSTRUCTIONS,
-    View,
+    TraceView,
     require_openable,
     trace_bytes,
     trace_json,
@@ -69,7 +69,7 @@ def test_every_segment_is_an_event_with_its_times(problem):
 
 @pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
 def test_events_of_a_thread_follow_each_other_even_in_truncated_nanoseconds(problem):
-    for events in by_thread(trace_json(timed(**problem), View(5000))).values():
+    for events in by_thread(trace_json(timed(**problem), TraceView(5000))).values():
         end = 0
         for event in events:
             start = nanoseconds(event["ts"])
@@ -91,7 +91,7 @@ def test_processes_are_groups_and_threads_are_pipes_in_a_fixed_order():
 
 
 def test_what_is_cut_is_said():
-    cut = trace_json(timed(**LARGE), View(1000))
+    cut = trace_json(timed(**LARGE), TraceView(1000))
     for group in cut["otherData"]["groups"]:
         assert group["instructions"] == 1000
         assert not group["complete"]
@@ -121,18 +121,18 @@ def shown(trace):
 
 def test_more_instructions_can_be_asked_for():
     of = timed(record=60_000, **LARGE)
-    held = trace_json(of, View(50_000))["otherData"]["groups"]
+    held = trace_json(of, TraceView(50_000))["otherData"]["groups"]
     assert [group["instructions"] for group in held] == [50_000] * len(of.timeline.groups)
 
 
 def test_only_some_cores():
     of = timed(**RAGGED)
     last = max(core for group in of.timeline.groups for core in group.cores)
-    trace = trace_json(of, View(cores=frozenset({last})))
+    trace = trace_json(of, TraceView(cores=frozenset({last})))
     (group,) = [g for g in groups(of.timeline, 1) if last in g.time.cores]
     assert [g["name"] for g in trace["otherData"]["groups"]] == [group.label]
     with pytest.raises(RequestError) as caught:
-        trace_json(timed(**SMALL), View(cores=frozenset({7, 9})))
+        trace_json(timed(**SMALL), TraceView(cores=frozenset({7, 9})))
     assert str(caught.value) == "--trace-cores must name some of the cores 0, got 7, 9"
 
 
@@ -140,7 +140,7 @@ def test_only_a_window():
     of = timed(**RAGGED)
     whole = shown(trace_json(of))
     begin, end = 8.0, 12.5
-    cut = shown(trace_json(of, View(window=(begin, end))))
+    cut = shown(trace_json(of, TraceView(window=(begin, end))))
     inside = [e for e in whole if e["ts"] + e["dur"] > begin + 0.001 and e["ts"] < end - 0.001]
     assert 0 < len(inside) < len(whole)
     assert [e for e in inside if e not in cut] == []
@@ -149,7 +149,7 @@ def test_only_a_window():
 
 def test_waits_have_lanes_of_their_own_where_they_are_asked_for():
     of = timed(**BIASED)
-    plain, asked = shown(trace_json(of)), shown(trace_json(of, View(waits=True)))
+    plain, asked = shown(trace_json(of)), shown(trace_json(of, TraceView(waits=True)))
     assert [e for e in asked if e["cat"] != "aside"] == plain
     for number, group in enumerate(of.timeline.groups):
         found = {
@@ -162,7 +162,7 @@ def test_waits_have_lanes_of_their_own_where_they_are_asked_for():
         assert found == {(s.name, s.start, s.end) for s in lasting}
     names = {
         e["args"]["name"]
-        for e in trace_json(of, View(waits=True))["traceEvents"]
+        for e in trace_json(of, TraceView(waits=True))["traceEvents"]
         if e["name"] == "thread_name"
     }
     assert {"S work", "S waits", "M waits"} <= names
@@ -188,9 +188,9 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
 
 def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
     """However many are asked for: the trace is refused, and the memory stays free."""
-    assert View(instructions=10**9).record < 2_000_000
+    assert TraceView(instructions=10**9).record < 2_000_000
     monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 130 * 400)
-    view = View(instructions=10**9)
+    view = TraceView(instructions=10**9)
     run = time(m=2048, n=2048, k=2048, chip="Ascend910B3", record=view.record)
     assert max(len(group.segments) for group in run.timeline.groups) == 401
     with pytest.raises(RequestError, match="--trace must take at most"):
@@ -200,7 +200,7 @@ def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
 @pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
 def test_a_trace_is_refused_before_anything_is_recorded(problem, monkeypatch):
     """By as many events as it would hold, whose names alone are not counted."""
-    view, plain = View(instructions=10**9), time(**problem)
+    view, plain = TraceView(instructions=10**9), time(**problem)
     of, chip = time(**problem, record=10**6), plain.request.chip
     events = shown(trace_json(of, view))
     size = 130 * len(events)
@@ -247,7 +247,7 @@ def test_a_billion_instructions_are_refused_at_once(tmp_path):
 def test_a_window_far_too_large_is_refused_before_anything_is_recorded():
     """Twice of what can be opened, by an even spread; a small window is left to be measured."""
     line = time(m=65536, n=65536, k=65536, chip="Ascend910B3", cores=20)
-    view = View(instructions=10**9, window=(0.0, 1e6))
+    view = TraceView(instructions=10**9, window=(0.0, 1e6))
     with pytest.raises(RequestError, match=r"--trace-window 0\.\.\d+, keeps less"):
         require_openable([line.timeline], line.request.chip, view)
     require_openable([line.timeline], line.request.chip, replace(view, window=(0.0, 10.0)))
@@ -267,7 +267,7 @@ def test_the_commands_view(tmp_path):
     words = ("time", "--m", 64, "--n", 64, "--k", 64, "--trace", path)
     view = ("--trace-cores", "0", "--trace-window", "0..5", "--trace-instructions", 4)
     assert cli(*words, *view, "--trace-waits").code == 0
-    asked = View(4, frozenset({0}), (0.0, 5.0), waits=True)
+    asked = TraceView(4, frozenset({0}), (0.0, 5.0), waits=True)
     assert path.read_bytes() == trace_bytes(timed(record=4, m=64, n=64, k=64), asked)
 
 

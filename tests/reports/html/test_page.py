@@ -27,7 +27,7 @@ from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.scripts.script import TimedLaunch
 from cubecore.workflows.time import time
 from reports.browser import browser, chromium
@@ -39,7 +39,7 @@ LANES = "[...document.querySelectorAll('canvas.lanes')]"
 
 
 def case_of(of):
-    return Case(of.tiling, of.request.problem, of.request.chip)
+    return RuleCase(of.tiling, of.request.problem, of.request.chip)
 
 
 # --- the data

@@ -8,24 +8,30 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError
-from cubecore.tiling.cost.tracing import MADE_AT_ONCE, NO_LINES, WARM, Lines, Straight
-from cubecore.tiling.model.field_limits import NOTHING
+from cubecore.tiling.cost.tracing import (
+    NO_TRACES,
+    TRACES_PER_PROBLEM,
+    WARM_UP_PROBLEMS,
+    TraceCache,
+    TracedFunction,
+)
+from cubecore.tiling.model.field_limits import NO_LIMITS
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.capabilities import require_plannable, validate
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.branch_and_bound import Search
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.branch_and_bound import TilingSearch
+from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import planned_chip
 
-CASE = Case(None, Problem(m=64, n=32, k=16), chip("Ascend910B3"))
+CASE = RuleCase(None, Problem(m=64, n=32, k=16), chip("Ascend910B3"))
 CHIPS = ("Ascend910B3", "Ascend910_9392", "Ascend310P3", "Ascend910A", "Ascend950PR_9589")
 KINDS = ("float16", "int8", "bfloat16", "float32", "int4", "float8_e4m3fn", "float4_e2m1fn")
 
 
 def warm():
-    lines = Lines()
-    lines.calls, lines.left = WARM + 1, 1000
+    lines = TraceCache()
+    lines.calls, lines.left = WARM_UP_PROBLEMS + 1, 1000
     return lines
 
 
@@ -57,16 +63,16 @@ def drawn(seed):
 
 
 def searched(problem, lines):
-    case = Case(None, problem, planned_chip(problem.chip_record))
-    search = Search(case, 3, NOTHING, strict=False, lines=lines)
-    search.stays_left = 3000
+    case = RuleCase(None, problem, planned_chip(problem.chip_record))
+    search = TilingSearch(case, 3, NO_LIMITS, strict=False, lines=lines)
+    search.residencies_left = 3000
     return search.run()
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_search_finds_the_same_by_lines(seed):
     problem = drawn(seed)
-    plain, made = searched(problem, NO_LINES), searched(problem, warm())
+    plain, made = searched(problem, NO_TRACES), searched(problem, warm())
     assert (plain is None) == (made is None)
     if plain is None:
         return
@@ -78,12 +84,12 @@ def test_a_search_finds_the_same_by_lines(seed):
 
 
 def test_lines_are_of_a_kind_of_problem_and_a_chip():
-    case = Case(None, Problem(m=5, n=5, k=5), planned_chip(chip("Ascend910B3")))
-    lines = Lines.of(case)
+    case = RuleCase(None, Problem(m=5, n=5, k=5), planned_chip(chip("Ascend910B3")))
+    lines = TraceCache.of(case)
     other_extents = replace(case, problem=Problem(m=7, n=1, k=9, seed=3))
-    assert Lines.of(other_extents) is lines
-    assert Lines.of(replace(case, problem=Problem(m=5, n=5, k=5, trans_a=True))) is not lines
-    assert Lines.of(replace(case, chip=replace(case.chip))) is not lines
+    assert TraceCache.of(other_extents) is lines
+    assert TraceCache.of(replace(case, problem=Problem(m=5, n=5, k=5, trans_a=True))) is not lines
+    assert TraceCache.of(replace(case, chip=replace(case.chip))) is not lines
     assert planned_chip(chip("Ascend910B3")) is case.chip
 
 
@@ -94,38 +100,38 @@ def tens(case, t):
 
 
 def test_another_decision_makes_another_line():
-    function, lines = Straight(tens), warm()
-    columns = Columns({"x": np.arange(3.0)})
+    function, lines = TracedFunction(tens), warm()
+    columns = TilingColumns({"x": np.arange(3.0)})
     for _ in range(2):
         for m, n, wanted in ((64, 32, [0, 10, 20]), (1, 32, [1, 2, 3]), (64, 2000, [64, 65, 66])):
             case = replace(CASE, problem=Problem(m=m, n=n, k=16))
             (found,) = function(lines, case, columns)
             assert found.tolist() == wanted
-    assert [len(made) for made in lines.made.values()] == [3]
+    assert [len(made) for made in lines.traces.values()] == [3]
 
 
 def test_few_lines_are_made_for_one_problem():
-    case = Case(None, Problem(m=4, n=4, k=4), replace(chip("Ascend910B3")))
-    functions = [Straight(lambda _, t, add=add: (t.x + add,)) for add in range(5)]
-    columns = Columns({"x": np.arange(3.0)})
+    case = RuleCase(None, Problem(m=4, n=4, k=4), replace(chip("Ascend910B3")))
+    functions = [TracedFunction(lambda _, t, add=add: (t.x + add,)) for add in range(5)]
+    columns = TilingColumns({"x": np.arange(3.0)})
     made = []
-    for _ in range(WARM + 4):
-        lines = Lines.of(case)
+    for _ in range(WARM_UP_PROBLEMS + 4):
+        lines = TraceCache.of(case)
         for add, function in enumerate(functions):
             (found,) = function(lines, case, columns)
             assert found.tolist() == [add, 1 + add, 2 + add]
-        made.append(sum(len(lines) for lines in lines.made.values()))
-    assert made[WARM - 1 :] == [0, MADE_AT_ONCE, 2 * MADE_AT_ONCE, 5, 5]
+        made.append(sum(len(lines) for lines in lines.traces.values()))
+    assert made[WARM_UP_PROBLEMS - 1 :] == [0, TRACES_PER_PROBLEM, 2 * TRACES_PER_PROBLEM, 5, 5]
 
 
 def test_a_column_of_another_kind_makes_another_line():
-    function, lines = Straight(lambda _, t: (-(-t.x // 2) + np.floor(t.x / 2),)), warm()
+    function, lines = TracedFunction(lambda _, t: (-(-t.x // 2) + np.floor(t.x / 2),)), warm()
     for x in (np.array([3, 4]), np.array([3.0, 4.0]), np.array([1.5, 2.5])):
-        (found,) = function(lines, CASE, Columns({"x": x}))
+        (found,) = function(lines, CASE, TilingColumns({"x": x}))
         assert found.tolist() == (-(-x // 2) + np.floor(x / 2)).tolist()
-    (number,) = function(lines, CASE, Columns({"x": 7}))
+    (number,) = function(lines, CASE, TilingColumns({"x": 7}))
     assert number == 7
-    assert [len(made) for made in lines.made.values()] == [3]
+    assert [len(made) for made in lines.traces.values()] == [3]
 
 
 def joined(case, top, a, b):
@@ -137,27 +143,30 @@ def joined(case, top, a, b):
 def test_a_join_has_a_row_for_each_pair_of_rows():
     """What a and b belong to is looked up for each of their rows, and theirs for each pair."""
     rng = np.random.default_rng(0)
-    top = Columns({"s": rng.random(4)})
-    a, b = Columns({"u": rng.random(9) * 3}), Columns({"v": rng.random(7) * 9})
+    top = TilingColumns({"s": rng.random(4)})
+    a, b = TilingColumns({"u": rng.random(9) * 3}), TilingColumns({"v": rng.random(7) * 9})
     up_a, up_b = rng.integers(0, 4, 9), rng.integers(0, 4, 7)
     pairs = np.array([(i, j) for i in range(9) for j in range(7) if up_a[i] == up_b[j]])
     rows = (up_a[pairs[:, 0]], pairs[:, 0], pairs[:, 1])
-    function = Straight(joined, parents=(None, 0, 0))
+    function = TracedFunction(joined, parents=(None, 0, 0))
     wanted = []
     for i, j in pairs:
         s, u, v = top.s[up_a[i]], a.u[i], b.v[j]
         part, other = s * u if u > 1 else 16, min(max(v + s, 1), 6) ** 2
         wanted.append((max(part, 3) - other, not part < other))
-    for lines in (NO_LINES, warm()):
+    for lines in (NO_TRACES, warm()):
         found, flags, number = function(lines, CASE, top, a, b, ups=(None, up_a, up_b), rows=rows)
         assert list(zip(found.tolist(), flags.tolist(), strict=True)) == wanted
         assert number == 65
 
 
 def test_a_struct_takes_its_parents_rows():
-    function = Straight(lambda _, top, own: (top.s + own.u,), parents=(None, 0))
-    top, own = Columns({"s": np.array([1.0, 2.0])}), Columns({"u": np.array([10.0, 20.0, 30.0])})
-    for lines in (NO_LINES, warm()):
+    function = TracedFunction(lambda _, top, own: (top.s + own.u,), parents=(None, 0))
+    top, own = (
+        TilingColumns({"s": np.array([1.0, 2.0])}),
+        TilingColumns({"u": np.array([10.0, 20.0, 30.0])}),
+    )
+    for lines in (NO_TRACES, warm()):
         (found,) = function(lines, CASE, top, own, ups=(None, np.array([1, 0, 1])))
         assert found.tolist() == [12, 21, 32]
 
@@ -172,4 +181,4 @@ def test_a_struct_takes_its_parents_rows():
 )
 def test_what_a_line_cannot_hold_is_refused(function, message):
     with pytest.raises(TypeError, match=message):
-        Straight(function)(warm(), CASE, Columns({"x": np.arange(3.0)}))
+        TracedFunction(function)(warm(), CASE, TilingColumns({"x": np.arange(3.0)}))

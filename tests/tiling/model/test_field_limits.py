@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.errors import NoLegalTilingError
-from cubecore.tiling.model.field_limits import Limits, Wanted
+from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem
 
@@ -22,7 +22,7 @@ SHARED = {"singleCoreM": "M", "singleCoreN": "N", "singleCoreK": "Ka"}
 
 
 def best(p=P, soc=B3, **fields):
-    return solve(p, soc, 1, Wanted(fields)).best
+    return solve(p, soc, 1, FieldLimits(fields)).best
 
 
 def only(value):
@@ -101,7 +101,7 @@ def test_asking_for_the_best_finds_it(m, n, k, kind, cores, soc):
     free = solve(p, target, 1).best
     names = ("singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "iterateOrder", "dbL0C")
     fields = {name: only(getattr(free.tiling, name)) for name in names}
-    again = solve(p, target, 1, Wanted(fields)).best
+    again = solve(p, target, 1, FieldLimits(fields)).best
     assert again.predicted.cycles <= free.predicted.cycles
     assert {name: getattr(again.tiling, name) for name in names} == {
         name: getattr(free.tiling, name) for name in names
@@ -151,14 +151,16 @@ def test_one_core_is_one_core():
 
 
 def test_masks_are_by_field():
-    columns = Columns({"baseM": np.array([16, 32, 48]), "singleCoreM": np.array([96, 64, 90])})
+    columns = TilingColumns(
+        {"baseM": np.array([16, 32, 48]), "singleCoreM": np.array([96, 64, 90])}
+    )
     columns = columns.with_fields(M=90)
-    assert Wanted({"baseM": Limits(17, 48)}).mask(columns).tolist() == [False, True, True]
-    assert Wanted({"singleCoreM": Limits(multiple=64)}).mask(columns).tolist() == [True] * 3
-    assert Wanted({"singleCoreM": Limits(multiple=60)}).mask(columns).tolist() == [
+    assert FieldLimits({"baseM": Limits(17, 48)}).mask(columns).tolist() == [False, True, True]
+    assert FieldLimits({"singleCoreM": Limits(multiple=64)}).mask(columns).tolist() == [True] * 3
+    assert FieldLimits({"singleCoreM": Limits(multiple=60)}).mask(columns).tolist() == [
         True,
         False,
         True,
     ]
-    assert Wanted({"depthA1": only(7)}).mask(columns).tolist() == [True] * 3
-    assert Wanted().mask(columns).all()
+    assert FieldLimits({"depthA1": only(7)}).mask(columns).tolist() == [True] * 3
+    assert FieldLimits().mask(columns).all()

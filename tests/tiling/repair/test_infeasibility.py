@@ -11,7 +11,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.tiling.model.field_limits import NOTHING, PLANNED_FIELDS, Limits, Wanted
+from cubecore.tiling.model.field_limits import NO_LIMITS, PLANNED_FIELDS, FieldLimits, Limits
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.infeasibility import (
     Conflict,
@@ -21,19 +21,19 @@ from cubecore.tiling.repair.infeasibility import (
     why_no_plan,
 )
 from cubecore.tiling.rules.checker import check_tiling, rule_named
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.infeasibility import narrowing
 from tiling.cases import B3, problem, tiling
 from tiling.solver.test_plans_legal import drawn
 
 
-def conflict_of(p, t, keep=(), settings=None, wanted=NOTHING, **how):
+def conflict_of(p, t, keep=(), settings=None, wanted=NO_LIMITS, **how):
     """Return the conflict, after its witnesses have been looked at one by one."""
     settings = settings or {}
     narrow = narrowing(p, settings)
-    case = Case(t, p, B3.what_if(settings), **how)
+    case = RuleCase(t, p, B3.what_if(settings), **how)
     found = find_conflict(case, keep, narrow, wanted)
     if found is not None:
         assert found.minimal
@@ -160,7 +160,7 @@ def test_enumeration_finds_nothing_that_satisfies_a_conflict(name):
     grid = np.meshgrid(*(np.array(list(v)) for v in values.values()), indexing="ij")
     table = {n: g.reshape(-1) for n, g in zip(values, grid, strict=True)}
     columns = {n: np.array([getattr(given, n)]) for n in FIELDS} | table
-    case = Case(Columns(columns), p, B3.what_if(settings))
+    case = RuleCase(TilingColumns(columns), p, B3.what_if(settings))
     rows = len(next(iter(table.values()), [0]))
     legal = np.ones(rows, dtype=bool)
     for rule_id in want - set(FIELDS) - {*settings, "cores", "l1_bytes, l1_user_bytes"}:
@@ -193,7 +193,7 @@ WANTED = {
 @pytest.mark.parametrize("name", WANTED)
 def test_what_is_asked_of_fields_takes_part(name):
     fields, want = WANTED[name]
-    assert named(conflict_of(problem(), tiling(), wanted=Wanted(fields))) == want
+    assert named(conflict_of(problem(), tiling(), wanted=FieldLimits(fields))) == want
 
 
 def test_what_can_be_had_is_no_conflict():
@@ -202,7 +202,7 @@ def test_what_can_be_had_is_no_conflict():
         {"baseM": Limits(100, 200, 48), "singleCoreM": Limits(multiple=96)},
         {"baseK": Limits(16, 16), "depthA1": Limits(64, 64)},
     ):
-        assert conflict_of(problem(), tiling(), wanted=Wanted(fields)) is None
+        assert conflict_of(problem(), tiling(), wanted=FieldLimits(fields)) is None
 
 
 def test_a_rule_that_reads_no_field_conflicts_alone():
@@ -246,7 +246,7 @@ def test_every_pair_of_kept_blocks_is_right_about_what_it_says():
     for m, n, k in itertools.product((16, 128, 256, 512), (16, 256, 512), (16, 64, 1024)):
         t = tiling(baseM=m, baseN=n, baseK=k)
         found = find_conflict(
-            Case(t, problem(), B3),
+            RuleCase(t, problem(), B3),
             ("baseM", "baseN", "baseK"),
             Narrowing((), lambda _: (problem(), B3)),
         )
@@ -270,10 +270,12 @@ def claimed(keys, seed):
         return None
     p, t = found
     asked = rng.sample(PLANNED_FIELDS, rng.randint(0, 6))
-    wanted = Wanted({n: Limits(getattr(t, n), getattr(t, n)) for n in asked})
+    wanted = FieldLimits({n: Limits(getattr(t, n), getattr(t, n)) for n in asked})
     narrow = narrowing(p, None, planned_chip)
     spoiled = {n: 16 * rng.randint(1, 40) for n in PLANNED_FIELDS if n not in asked}
-    case = Case(replace(t, **spoiled), p, narrow.narrowed({c.name for c in narrow.constraints})[1])
+    case = RuleCase(
+        replace(t, **spoiled), p, narrow.narrowed({c.name for c in narrow.constraints})[1]
+    )
     answers = why_no_plan(narrow, wanted), find_conflict(case, asked, narrow)
     return [str(answer) for answer in answers if isinstance(answer, Conflict)]
 

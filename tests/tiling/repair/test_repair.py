@@ -16,8 +16,8 @@ from cubecore.tiling.repair.infeasibility import Narrowing, find_conflict
 from cubecore.tiling.repair.repair import repair
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
 from cubecore.tiling.rules.field_dependencies import readers
-from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
+from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
@@ -57,13 +57,13 @@ def legal(case, table):
     """Return which rows are legal: every rule asked about every row."""
     rows = len(next(iter(table.values())))
     columns = {n: np.full(rows, getattr(case.tiling, n)) for n in FIELDS} | table
-    judged = Case(Columns(columns), case.problem, case.chip, case.edition, case.reading)
+    judged = RuleCase(TilingColumns(columns), case.problem, case.chip, case.edition, case.reading)
     kept = np.ones(rows, dtype=bool)
     for rule in rules():
         measure = rule.measure(judged)
         if measure is not None:
             kept &= np.broadcast_to(measure.holds(), rows)
-    return kept, Columns({n: x[kept] for n, x in columns.items()})
+    return kept, TilingColumns({n: x[kept] for n, x in columns.items()})
 
 
 def changes_of_size(case, size, values=VALUES):
@@ -92,7 +92,7 @@ def perturbed(seed, most):
     names = rng.sample(sorted(VALUES), rng.randint(1, most))
     wrong = replace(t, **{name: rng.choice(VALUES[name]) for name in names})
     how = rng.choice([{}, {}, {"reading": "documented"}, {"edition": "001"}])
-    return Case(wrong, p, SMALL, **how)
+    return RuleCase(wrong, p, SMALL, **how)
 
 
 def cycles(case, columns):
@@ -133,7 +133,7 @@ def test_the_enumeration_finds_what_there_is():
     """The oracle itself: it must see a repair, or its silence would prove nothing."""
     p = problem(m=48, n=48, k=48)
     t = solve(p, SMALL).best.tiling
-    case = Case(replace(t, dbL0C=3), p, SMALL)
+    case = RuleCase(replace(t, dbL0C=3), p, SMALL)
     assert not list(changes_of_size(case, 0))
     assert [names for names, _ in changes_of_size(case, 1)] == [("dbL0C",)]
 
@@ -192,7 +192,7 @@ def _planned(soc, changes):
     if changes.get("epilogue"):
         p = replace(p, epilogue=replace(p.epilogue, scale=(1.0,) * p.n))
     p = replace(p, chip=soc)
-    return Case(solve(p, chip(soc)).best.tiling, p, chip(soc))
+    return RuleCase(solve(p, chip(soc)).best.tiling, p, chip(soc))
 
 
 def legal_cases(rule_id):
@@ -291,7 +291,7 @@ def test_where_two_rules_are_broken_no_single_change_is_enough_unless_it_is_the_
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.how}")
 def test_every_wrong_tiling_of_the_pairs_is_mended(pair):
     p = problem(**(pair.problem if pair.wrong_problem is None else pair.wrong_problem))
-    case = Case(tiling(p, **pair.wrong), p, chip(pair.soc), **pair.how)
+    case = RuleCase(tiling(p, **pair.wrong), p, chip(pair.soc), **pair.how)
     found = repair(case)
     conflict = find_conflict(case, (), Narrowing((), lambda _: (p, case.chip)))
     assert (found is None) == (conflict is not None)
@@ -315,7 +315,7 @@ def test_every_wrong_tiling_of_the_pairs_is_mended(pair):
 
 
 def test_a_legal_tiling_is_its_own_repair():
-    found = repair(Case(tiling(), problem(), B3))
+    found = repair(RuleCase(tiling(), problem(), B3))
     assert (found.tiling, found.changes) == (tiling(), ())
     assert found.fewest
     assert found.fastest
@@ -323,8 +323,8 @@ def test_a_legal_tiling_is_its_own_repair():
 
 def test_kept_fields_stay():
     t = tiling(baseK=192)
-    assert [c.field for c in repair(Case(t, problem(), B3)).changes] == ["baseK"]
-    found = repair(Case(t, problem(), B3), keep=("baseK",))
+    assert [c.field for c in repair(RuleCase(t, problem(), B3)).changes] == ["baseK"]
+    found = repair(RuleCase(t, problem(), B3), keep=("baseK",))
     assert found.tiling.baseK == 192
     assert check_tiling(found.tiling, problem(), B3).legal
     assert found.fewest
@@ -335,25 +335,25 @@ def test_nothing_but_the_extents_is_right():
     """Every field wrong: each that a rule reads alone must change, which proves the fewest."""
     for p in (problem(), problem(m=8192, n=8192, k=8192, bias="float32"), problem(m=1, n=1, k=1)):
         zeros = dict.fromkeys(set(FIELDS) - {"M", "N", "Ka", "Kb"}, 0)
-        found = repair(Case(replace(tiling(p), **zeros), p, B3))
+        found = repair(RuleCase(replace(tiling(p), **zeros), p, B3))
         assert check_tiling(found.tiling, p, B3).legal
         assert found.fewest
         best = solve(p, B3).best.predicted.cycles
         assert found.predicted.cycles <= best
         wild = dict.fromkeys(zeros, 2**31 - 1)
-        wildest = repair(Case(replace(tiling(p), **wild), p, B3))
+        wildest = repair(RuleCase(replace(tiling(p), **wild), p, B3))
         assert check_tiling(wildest.tiling, p, B3).legal
 
 
 def test_the_same_request_gives_the_same_repair():
-    case = Case(tiling(baseM=256, stepM=3, usedCoreNum=7), problem(), B3)
+    case = RuleCase(tiling(baseM=256, stepM=3, usedCoreNum=7), problem(), B3)
     assert repair(case) == repair(case)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_repair_is_legal_in_the_edition_and_reading_that_was_asked_for(edition, reading):
-    case = Case(tiling(baseK=128, dbL0C=2, depthA1=9), problem(), B3, edition, reading)
+    case = RuleCase(tiling(baseK=128, dbL0C=2, depthA1=9), problem(), B3, edition, reading)
     found = repair(case)
     assert check_tiling(found.tiling, problem(), B3, edition, reading).legal
     assert found.fewest
@@ -363,5 +363,5 @@ def test_a_chip_without_a_known_rate_is_repaired_without_a_time():
     soc = chip("Kirin9030")
     p = problem(chip="Kirin9030", cores=1)
     t = tiling(p, usedCoreNum=1, singleCoreM=256, singleCoreN=512, baseM=24)
-    found = repair(Case(t, p, soc))
+    found = repair(RuleCase(t, p, soc))
     assert check_tiling(found.tiling, p, soc).legal

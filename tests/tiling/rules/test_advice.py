@@ -8,7 +8,7 @@ from cubecore.chips import chip
 from cubecore.tiling.model.core_grid import core_blocks, problem_blocks
 from cubecore.tiling.rules.advice import ROWS, advise, advise_plan
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import ceil_div
 from tiling.cases import B3, problem, tiling
 
@@ -172,7 +172,7 @@ def test_places_that_matmul_does_not_know(soc, key, place, message):
     p = problem(**({"pos_a": "GM", "pos_b": "GM"} | {key: place}))
     if soc == "Kirin9030":
         p = problem(pos_b="TSCM", **{key: place}, c="float16")
-    found = [a.message for a in advise(Case(tiling(p), p, chip(soc))) if a.id == "POSITION"]
+    found = [a.message for a in advise(RuleCase(tiling(p), p, chip(soc))) if a.id == "POSITION"]
     assert found == ([] if message is None else [f"{message} on {soc}, not {place}"])
 
 
@@ -247,6 +247,6 @@ def test_a_batch_is_dealt_out_to_groups_of_cores(batch, cores, groups):
 def test_a_transposed_a_of_int8_is_not_for_the_inference_products(soc, kind, trans_a, texts):
     c = "int32" if kind == "int8" else "float32"
     p = problem(a=kind, c=c, trans_a=trans_a)
-    case = Case(tiling(p), p, chip(soc))
+    case = RuleCase(tiling(p), p, chip(soc))
     for advised in (advise(case), advise_plan(case)):
         assert [a.message for a in advised if a.id == "TRANSPOSED-INT8"] == texts

@@ -15,7 +15,7 @@ from cubecore.tiling.rules.checker import (
     rule_named,
     rules,
 )
-from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
+from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
 from tiling.cases import B3, problem, stack, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS
@@ -70,7 +70,7 @@ def test_the_remedy_makes_the_rule_hold(pair):
     assert found.tiling_changes or found.problem_changes
     repaired = replace(t, **found.tiling_changes)
     better = replace(wrong, **found.problem_changes)
-    assert judged(pair.rule, Case(repaired, better, soc, **pair.how))
+    assert judged(pair.rule, RuleCase(repaired, better, soc, **pair.how))
 
 
 def test_findings_carry_the_contracts_keys():

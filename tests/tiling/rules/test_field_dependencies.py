@@ -11,7 +11,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.field_domains import base_columns, domain, wanted_values
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, readers
-from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
+from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS
@@ -27,7 +27,7 @@ def test_fields_that_a_rule_does_not_read_make_no_difference(pair):
     rng = random.Random(pair.rule)
     p = problem(**(pair.problem if pair.wrong_problem is None else pair.wrong_problem))
     for changes in (pair.right, pair.wrong):
-        case = Case(tiling(p, **changes), p, chip(pair.soc), **pair.how)
+        case = RuleCase(tiling(p, **changes), p, chip(pair.soc), **pair.how)
         for reader in readers(case):
             other = sorted(set(FIELDS) - reader.reads - GIVEN_FIELDS)
             said = bool(reader.rule.measure(case).holds())
@@ -40,13 +40,13 @@ def test_fields_that_a_rule_does_not_read_make_no_difference(pair):
 def test_a_rule_without_a_reader_has_nothing_to_say():
     for edition in EDITIONS:
         for reading in READINGS:
-            case = Case(tiling(), problem(), B3, edition, reading)
+            case = RuleCase(tiling(), problem(), B3, edition, reading)
             named = {reader.id for reader in readers(case)}
             assert named == {r.id for r in rules() if r.measure(case) is not None}
 
 
 def test_what_the_capacities_read():
-    found = {r.id: set(r.reads) for r in readers(Case(tiling(), problem(), B3))}
+    found = {r.id: set(r.reads) for r in readers(RuleCase(tiling(), problem(), B3))}
     assert found["L0A-CAPACITY"] == {"baseM", "baseK", "dbL0A"}
     assert found["L0C-CAPACITY"] == {"baseM", "baseN", "dbL0C"}
     assert found["DEPTH-A1"] == {"depthA1", "stepM", "stepKa"}
@@ -55,7 +55,7 @@ def test_what_the_capacities_read():
 
 def test_a_rule_that_says_what_a_field_must_be_gives_its_values():
     t = tiling(stepM=2, stepKa=3)
-    case = Case(t, problem(), B3)
+    case = RuleCase(t, problem(), B3)
     found = {r.id: r for r in readers(case)}
     columns = base_columns(t) | {"stepM": np.array([1, 2, 5])}
     choices = wanted_values(found["DEPTH-A1"], "depthA1", columns, case)
@@ -79,7 +79,7 @@ def legal_alone(about, case, name, value):
 def test_domains_are_what_the_rules_about_one_field_allow(reading):
     p = problem(m=75, n=130, k=90, a="int8", bias="int32", cores=3)
     soc = replace(B3, l0a_bytes=4096, l0b_bytes=4096, l0c_bytes=8192, l1_bytes=16384)
-    case = Case(tiling(p), p, soc, reading=reading)
+    case = RuleCase(tiling(p), p, soc, reading=reading)
     for name in ("baseM", "baseK", "usedCoreNum", "singleCoreM", "isBias", "dbL0C", "singleCoreK"):
         alone = tuple(r for r in readers(case) if r.reads == {name})
         values = domain(name, case, alone).values.tolist()
@@ -95,7 +95,7 @@ def test_domains_are_what_the_rules_about_one_field_allow(reading):
 def test_shares_of_a_long_axis_stand_for_all_of_them(extent):
     """Every number of shares is there, with every number of blocks that it can be cut into."""
     p = problem(m=extent, n=extent, k=extent, split_k=True)
-    case = Case(tiling(p), p, B3)
+    case = RuleCase(tiling(p), p, B3)
     alone = tuple(r for r in readers(case) if r.reads == {"singleCoreK"})
     values = domain("singleCoreK", case, alone).values
     rng = random.Random(extent)

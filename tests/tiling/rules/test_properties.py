@@ -13,7 +13,7 @@ from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
 from cubecore.tiling.model.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.repair.neighbourhood import GROWING
 from cubecore.tiling.rules.checker import check_tiling, explain, legal_mask, rule_named, rules
-from cubecore.tiling.rules.model import EDITIONS, READINGS, Case
+from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
 from cubecore.units import INT32_MAX
 from tiling.cases import B3, problem, stack, tiling
 
@@ -84,11 +84,11 @@ def test_a_rule_over_columns_is_the_rule_over_each(p, changes):
     tilings = [tiling(p, **change) for change in changes]
     for edition in EDITIONS:
         for reading in READINGS:
-            columns = Case(stack(tilings), p, soc, edition, reading)
+            columns = RuleCase(stack(tilings), p, soc, edition, reading)
             for declared in rules():
                 together = declared.measure(columns)
                 for index, t in enumerate(tilings):
-                    alone = declared.measure(Case(t, p, soc, edition, reading))
+                    alone = declared.measure(RuleCase(t, p, soc, edition, reading))
                     assert (alone is None) == (together is None), declared.id
                     if alone is not None:
                         holds = np.broadcast_to(together.holds(), len(tilings))
@@ -120,7 +120,7 @@ def test_every_remedy_is_true(p, changes, edition, reading):
             assert beyond or found.rule in {"A-INNER-EXTENT", "B-INNER-EXTENT"}
             continue
         assert found.message.endswith(f"; {found.remedy}")
-        better = Case(
+        better = RuleCase(
             replace(t, **found.tiling_changes),
             replace(p, **found.problem_changes),
             soc,
@@ -133,7 +133,7 @@ def test_every_remedy_is_true(p, changes, edition, reading):
 
 def asked(declared, t, p, edition, reading):
     """What a rule asks for in one edition and reading."""
-    measure = declared.measure(Case(t, p, p.chip_record, edition, reading))
+    measure = declared.measure(RuleCase(t, p, p.chip_record, edition, reading))
     if measure is None or not np.all(measure.applies):
         return None
     return measure.used, measure.limit, measure.relation
@@ -171,7 +171,7 @@ def test_what_grows_never_shrinks(p, changes, edition, reading, data):
     for declared in rules():
         if declared.grows:
             small, large = (
-                declared.measure(Case(t, p, p.chip_record, edition, reading))
+                declared.measure(RuleCase(t, p, p.chip_record, edition, reading))
                 for t in (given_tiling, replace(given_tiling, **more))
             )
             assert (small is None) == (large is None)
@@ -180,7 +180,7 @@ def test_what_grows_never_shrinks(p, changes, edition, reading, data):
                 assert small.used <= large.used
                 assert small.limit == large.limit
                 plain = replace(given_tiling, mxTypePara=PLAIN)
-                least = declared.measure(Case(plain, p, p.chip_record, edition, reading))
+                least = declared.measure(RuleCase(plain, p, p.chip_record, edition, reading))
                 assert least.used <= small.used
 
 
@@ -199,7 +199,7 @@ def test_what_counts_sees_only_how_many_shares_there_are(p, changes, edition, da
     for declared in rules():
         if declared.counts:
             one, other = (
-                declared.measure(Case(x, p, p.chip_record, edition))
+                declared.measure(RuleCase(x, p, p.chip_record, edition))
                 for x in (t, replace(t, **moved))
             )
             assert one is not None
@@ -223,9 +223,9 @@ def test_capacities_grow_with_their_fields_only(name, reading, edition):
         used = {}
         for field, value in tiling(p).to_json().items():
             more = replace(tiling(p), **{field: 4 * value + 64})
-            case = Case(more, p, B3, edition, reading)
+            case = RuleCase(more, p, B3, edition, reading)
             used[field] = rule_named(name).measure(case).used
-        least = rule_named(name).measure(Case(tiling(p), p, B3, edition, reading)).used
+        least = rule_named(name).measure(RuleCase(tiling(p), p, B3, edition, reading)).used
         assert {field for field, value in used.items() if value > least} == set(CAPACITIES[name])
         assert min(used.values()) == least
 
@@ -235,7 +235,7 @@ def test_the_letter_never_counts_more_than_a_kernel_needs(name):
     for p in (problem(bias="float16"), problem(a="int8", bias="int32", trans_a=True)):
         for changes in ({}, {"baseM": 48, "baseN": 48, "baseK": 48}):
             measures = [
-                rule_named(name).measure(Case(tiling(p, **changes), p, B3, "000", reading))
+                rule_named(name).measure(RuleCase(tiling(p, **changes), p, B3, "000", reading))
                 for reading in READINGS
             ]
             assert measures[0].used >= measures[1].used

@@ -12,13 +12,13 @@ import pytest
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError, NoLegalTilingError
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import Lines
-from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.cost.tracing import TraceCache
+from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver import branch_and_bound, lower_bounds
-from cubecore.tiling.solver.branch_and_bound import Search
+from cubecore.tiling.solver.branch_and_bound import TilingSearch
 from cubecore.tiling.solver.candidates import (
     LARGEST_BLOCK,
     base_blocks,
@@ -27,15 +27,20 @@ from cubecore.tiling.solver.candidates import (
     core_splits,
 )
 from cubecore.tiling.solver.l1_residency import (
-    STAY_FIELDS,
-    STAY_RULES,
-    derived,
-    joined,
-    kept,
+    RESIDENCY_FIELDS,
+    RESIDENCY_RULES,
+    joined_residencies,
+    keeps_rules,
+    residencies,
     smallest_steps,
-    ways,
+    with_derived_fields,
 )
-from cubecore.tiling.solver.l1_residency_cost import least_of, pair_bounds, stay_cycles, way_bounds
+from cubecore.tiling.solver.l1_residency_cost import (
+    least_of,
+    pair_bounds,
+    residency_bounds,
+    residency_cycles,
+)
 from cubecore.tiling.solver.lower_bounds import block_bounds, pair_bound, split_bound
 from cubecore.tiling.solver.solver import solve
 from tiling.naive import count, fastest
@@ -153,7 +158,7 @@ def test_what_is_asked_for_costs_no_more_than_it_must(seed):
     p, soc, free = small(1000 + seed)
     best, legal = fastest(p, soc, every=False, asked=allowed(asked, p))
     try:
-        found = solve(p, soc, 1, Wanted.from_json(asked)).best
+        found = solve(p, soc, 1, FieldLimits.from_json(asked)).best
     except NoLegalTilingError:
         assert not legal
         return
@@ -195,7 +200,7 @@ def test_many_plans_are_the_fastest_of_all_tilings():
 def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
     """The comparison above is worth something: bounds 1 % too high lose the fastest tiling."""
     monkeypatch.setattr(lower_bounds, "SAFE", 1.01)
-    monkeypatch.setattr(Lines, "_of", {})
+    monkeypatch.setattr(TraceCache, "_of", {})
     problems = [small(seed) for seed in range(40)]
     assert any(
         solution.best.predicted.cycles > fastest(p, soc, every=False)[0]
@@ -223,23 +228,23 @@ def complete(case, rng):
     block = np.unique(rng.integers(0, len(blocks), 6))
     blocks = blocks.take(block)
     of_blocks = block_bounds(case, blocks)
-    a, b = (ways(case, blocks, operand, NOTHING) for operand in "ab")
-    rows = joined(of_blocks.least_bytes, a, b, case.chip.l1_bytes)
+    a, b = (residencies(case, blocks, operand, NO_LIMITS) for operand in "ab")
+    rows = joined_residencies(of_blocks.least_bytes, a, b, case.chip.l1_bytes)
     at = a.block[rows[0]]
     least = [least_of(own, len(blocks)) for own in (b, a)]
     of_a, of_b = (
-        way_bounds(case, blocks, of_blocks, own, other)
+        residency_bounds(case, blocks, of_blocks, own, other)
         for own, other in zip((a, b), least, strict=True)
     )
     of_splits, of_pairs = split_bound(case, blocks), pair_bound_of(case, blocks)
     both = pair_bounds(case, blocks, of_blocks, (a, b), rows)
-    found = stay_cycles(case, blocks, a, b, rows, turns=True)
-    fields = {n: getattr(a.own, n)[rows[0]] for n in STAY_FIELDS["a"]}
-    fields |= {n: getattr(b.own, n)[rows[1]] for n in STAY_FIELDS["b"]}
+    found = residency_cycles(case, blocks, a, b, rows, turns=True)
+    fields = {n: getattr(a.columns, n)[rows[0]] for n in RESIDENCY_FIELDS["a"]}
+    fields |= {n: getattr(b.columns, n)[rows[1]] for n in RESIDENCY_FIELDS["b"]}
     for n_first in (0, 1):
         columns = blocks.take(at).with_fields(iterateOrder=np.full(len(at), n_first), **fields)
-        tilings = derived(replace(case, tiling=columns))
-        held = np.flatnonzero(np.broadcast_to(kept(tilings, STAY_RULES), len(at)))
+        tilings = with_derived_fields(replace(case, tiling=columns))
+        held = np.flatnonzero(np.broadcast_to(keeps_rules(tilings, RESIDENCY_RULES), len(at)))
         assert np.array_equal(held, np.flatnonzero(found[n_first] < np.inf))
         levels = {
             "split": of_splits.cycles[at],
@@ -273,7 +278,7 @@ def test_no_bound_is_above_what_it_bounds(seed):
             continue
         break
     seen = 0
-    for tilings, levels in complete(Case(None, p, soc), rng):
+    for tilings, levels in complete(RuleCase(None, p, soc), rng):
         if len(tilings):
             cycles = cost(tilings, p, soc).total
             seen += len(cycles)
@@ -287,7 +292,7 @@ def test_no_bound_is_above_what_it_bounds(seed):
 def test_blocks_are_the_smallest_of_every_number_of_tiles(extent, units):
     """By brute force, with 8-bit types and rows of A and of B padded to 32, or not."""
     p = Problem(m=extent, n=16, k=64, a="int8", cores=1, trans_a=units[0], trans_b=units[1])
-    case = Case(None, p, p.chip_record)
+    case = RuleCase(None, p, p.chip_record)
     found = set(np.unique(block_pairs(case, core_splits(case, 1)).columns.baseM).tolist())
     top = min(LARGEST_BLOCK, 128 * 1024 // 4 // 16)
     wanted = set()
@@ -303,7 +308,7 @@ def test_blocks_are_the_smallest_of_every_number_of_tiles(extent, units):
 @pytest.mark.parametrize(("kind", "plain", "unit"), [("int8", 0, 16), ("float32", 1, 8)])
 def test_base_k_is_the_smallest_of_every_number_of_steps(k, kind, plain, unit):
     p = Problem(m=16, n=16, k=k, a=kind, trans_b=bool(plain))
-    case = Case(None, p, p.chip_record)
+    case = RuleCase(None, p, p.chip_record)
     wanted = set()
     for multiple in {unit, p.a_type.c0}:
         smallest = {}
@@ -326,8 +331,8 @@ def test_what_is_not_proven_says_so():
     p = Problem(m=1000, n=2040, k=1024)
     best = solve(p, p.chip_record, 1)
     assert best.proven
-    search = Search(Case(None, p, p.chip_record), 1, NOTHING, strict=False)
-    search.blocks_left = search.stays_left = 0
+    search = TilingSearch(RuleCase(None, p, p.chip_record), 1, NO_LIMITS, strict=False)
+    search.blocks_left = search.residencies_left = 0
     found = search.run()
     assert found.cycles.min() >= best.best.predicted.cycles
     assert found.bound <= best.best.predicted.cycles

@@ -14,7 +14,7 @@ from typing import Any
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
-from cubecore.frontends.capi.pointer import Pointer, Reader, RuntimeInt, type_of
+from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.machine.reference.array_bounds import InArray
@@ -58,7 +58,7 @@ class Struct:
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class LocalMemory:
     """One local memory of a core: call it to declare an array or a struct in it.
 
     `mixed` is told when arrays and physical addresses are used in one memory.
@@ -66,8 +66,8 @@ class Space:
 
     mem: Mem
     chip: Chip
-    reader: Reader
-    mixed: Callable[["Space"], None]
+    reader: MemoryReader
+    mixed: Callable[["LocalMemory"], None]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_used", 0)

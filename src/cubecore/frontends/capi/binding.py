@@ -35,7 +35,7 @@ Step = tuple[Instruction, tuple[int | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundCall:
     """What a call issues.
 
     `masked` says that an instruction takes the mask that is set, `counted` that a count replaces
@@ -234,7 +234,9 @@ def known(call: str) -> bool:
     return bool(forms(call) or forms(call.removesuffix(_SYNC)))
 
 
-def bind(call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch: str = "") -> Bound:
+def bind(
+    call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch: str = ""
+) -> BoundCall:
     """Return what a call issues; arguments are pointers, numbers, words, or a struct at the end.
 
     A list among the arguments stands for its elements. Where architectures have one name for
@@ -288,7 +290,7 @@ def _flat(arguments: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> BoundCall:
     pointers, rest = _operands(form, arguments)
     struct: dict[str, Any] = {}
     if rest and not isinstance(rest[-1], (int, float, str, np.generic, Pointer)):
@@ -310,9 +312,9 @@ def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> 
     places = {name: place for place, name in enumerate(form.operands)}
     step = template, tuple(places.get(o.name) for o in template.operands())
     if fixed is None:
-        return Bound((step,), form.masked, counted=False, dropped=dropped)
+        return BoundCall((step,), form.masked, counted=False, dropped=dropped)
     steps = tuple((t, step[1] if type(t) is kind else ()) for t in _counted(template, count))
-    return Bound(steps, masked=False, counted=True)
+    return BoundCall(steps, masked=False, counted=True)
 
 
 def _dropped(form: Form, size: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from cubecore.frontends.capi.binding import Bound
+from cubecore.frontends.capi.binding import BoundCall
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.declare.instruction import Instruction
@@ -32,7 +32,7 @@ class Site:
     pointers: int
     kinds: list[tuple[Any, Any]]
     numbers: tuple[Any, ...]
-    bound: Bound
+    bound: BoundCall
     template: Instruction | None
 
 
@@ -59,7 +59,7 @@ class Sites:
         return site
 
     def keep(
-        self, frame: FrameType, where: Location, arguments: tuple[Any, ...], bound: Bound
+        self, frame: FrameType, where: Location, arguments: tuple[Any, ...], bound: BoundCall
     ) -> None:
         """Remember a call, if its place is the author's and its arguments are plain."""
         types = tuple(map(type, arguments))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cubecore.errors import CubecoreError, did_you_mean, refuse
-from cubecore.frontends.capi.allocation import SPACES, Space
-from cubecore.frontends.capi.binding import Bound, bind
+from cubecore.frontends.capi.allocation import SPACES, LocalMemory
+from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.call_sites import Sites
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
@@ -38,7 +38,7 @@ class Issues:
     def __init__(self, most: int) -> None:
         self.most, self.count = most, 0
         self.sites: dict[str, Sites] = {}
-        self.bound: dict[tuple[Any, ...], Bound] = {}
+        self.bound: dict[tuple[Any, ...], BoundCall] = {}
 
     def one(self, where: Location) -> None:
         """Count one.
@@ -65,13 +65,13 @@ class CoreHandle:
     give pointers to physical addresses (`core.ubuf.at("half", address)`).
     """
 
-    ubuf: Space
-    cbuf: Space
-    ca: Space
-    cb: Space
-    cc: Space
-    biasbuf: Space
-    fbuf: Space
+    ubuf: LocalMemory
+    cbuf: LocalMemory
+    ca: LocalMemory
+    cb: LocalMemory
+    cc: LocalMemory
+    biasbuf: LocalMemory
+    fbuf: LocalMemory
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class CoreHandle:
         self._debugger, self._arrays = debugger, arrays
         self._stale: tuple[str, int, Location] | None = None
         for name, mem in SPACES.items():
-            setattr(self, name, Space(mem, core.chip, self, self._mixed))
+            setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
 
     # --- who I am
 
@@ -238,7 +238,7 @@ class CoreHandle:
 
     def _bind(
         self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], where: Location
-    ) -> Bound:
+    ) -> BoundCall:
         key = None if keywords else (name, *map(_shape, arguments))
         found = None
         try:
@@ -313,7 +313,7 @@ class CoreHandle:
         )
         self._log("stale-mask", message, template.name, where)
 
-    def _mixed(self, space: Space) -> None:
+    def _mixed(self, space: LocalMemory) -> None:
         where = location(sys._getframe(1))  # noqa: SLF001
         message = (
             f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "

@@ -47,7 +47,7 @@ for _name in (
     setattr(RuntimeInt, f"__{_name}__", _spreading(f"__{_name}__"))
 
 
-class Reader(Protocol):
+class MemoryReader(Protocol):
     """Who reads a value from memory for a pointer."""
 
     def load(self, pointer: "Pointer") -> Any:
@@ -67,7 +67,7 @@ class Pointer:
     mem: Mem
     dtype: ElementType
     address: int
-    reader: Reader
+    reader: MemoryReader
 
     def __add__(self, elements: int) -> "Pointer":
         return self._moved(elements)

@@ -12,7 +12,13 @@ from cubecore.dtypes import element_type
 from cubecore.errors import refuse
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.capi.printf import shape_of
-from cubecore.frontends.kernels.kernel import Kernel, KernelRun, Session, current_session, launch
+from cubecore.frontends.kernels.kernel import (
+    Kernel,
+    KernelRun,
+    ScriptSession,
+    current_session,
+    launch,
+)
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.debugger.breakpoints import MEMORIES, Break, Range, Stop, evaluated
@@ -156,7 +162,7 @@ class Debugging:
     ) -> None:
         outer = current_session()
         options, runs = ({}, []) if outer is None else (outer.options, outer.runs)
-        with Session(options, runs, self._debugger).collecting():
+        with ScriptSession(options, runs, self._debugger).collecting():
             self.result = launch(made, blocks, arguments, words)
 
     def _go(self, steps: int | None) -> Stop | None:

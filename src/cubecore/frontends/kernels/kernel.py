@@ -40,7 +40,7 @@ MOST_ISSUES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LaunchOptions:
     """How a kernel is launched: on which chip, with which checks, how long at most.
 
     `settings` replace fields of the chip; `order` is program, late or early (consumers or
@@ -57,7 +57,7 @@ class Options:
     trace: bool = False
     engine: str = "fast"
 
-    def changed(self, given: Mapping[str, Any]) -> "Options":
+    def changed(self, given: Mapping[str, Any]) -> "LaunchOptions":
         """Return other options.
 
         Raises:
@@ -119,11 +119,11 @@ class KernelRun:
         }
 
 
-_session: ContextVar["Session | None"] = ContextVar("session", default=None)
+_session: ContextVar["ScriptSession | None"] = ContextVar("session", default=None)
 
 
 @dataclass(eq=False)
-class Session:
+class ScriptSession:
     """Launches that a script makes: `options` replace those of its kernels, `runs` is what it did.
 
     None of `options` leaves the kernel's own. A `debugger` stops them.
@@ -134,7 +134,7 @@ class Session:
     debugger: LaunchDebugger | None = None
 
     @contextmanager
-    def collecting(self) -> Iterator["Session"]:
+    def collecting(self) -> Iterator["ScriptSession"]:
         """Collect what is launched inside."""
         token = _session.set(self)
         try:
@@ -143,7 +143,7 @@ class Session:
             _session.reset(token)
 
 
-def current_session() -> Session | None:
+def current_session() -> ScriptSession | None:
     """Return the session that collects launches, if there is one."""
     return _session.get()
 
@@ -157,7 +157,7 @@ class Kernel:
     outputs: tuple[str, ...]
     scratch: tuple[str, ...]
     types: dict[str, ElementType]
-    options: Options
+    options: LaunchOptions
 
     @property
     def name(self) -> str:
@@ -221,7 +221,7 @@ def kernel(
     run the function, and ask `core.is_aic`). Arrays named in `outputs` start unwritten and must be
     written whole; those in `scratch`, a kernel's workspace, start unwritten too, and what nobody
     wrote there is 0xFF afterwards; all others keep what they hold where the kernel stores nothing.
-    `types` are the element types that arguments must have. `options` are those of `Options`.
+    `types` are the element types that arguments must have. `options` are those of `LaunchOptions`.
 
     Raises:
         RequestError: a kind that does not exist, an output that is no parameter, or scratch too,
@@ -239,7 +239,7 @@ def kernel(
             if name not in known:
                 raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
         kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
-        return Kernel(body, kind, made, kept, kinds, Options().changed(options))
+        return Kernel(body, kind, made, kept, kinds, LaunchOptions().changed(options))
 
     return make if function is None else make(function)
 
@@ -265,7 +265,7 @@ class _Launch:
     """A launch that is ready: its cores, its arguments, its tensors in global memory."""
 
     made: Kernel
-    options: Options
+    options: LaunchOptions
     chip: Chip
     blocks: int
     cores: tuple[CoreId, ...]

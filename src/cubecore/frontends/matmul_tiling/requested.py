@@ -8,8 +8,8 @@ from cubecore.chips import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
-from cubecore.tiling.model.buffer_budget import Budget
-from cubecore.tiling.model.field_limits import Limits, Wanted
+from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import SCALE_TYPE, Epilogue, Problem
 from cubecore.tiling.repair.infeasibility import Constraint, Narrowing
 from cubecore.tiling.solver.solver import planned_chip
@@ -156,7 +156,7 @@ class Asked:
                 subject = f"set_scale_{operand}_type.scale_pos"
                 yield Violation(subject, f"be {own}, where {operand.upper()} lies", place)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> FieldLimits:
         """Return what the tiling's fields are held to."""
         found = {}
         for name in {**self.ranges, **self.multiples, **self.fixed}:
@@ -164,12 +164,12 @@ class Asked:
             found[name] = Limits(low, high, self.multiples.get(name, 1))
             if name in self.fixed:
                 found[name] = Limits(self.fixed[name], self.fixed[name])
-        return Wanted(found)
+        return FieldLimits(found)
 
     def budgeted(self, target: Chip) -> Chip:
         """Return the chip with its buffers cut to what may be used."""
         sizes = {name.removesuffix("_size"): size for name, size in self.budget.items()}
-        return Budget(**sizes).applied(target, "set_buffer_space.{}_size")
+        return BufferBudget(**sizes).applied(target, "set_buffer_space.{}_size")
 
     def narrowing(self, problem: Problem, target: Chip) -> Narrowing:
         """Return what buffer budgets and a number of cores leave of a request."""

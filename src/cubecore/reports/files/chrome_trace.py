@@ -9,7 +9,7 @@ from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError, refuse
-from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Group, Lane, groups, ranges
+from cubecore.reports.html.lanes import PIPE_ORDER, Aside, CoreGroup, Lane, groups, ranges
 from cubecore.reports.text.answers import problem_line
 from cubecore.timing.records import CoreTime, Segment, Timeline
 from cubecore.workflows.scripts.script import TimedLaunch
@@ -27,7 +27,7 @@ _EVENT_BYTES = 130
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TraceView:
     """What of a launch a trace holds.
 
     `instructions` of each group at most, None for as many as keep the file small; the groups with
@@ -58,7 +58,7 @@ class View:
     @classmethod
     def of_options(
         cls, instructions: int | None, cores: str | None, window: str | None, waits: bool
-    ) -> "View":
+    ) -> "TraceView":
         """Return the view that options of the command line ask for.
 
         `cores` is as ``0,4..7``, `window` as ``0..250``, microseconds.
@@ -76,7 +76,7 @@ class View:
         )
 
 
-WHOLE = View()
+WHOLE = TraceView()
 """The first instructions of every group, as many as keep a trace small."""
 _NUMBERS = re.compile(r"(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCII)
 
@@ -101,7 +101,7 @@ def _window(text: str) -> tuple[float, float]:
     return window
 
 
-def require_openable(lines: Sequence[Timeline], chip: Chip, view: View) -> None:
+def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> None:
     """Refuse a trace that would be too large to open, by what the launches issue.
 
     Nothing has to be recorded for that. What lies in a window is taken to be spread evenly, so only
@@ -128,7 +128,7 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: View) -> None:
         raise _too_large(size, int(events), span, chosen)
 
 
-def trace_bytes(timed: Timed, view: View = WHOLE) -> bytes:
+def trace_bytes(timed: Timed, view: TraceView = WHOLE) -> bytes:
     """Return the trace as UTF-8 JSON.
 
     Raises:
@@ -137,12 +137,12 @@ def trace_bytes(timed: Timed, view: View = WHOLE) -> bytes:
     return _bytes(trace_json(timed, view))
 
 
-def launch_trace_bytes(launch: TimedLaunch, view: View = WHOLE) -> bytes:
+def launch_trace_bytes(launch: TimedLaunch, view: TraceView = WHOLE) -> bytes:
     """Return the same of a launch of a user's kernel."""
     return _bytes(_trace(launch.title, launch.run.chip, [("", launch.timeline)], view))
 
 
-def pair_trace_bytes(first: Timed, second: Timed, view: View = WHOLE) -> bytes:
+def pair_trace_bytes(first: Timed, second: Timed, view: TraceView = WHOLE) -> bytes:
     """Return two runs on one time axis: the groups of both, named ``first`` and ``second``."""
     chip = first.request.chip
     runs = [("first: ", first.timeline), ("second: ", second.timeline)]
@@ -153,7 +153,7 @@ def _bytes(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def trace_json(timed: Timed, view: View = WHOLE) -> dict[str, Any]:
+def trace_json(timed: Timed, view: TraceView = WHOLE) -> dict[str, Any]:
     """Return the trace as a JSON object.
 
     A group of equal cores is a process, a pipe a thread, an instruction a complete event. Time 0 is
@@ -165,7 +165,7 @@ def trace_json(timed: Timed, view: View = WHOLE) -> dict[str, Any]:
 
 
 def _trace(
-    title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: View
+    title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView
 ) -> dict[str, Any]:
     hertz: int = chip.require("frequency_hz", "a trace")
     found = [(name, group) for name, line in runs for group in _chosen(line, view)]
@@ -193,7 +193,7 @@ def _trace(
     }
 
 
-def _chosen(timeline: Timeline, view: View) -> list[Group]:
+def _chosen(timeline: Timeline, view: TraceView) -> list[CoreGroup]:
     """Return the groups that a view asks for."""
     times, limit = _asked(timeline, view), view.record
     if view.instructions is None:
@@ -201,7 +201,7 @@ def _chosen(timeline: Timeline, view: View) -> list[Group]:
     return list(groups(replace(timeline, groups=tuple(times)), limit))
 
 
-def _asked(timeline: Timeline, view: View) -> list[CoreTime]:
+def _asked(timeline: Timeline, view: TraceView) -> list[CoreTime]:
     """Return the times of the groups that a view asks for."""
     times = [t for t in timeline.groups if view.cores is None or view.cores & set(t.cores)]
     if not times:
@@ -211,7 +211,7 @@ def _asked(timeline: Timeline, view: View) -> list[CoreTime]:
     return times
 
 
-def _require_small(found: Sequence[Group], view: View, hertz: int) -> None:
+def _require_small(found: Sequence[CoreGroup], view: TraceView, hertz: int) -> None:
     """Refuse a trace that would be too large to open, by what its events take."""
     segments = [s for group in found for lane in _lanes(group, view) for s in lane.segments]
     own = [s for s in segments if _seen(s, view, hertz)]
@@ -239,7 +239,7 @@ def _too_large(
     )
 
 
-def _seen(segment: Segment, view: View, hertz: int) -> bool:
+def _seen(segment: Segment, view: TraceView, hertz: int) -> bool:
     """Whether a part of a segment lies in the window."""
     if view.window is None:
         return True
@@ -247,7 +247,7 @@ def _seen(segment: Segment, view: View, hertz: int) -> bool:
     return segment.end > begin and segment.start < end
 
 
-def _extent(name: str, group: Group) -> dict[str, Any]:
+def _extent(name: str, group: CoreGroup) -> dict[str, Any]:
     """Return what of a group the trace holds."""
     return {
         "name": name + group.label,
@@ -258,11 +258,11 @@ def _extent(name: str, group: Group) -> dict[str, Any]:
     }
 
 
-def _lanes(group: Group, view: View) -> Sequence[Lane | Aside]:
+def _lanes(group: CoreGroup, view: TraceView) -> Sequence[Lane | Aside]:
     return (*group.lanes, *(group.aside if view.waits else ()))
 
 
-def _names(number: int, name: str, group: Group, view: View) -> Iterator[dict[str, Any]]:
+def _names(number: int, name: str, group: CoreGroup, view: TraceView) -> Iterator[dict[str, Any]]:
     def meta(kind: str, thread: int, **args: Any) -> dict[str, Any]:
         return {"name": kind, "ph": "M", "pid": number, "tid": thread, "args": args}
 
@@ -285,7 +285,7 @@ def _thread(lane: Lane | Aside, place: int) -> int:
     return 1 + number
 
 
-def _events(number: int, group: Group, view: View, hertz: int) -> Iterator[dict[str, Any]]:
+def _events(number: int, group: CoreGroup, view: TraceView, hertz: int) -> Iterator[dict[str, Any]]:
     for place, lane in enumerate(_lanes(group, view)):
         thread = _thread(lane, place)
         for segment in lane.segments:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cubecore.errors import refuse
 from cubecore.machine.sanitizer.findings import SanitizerFinding
-from cubecore.reports.files.chrome_trace import WHOLE, View
+from cubecore.reports.files.chrome_trace import WHOLE, TraceView
 from cubecore.workflows.data.files import require_writable, write_whole
 from cubecore.workflows.scripts.script import ScriptTime
 from cubecore.workflows.time import Timed
@@ -50,7 +50,7 @@ class TimeFiles:
     trace: str | None
     tiling_from: str = ""
     metrics: str | None = None
-    view: View = WHOLE
+    view: TraceView = WHOLE
 
     def require_writable(self) -> None:
         """Refuse paths that cannot be written, before any work is done.

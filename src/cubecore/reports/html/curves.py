@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
 from cubecore.reports.text.answers import number, table
-from cubecore.workflows.sweep.vary import Answer, Axis, Series, Value
+from cubecore.workflows.sweep.vary import Axis, Series, SweepPoint, Value
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _GAP = 760, 250, 76, 150, 56, 66
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5fd0", "#8c564b")
@@ -33,7 +33,7 @@ def sweep_text(series: Series) -> str:
     return "\n".join(table(rows, "")) + "\n"
 
 
-def _row(answer: Answer, names: Sequence[str]) -> Sequence[object]:
+def _row(answer: SweepPoint, names: Sequence[str]) -> Sequence[object]:
     values = [shown(answer.values[name]) for name in names]
     if answer.timed is None:
         return (*values, "-", "-", "-", answer.error)
@@ -64,7 +64,7 @@ def sweep_svg(series: Series) -> str:
     first = series.axes[0]
     places = _places(first)
     rates = [a.timed.timeline.tflops for a in series.answers if a.timed is not None]
-    panels: list[tuple[str, Callable[[Answer], float | None]]] = [("time, us", _us)]
+    panels: list[tuple[str, Callable[[SweepPoint], float | None]]] = [("time, us", _us)]
     if any(rates):
         panels.append(("TFLOPS", _tflops))
     height = _TOP + len(panels) * (_PANEL + _GAP)
@@ -83,11 +83,11 @@ def sweep_svg(series: Series) -> str:
     )
 
 
-def _us(answer: Answer) -> float | None:
+def _us(answer: SweepPoint) -> float | None:
     return None if answer.timed is None else answer.timed.timeline.us
 
 
-def _tflops(answer: Answer) -> float | None:
+def _tflops(answer: SweepPoint) -> float | None:
     return None if answer.timed is None else answer.timed.timeline.tflops
 
 
@@ -174,7 +174,7 @@ def _panel(
     series: Series,
     places: _Scale,
     name: str,
-    value: Callable[[Answer], float | None],
+    value: Callable[[SweepPoint], float | None],
     top: float,
 ) -> list[str]:
     found = [x for answer in series.answers if (x := value(answer))]
@@ -222,10 +222,10 @@ def _labels(labels: Sequence[tuple[float, str, str]], right: float) -> list[str]
     return parts
 
 
-def _curves(series: Series) -> list[tuple[str, list[tuple[float, Answer]]]]:
+def _curves(series: Series) -> list[tuple[str, list[tuple[float, SweepPoint]]]]:
     """Return each curve's name and points: one for each value of the second axis."""
     first, *others = series.axes
-    curves: dict[str, list[tuple[float, Answer]]] = {}
+    curves: dict[str, list[tuple[float, SweepPoint]]] = {}
     for answer in series.answers:
         label = "".join(f"{a.name} {shown(answer.values[a.name])}" for a in others)
         own = answer.values[first.name]
@@ -234,7 +234,7 @@ def _curves(series: Series) -> list[tuple[str, list[tuple[float, Answer]]]]:
     return [(label, sorted(points, key=lambda p: p[0])) for label, points in curves.items()]
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: SweepPoint) -> str:
     values = ", ".join(f"{name} {shown(value)}" for name, value in answer.values.items())
     assert answer.timed is not None, "a point without a time is not drawn"
     line = answer.timed.timeline

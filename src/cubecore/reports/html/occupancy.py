@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cubecore.dtypes import ElementType
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up, plural
 
 
@@ -35,7 +35,7 @@ class Part:
         }
 
 
-def occupancy(case: Case) -> list[dict[str, Any]]:
+def occupancy(case: RuleCase) -> list[dict[str, Any]]:
     """Return the buffers with their parts and what these come to."""
     t, chip, bias = case.tiling, case.chip, case.problem.bias_type
     rows = align_up(t.baseM, case.row_align)
@@ -84,7 +84,7 @@ def _buffer(name: str, size: int, parts: list[Part]) -> dict[str, Any]:
     }
 
 
-def _l1(case: Case, a: _Block, b: _Block) -> list[Part]:
+def _l1(case: RuleCase, a: _Block, b: _Block) -> list[Part]:
     t, bias = case.tiling, case.problem.bias_type
     parts: list[Part] = []
     at = 0

@@ -18,14 +18,14 @@ from markupsafe import Markup
 from cubecore.chips.model import Chip
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
-from cubecore.reports.html.lanes import PIPE_ORDER, Group, groups
+from cubecore.reports.html.lanes import PIPE_ORDER, CoreGroup, groups
 from cubecore.reports.html.occupancy import occupancy
 from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
 from cubecore.reports.html.why import models, tiling_rows
 from cubecore.reports.text.answers import problem_line
 from cubecore.tiling.model.core_grid import problem_blocks
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.timing.records import Segment, Timeline
 from cubecore.version import __version__
 from cubecore.workflows.scripts.script import TimedLaunch
@@ -117,7 +117,7 @@ def source_hash(text: str) -> str:
 def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     """Return everything that the page shows, as one JSON object."""
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
-    case = Case(timed.tiling, problem, chip)
+    case = RuleCase(timed.tiling, problem, chip)
     changes = {} if timed.changes is None else timed.changes.to_json()
     return common_data(problem_line(timed.request), chip, line, limit) | {
         **changes,
@@ -193,7 +193,7 @@ def _end(line: Timeline) -> int:
     return max((group.end_cycles for group in line.groups), default=0)
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: CoreGroup) -> dict[str, Any]:
     """Return a group with its instructions as differences: starts from start to start."""
     path = group.time.path
     steps: dict[str, list[int]] = {}

@@ -10,7 +10,13 @@ from markupsafe import Markup
 from cubecore.reports.html.page import source_hash
 from cubecore.reports.text.answers import number
 from cubecore.version import __version__
-from cubecore.workflows.calibration.validation import GROUPS, Errors, Pair, Validated, Validation
+from cubecore.workflows.calibration.validation import (
+    GROUPS,
+    Errors,
+    MeasuredPair,
+    Validated,
+    Validation,
+)
 
 _TEMPLATES = files("cubecore.reports") / "templates"
 _SIZE, _MARGIN = 640, 48
@@ -115,6 +121,6 @@ def _duration(exponent: int) -> str:
     return f"{10.0 ** (exponent - 3 * thousands):,g} {_UNITS[thousands]}"
 
 
-def _title(case: Validated, pair: Pair) -> str:
+def _title(case: Validated, pair: MeasuredPair) -> str:
     times = f"measured {pair.measured_us:.4g} us, predicted {pair.predicted_us:.4g} us"
     return f"{case.point.id}: {times}, {100 * pair.error:+.1f}%"

@@ -3,13 +3,13 @@
 from typing import Any
 
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.model import Case, Measure
+from cubecore.tiling.rules.model import Measure, RuleCase
 
 _BOUNDS = ("<=", "<")
 """Relations that leave room below a limit: those that a bar shows."""
 
 
-def slack(case: Case) -> list[dict[str, Any]]:
+def slack(case: RuleCase) -> list[dict[str, Any]]:
     """Return every rule of the registry, measured: bounds first, the fullest of them on top.
 
     `share` is used over limit for a bound, and None where a rule asks for exact values or does not

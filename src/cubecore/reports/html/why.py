@@ -7,12 +7,12 @@ from cubecore.reports.text.answers import number
 from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import ceil_div, plural
 from cubecore.workflows.time import Timed
 
 
-def tiling_rows(case: Case) -> list[dict[str, Any]]:
+def tiling_rows(case: RuleCase) -> list[dict[str, Any]]:
     """Return the fields that a kernel author sets, grouped, each group with what it means."""
     t: TCubeTiling = case.tiling
     groups = (
@@ -31,7 +31,7 @@ def tiling_rows(case: Case) -> list[dict[str, Any]]:
     ]
 
 
-def _cores(case: Case) -> str:
+def _cores(case: RuleCase) -> str:
     t, limit = case.tiling, case.problem.core_limit(case.chip)
     rows, columns = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
     slices = ceil_div(t.Ka, t.singleCoreK)
@@ -48,7 +48,7 @@ def _base(t: TCubeTiling) -> str:
     return f"one Mmad; {plural(tiles, 'tile')} a core, {plural(steps, 'step')} over K each"
 
 
-def _steps(case: Case) -> str:
+def _steps(case: RuleCase) -> str:
     t = case.tiling
     if case.problem.template != "MDL":
         a, b = (

@@ -13,11 +13,11 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
     from cubecore.tiling.model.core_grid import CoreBlock
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import CriticalPath, Link, Timeline
-    from cubecore.workflows.advise import Changes
+    from cubecore.workflows.advise import TimedChanges
     from cubecore.workflows.chips import ChipSheet
-    from cubecore.workflows.compare import Comparison, Side
-    from cubecore.workflows.plan import Plan
-    from cubecore.workflows.request import Request
+    from cubecore.workflows.compare import ComparedTiling, Comparison
+    from cubecore.workflows.plan import TilingPlan
+    from cubecore.workflows.request import TilingRequest
     from cubecore.workflows.run import Run
     from cubecore.workflows.time import Timed
 
@@ -52,7 +52,7 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def problem_line(request: Request) -> str:
+def problem_line(request: TilingRequest) -> str:
     """Return the problem in one line."""
     p = request.problem
     a = f"A[{p.k}x{p.m}]^T" if p.trans_a else f"A[{p.m}x{p.k}]"
@@ -104,7 +104,7 @@ def tiling_lines(tiling: TCubeTiling) -> list[str]:
     return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in named]
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: TilingPlan) -> str:
     """Return a plan as text."""
     p = plan.predicted
     lines = [problem_line(plan.request), "", "Tiling", *tiling_lines(plan.tiling), ""]
@@ -143,7 +143,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _proven(plan: Plan) -> str:
+def _proven(plan: TilingPlan) -> str:
     from cubecore.tiling.solver.branch_and_bound import COARSE
 
     bound, us = plan.search_bound_us, plan.predicted.us
@@ -279,7 +279,7 @@ def _path_lines(path: CriticalPath) -> list[str]:
     return [f"Critical path{part}, cycles on", *table(rows)]
 
 
-def changes_lines(changes: Changes) -> list[str]:
+def changes_lines(changes: TimedChanges) -> list[str]:
     """Return what would help, the most helpful change first, and what was in vain or not tried."""
     told = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
     lines = ["What would help, each timed anew"]
@@ -319,11 +319,11 @@ def _yes(legal: bool) -> str:
     return "yes" if legal else "no"
 
 
-def _us(side: Side) -> str:
+def _us(side: ComparedTiling) -> str:
     return "-" if side.timed is None else number(side.timed.timeline.us)
 
 
-def _limit(side: Side) -> str:
+def _limit(side: ComparedTiling) -> str:
     return "-" if side.timed is None else side.timed.timeline.limited_by
 
 

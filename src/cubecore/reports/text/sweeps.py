@@ -7,9 +7,9 @@ from typing import Any
 
 from cubecore.reports.text.answers import number, table
 from cubecore.units import plural
-from cubecore.workflows.sweep.plan_many import Answer
+from cubecore.workflows.sweep.plan_many import QueryAnswer
 from cubecore.workflows.sweep.store import StoredPlan
-from cubecore.workflows.sweep.store_compare import ModelComparison, Pair
+from cubecore.workflows.sweep.store_compare import AnswerPair, ModelComparison
 
 SHOWN_BROKEN = 20
 """Broken lines that are named on standard error; the answers name all."""
@@ -17,7 +17,7 @@ SHOWN_PAIRS = 5
 
 
 @dataclass(slots=True)
-class Tally:
+class SweepTally:
     """The count of a sweep's answers as they come.
 
     `resumed` were there from an earlier run, `planned_before` of them plans.
@@ -33,7 +33,7 @@ class Tally:
     complaints: list[str] = field(default_factory=list)
     begin: float = field(default_factory=perf_counter)
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: QueryAnswer) -> None:
         """Count an answer."""
         self.planned += answer.planned
         self.from_store += answer.stored
@@ -165,7 +165,7 @@ def comparison_text(comparison: ModelComparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pair_row(pair: Pair) -> tuple[Any, ...]:
+def _pair_row(pair: AnswerPair) -> tuple[Any, ...]:
     p = pair.old.problem
     shape = f"{p['m']} x {p['n']} x {p['k']} {p['a']} on {p['chip']}"
     return (shape, number(pair.old.us), "->", number(pair.new.us), f"{pair.ratio:.4f} times")

@@ -28,10 +28,10 @@ import numpy as np
 
 from cubecore.chips import Chip, costs
 from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles
-from cubecore.tiling.cost.tile_counts import Walk, walk
+from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
 from cubecore.tiling.cost.traffic import loads, longest_row_bytes
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up, ceil_div, floats
 
 
@@ -69,7 +69,7 @@ def _padded(extent: Any, base: Any, count: Any, align: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Cost:
+class TilingCost:
     """The closed form's numbers for one tiling or many, in cycles and bytes, not rounded."""
 
     total: Any
@@ -84,11 +84,13 @@ class Cost:
         return (self.total, self.start, self.hbm, *pipes, *carried)
 
     @staticmethod
-    def of(values: tuple[Any, ...]) -> "Cost":
+    def of(values: tuple[Any, ...]) -> "TilingCost":
         """Return the cost of which these are the `values`."""
         total, start, hbm, *rest = values
         pipes = dict(zip(PIPES, rest[: len(PIPES)], strict=True))
-        return Cost(total, start, hbm, pipes, dict(zip(LINKS, rest[len(PIPES) :], strict=True)))
+        return TilingCost(
+            total, start, hbm, pipes, dict(zip(LINKS, rest[len(PIPES) :], strict=True))
+        )
 
 
 PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
@@ -96,7 +98,7 @@ LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")
 """What a cost is of, in the order of its numbers."""
 
 
-def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
+def cost(tiling: Any, problem: Problem, chip: Chip) -> TilingCost:
     """Return what `tiling` (one, or a struct of arrays) costs; it must satisfy the rules.
 
     The arrays of a struct may have any shapes that broadcast.
@@ -104,8 +106,8 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     Raises:
         RequestError: the catalogue has no Cube rate for the input types on `chip`.
     """
-    case = Case(tiling, problem, chip)
-    w = walk(tiling)
+    case = RuleCase(tiling, problem, chip)
+    w = tile_counts(tiling)
     a, b = loads(case, w)
     pipes, carried = inner_pipes(case, w)
     pipes["MTE2"] = a.cycles + b.cycles + pipes["MTE2"]
@@ -119,7 +121,7 @@ def cost(tiling: Any, problem: Problem, chip: Chip) -> Cost:
     hbm = hbm + written_back(case, problem.batch * (a.hbm_bytes + b.hbm_bytes), own_row, w.k_blocks)
     served = (chip.hbm_latency_cycles or 0) + hbm + tail
     start = start_cycles(chip)
-    return Cost(
+    return TilingCost(
         total=start + np.maximum(clients * busy, served),
         start=start,
         hbm=hbm,
@@ -150,7 +152,7 @@ def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
-def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1) -> Any:
+def written_back(case: RuleCase, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1) -> Any:
     """Return the cycles of device memory with what L2 does not keep of C.
 
     `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
@@ -161,7 +163,7 @@ def written_back(case: Case, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1)
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
 
-def inner_pipes(case: Case, w: Walk) -> tuple[dict[str, Any], dict[str, Any]]:
+def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
 
     Without the loads of A and B: MTE2's are the bias's, the scalar unit's those of steps and tiles.
@@ -210,7 +212,7 @@ def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
     return made
 
 
-def predictions(c: Cost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
+def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
     """Return the predictions of the tilings in the rows `chosen` of `count`."""
 
     def rows(values: Any) -> list[float]:

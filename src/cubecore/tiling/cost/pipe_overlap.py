@@ -1,4 +1,4 @@
-"""How the pipes of one core overlap, in the closed form.
+"""Overlap of one core's pipes in the closed form.
 
 A core is done when the last of three is: the first loads and then the tiles, with the waits for
 chunks that come too late; all loads of MTE2 and then the last chunk's tiles; the scalar unit's
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import Chip
-from cubecore.tiling.cost.tile_counts import Walk
-from cubecore.tiling.cost.traffic import Loads
+from cubecore.tiling.cost.tile_counts import TileCounts
+from cubecore.tiling.cost.traffic import OperandLoads
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 
 STEPS_QUEUED = 4
 """Base-K steps in a queue of 32 instructions: waits, loads, a Mmad and flags are about eight."""
@@ -26,8 +26,8 @@ STEPS_QUEUED = 4
 class Inner:
     """What one core does with what is in L1: its walk and the pipes' busy cycles."""
 
-    case: Case
-    walk: Walk
+    case: RuleCase
+    walk: TileCounts
     pipes: Mapping[str, Any]
 
     @cached_property
@@ -81,8 +81,8 @@ class Inner:
 class Work(Inner):
     """What one core does for one block of C: also its loads."""
 
-    a: Loads
-    b: Loads
+    a: OperandLoads
+    b: OperandLoads
 
     @cached_property
     def fill(self) -> Any:
@@ -119,7 +119,7 @@ def first_loads(chip: Chip, busy: Any, transfers: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarCycles:
     """The scalar unit's cycles for a base-K step, a load of L1, a tile of C."""
 
     step: int
@@ -127,12 +127,12 @@ class Scalar:
     tile: int
 
 
-def scalar_cycles(problem: Problem, chip: Chip) -> Scalar:
+def scalar_cycles(problem: Problem, chip: Chip) -> ScalarCycles:
     """Return the scalar unit's cycles for each part of a kernel; IBSHARE's are NORM's."""
     template = "MDL" if problem.template == "MDL" else "NORM"
     tables = chip.scalar_step_cycles, chip.scalar_load_cycles, chip.scalar_tile_cycles
     step, load, tile = ((table or {}).get(template, 0) for table in tables)
-    return Scalar(step, load, tile)
+    return ScalarCycles(step, load, tile)
 
 
 def busy_cycles(work: Work) -> tuple[Any, Any]:

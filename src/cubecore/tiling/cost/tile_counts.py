@@ -1,4 +1,6 @@
-"""How the fullest core walks its block of C; the kernel's order is in `tiling.cost.closed_form`.
+"""Tile counts: tiles, steps, chunks and passes of the fullest core's block of C.
+
+The kernel's order is in `tiling.cost.closed_form`.
 
 One tiling or a struct of arrays, whose fields may have any shapes that broadcast.
 """
@@ -11,7 +13,7 @@ import numpy as np
 from cubecore.units import ceil_div, floats
 
 
-class Walk:
+class TileCounts:
     """How the fullest core walks its block: extents, tiles, steps, chunks, passes over operands.
 
     `m`, `n` and `k` are elements; `m_blocks`, `n_blocks` and `k_blocks` count cores along an axis.
@@ -93,6 +95,6 @@ class Walk:
         return ceil_div(np.minimum(self._t.Ka, self._t.Kb), self._t.singleCoreK)
 
 
-def walk(t: Any) -> Walk:
+def tile_counts(t: Any) -> TileCounts:
     """Return the walk of the fullest core of `t`, one tiling or many; all fields positive."""
-    return Walk(t)
+    return TileCounts(t)

@@ -1,4 +1,4 @@
-"""Symbols that stand for columns and numbers and note what is done with them.
+"""Trace symbols: stand-ins for columns and numbers that record the operations on them.
 
 A function of candidates that is run on them leaves its operations behind, in order, each once.
 `cubecore.tiling.cost.tracing` compiles them.
@@ -74,7 +74,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "logical_or": lambda a, b: bool(a or b),
     "logical_not": operator.not_,
     "where": lambda c, a, b: a if c else b,
-    "take": lambda table, place: float(table[int(place)]),
+    "take": lambda table, index: float(table[int(index)]),
 }
 _OF_COLUMNS = {name: getattr(np, name) for name in (*_CALLED, "where")}
 NAMES = {f"n_{name}": function for name, function in _OF_NUMBERS.items()}
@@ -83,12 +83,14 @@ NAMES |= _OF_COLUMNS | {"inf": math.inf, "array": np.array, "float": float}
 
 
 class Symbol:
-    """What a line will have at a place: a column, or a number whose `value` here is known."""
+    """A value of a trace: a column, or a number whose `value` in this case is known."""
 
     __hash__ = object.__hash__
 
-    def __init__(self, line: "Noted", place: int, kind: str, level: int, value: Any) -> None:
-        self.line, self.place, self.kind, self.level, self.value = line, place, kind, level, value
+    def __init__(
+        self, trace: "OperationTrace", index: int, kind: str, level: int, value: Any
+    ) -> None:
+        self.trace, self.index, self.kind, self.level, self.value = trace, index, kind, level, value
 
     @property
     def dtype(self) -> "np.dtype[Any]":
@@ -99,28 +101,28 @@ class Symbol:
 
     def __bool__(self) -> bool:
         """Return what a number decides, and note it."""
-        return self.line.decided(self)
+        return self.trace.decide(self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *values: Any, **options: Any) -> Any:
         """Note an operation."""
         if method != "__call__" or options:
             return NotImplemented
         name = {"true_divide": "divide"}.get(ufunc.__name__, ufunc.__name__)
-        return self.line.operation(name, *values)
+        return self.trace.operation(name, *values)
 
     def __array_function__(self, function: Any, _: Any, values: Any, options: Any) -> Any:
-        """Note a choice, a look into a table of whole places, or the two operations of clip."""
+        """Note a choice, a lookup by index, or the two operations of clip."""
         if function is np.interp and len(values) == 3 and not options:
-            place, places, table = values
-            if not np.array_equal(places, np.arange(len(table))):
+            index, indexes, table = values
+            if not np.array_equal(indexes, np.arange(len(table))):
                 return NotImplemented
-            return self.line.operation("take", self.line.table(table), place)
+            return self.trace.operation("take", self.trace.table(table), index)
         if function is np.where and len(values) == 3 and not options:
-            return self.line.operation("where", *values)
+            return self.trace.operation("where", *values)
         if function is np.clip and len(values) == 3 and not options:
             value, least, most = values
-            raised = self.line.operation("maximum", value, least)
-            return self.line.operation("minimum", raised, most)
+            raised = self.trace.operation("maximum", value, least)
+            return self.trace.operation("minimum", raised, most)
         return NotImplemented
 
 
@@ -129,15 +131,15 @@ def _note_operators() -> None:
 
     def operator_of(name: str, *, turned: bool) -> Callable[[Symbol, Any], Any]:
         if turned:
-            return lambda symbol, other: symbol.line.operation(name, other, symbol)
-        return lambda symbol, other: symbol.line.operation(name, symbol, other)
+            return lambda symbol, other: symbol.trace.operation(name, other, symbol)
+        return lambda symbol, other: symbol.trace.operation(name, symbol, other)
 
     for name, (method, turned) in _METHODS.items():
         setattr(Symbol, f"__{method}__", operator_of(name, turned=False))
         if turned:
             setattr(Symbol, f"__r{method}__", operator_of(name, turned=True))
     for name, method in (("negative", "__neg__"), ("invert", "__invert__")):
-        setattr(Symbol, method, lambda symbol, name=name: symbol.line.operation(name, symbol))
+        setattr(Symbol, method, lambda symbol, name=name: symbol.trace.operation(name, symbol))
 
 
 _METHODS = {
@@ -162,7 +164,7 @@ _METHODS = {
 _note_operators()
 
 
-class Noted:
+class OperationTrace:
     """The operations of a function, as they are noted.
 
     Structs are levels: a column belongs to the rows of one, `parents` says which rows belong to
@@ -175,79 +177,79 @@ class Noted:
         self.texts: list[str | None] = []
         self.needs: list[tuple[Symbol, ...]] = []
         self.inputs: dict[int, tuple[int, str, str]] = {}
-        self.known: dict[Any, Symbol] = {}
+        self.symbols: dict[Any, Symbol] = {}
         self.decisions: dict[int, tuple[Symbol, bool]] = {}
         self.constants: dict[str, Any] = {}
 
     def input(self, struct: int, name: str, value: Any) -> Any:
         """Return the symbol of a struct's field."""
         key = ("input", struct, name)
-        if key not in self.known:
+        if key not in self.symbols:
             column = isinstance(value, np.ndarray) and value.ndim == 1
             kind = value.dtype.kind if column else ""
             level = struct if column else -1
-            made = self._made(None, (), kind, level, None if column else value)
-            self.inputs[made.place] = (struct, name, kind)
-            self.known[key] = made
-        return self.known[key]
+            symbol = self._symbol(None, (), kind, level, None if column else value)
+            self.inputs[symbol.index] = (struct, name, kind)
+            self.symbols[key] = symbol
+        return self.symbols[key]
 
     def operation(self, name: str, *values: Any) -> Any:
         """Note an operation on symbols and numbers."""
         values = tuple([_plain(value) for value in values])
-        known = _folded(name, values)
-        if known is not None:
-            return known
+        folded = _folded(name, values)
+        if folded is not None:
+            return folded
         key = (name, *(_key(value) for value in values))
-        if key not in self.known:
-            self.known[key] = self._operation(name, values)
-        return self.known[key]
+        if key not in self.symbols:
+            self.symbols[key] = self._operation(name, values)
+        return self.symbols[key]
 
     def table(self, values: Any) -> Symbol:
         """Return the symbol of a constant table of real numbers."""
         key = ("table", values.tobytes())
-        if key not in self.known:
-            self.known[key] = made = self._made(None, (), "", -1, values)
-            self.constants[spell(made)] = values
-        return self.known[key]
+        if key not in self.symbols:
+            self.symbols[key] = symbol = self._symbol(None, (), "", -1, values)
+            self.constants[spell(symbol)] = values
+        return self.symbols[key]
 
-    def decided(self, symbol: Symbol) -> bool:
+    def decide(self, symbol: Symbol) -> bool:
         """Return what a number decides, and note it."""
         if symbol.kind:
             raise TypeError("a function of candidates must not decide on a column")
         outcome = bool(symbol.value)
-        self.decisions[symbol.place] = (symbol, outcome)
+        self.decisions[symbol.index] = (symbol, outcome)
         return outcome
 
     def forget(self) -> None:
         """Let go of every symbol, so that none waits for Python's collector of cycles."""
-        for held in (self.known, self.needs, self.decisions):
+        for held in (self.symbols, self.needs, self.decisions):
             held.clear()
 
     def at(self, value: Any, level: int) -> Any:
         """Return a value for the rows of a level."""
         if not isinstance(value, Symbol) or not value.kind or value.level == level:
             return value
-        key = ("take", value.place, level)
-        if key not in self.known:
+        key = ("take", value.index, level)
+        if key not in self.symbols:
             index = f"rows{value.level}" if level == self.top else f"up{level}"
             text = f"{spell(value)}.take({index})"
-            self.known[key] = self._made(text, (value,), value.kind, level, None)
-        return self.known[key]
+            self.symbols[key] = self._symbol(text, (value,), value.kind, level, None)
+        return self.symbols[key]
 
     def _operation(self, name: str, values: tuple[Any, ...]) -> Symbol:
         columns = [v for v in values if isinstance(v, Symbol) and v.kind]
         if not columns:
             numbers = [v.value if isinstance(v, Symbol) else v for v in values]
             value = _OF_NUMBERS[name](*numbers)
-            return self._made(_text(name, values, of_numbers=True), values, "", -1, value)
+            return self._symbol(_text(name, values, of_numbers=True), values, "", -1, value)
         level = columns[0].level
         for column in columns[1:]:
-            level = self._joined(level, column.level)
-        placed = tuple(self.at(v, level) for v in values)
+            level = self._join(level, column.level)
+        operands = tuple(self.at(v, level) for v in values)
         if name in _ON_ARRAYS and any(column.kind == "f" for column in columns):
-            placed = tuple(self._as_array(v) for v in placed)
-        text = _text(name, placed, of_numbers=False)
-        return self._made(text, placed, _kind(name, values), level, None)
+            operands = tuple(self._as_array(v) for v in operands)
+        text = _text(name, operands, of_numbers=False)
+        return self._symbol(text, operands, _kind(name, values), level, None)
 
     def _as_array(self, value: Any) -> Any:
         """Return a number as an array of it: NumPy takes half as long for a real column with one.
@@ -257,16 +259,18 @@ class Noted:
         if _column(value) or _letter(value) == "b":
             return value
         key = ("array", _key(value))
-        if key not in self.known:
+        if key not in self.symbols:
             if isinstance(value, Symbol):
-                made = self._made(f"array({spell(value)}, float)", (value,), "", -1, value.value)
+                symbol = self._symbol(
+                    f"array({spell(value)}, float)", (value,), "", -1, value.value
+                )
             else:
-                made = self._made(None, (), "", -1, value)
-                self.constants[spell(made)] = np.array(value, float)
-            self.known[key] = made
-        return self.known[key]
+                symbol = self._symbol(None, (), "", -1, value)
+                self.constants[spell(symbol)] = np.array(value, float)
+            self.symbols[key] = symbol
+        return self.symbols[key]
 
-    def _joined(self, one: int, other: int) -> int:
+    def _join(self, one: int, other: int) -> int:
         """Return the level whose rows have one of each."""
         if one == other or (other < self.top and self.parents[other] == one):
             return other
@@ -274,7 +278,7 @@ class Noted:
             return one
         return self.top
 
-    def _made(
+    def _symbol(
         self, text: str | None, values: tuple[Any, ...], kind: str, level: int, value: Any
     ) -> Symbol:
         self.texts.append(text)
@@ -316,12 +320,12 @@ _NEUTRAL = {
 
 
 def _key(value: Any) -> Any:
-    return ("s", value.place) if isinstance(value, Symbol) else (type(value).__name__, repr(value))
+    return ("s", value.index) if isinstance(value, Symbol) else (type(value).__name__, repr(value))
 
 
 def spell(value: Any) -> str:
     """Return a value as it stands in a line."""
-    return f"v{value.place}" if isinstance(value, Symbol) else f"({value!r})"
+    return f"v{value.index}" if isinstance(value, Symbol) else f"({value!r})"
 
 
 def _text(name: str, values: tuple[Any, ...], *, of_numbers: bool) -> str:

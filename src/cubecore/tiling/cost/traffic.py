@@ -1,4 +1,4 @@
-"""What a core's walk loads into L1, transfer by transfer, and what of it comes from device memory.
+"""Traffic into L1: a core's transfers, and the share of them that device memory serves.
 
 One tiling or a struct of arrays, as in `tiling.cost.tile_counts`. Transfers of one operand cost as
 equal parts.
@@ -11,10 +11,10 @@ import numpy as np
 
 from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
-from cubecore.tiling.cost.tile_counts import Walk
+from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
 
 
@@ -82,7 +82,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A chunk's way into L1: transfers, their cycles without latency, bytes of a row."""
+    """The load of a chunk into L1: transfers, their cycles without latency, bytes of a row."""
 
     count: Any
     busy_cycles: Any
@@ -114,7 +114,7 @@ class Chunks:
         return self.first.busy_cycles + costs.gm_miss_cycles(chip, self.first_bytes)
 
 
-def chunks(case: Case, w: Walk, operand: str) -> Chunks:
+def chunks(case: RuleCase, w: TileCounts, operand: str) -> Chunks:
     """Return the chunks of operand "a" or "b" on the fullest core; NORM and IBSHARE move blocks."""
     t, axis = case.tiling, _axis(case, w, operand)
     stored, base_k = Stored.of(case.problem, operand), t.baseK
@@ -132,7 +132,7 @@ def chunks(case: Case, w: Walk, operand: str) -> Chunks:
     return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
 
 
-def _axis(case: Case, w: Walk, operand: str) -> "_Axis":
+def _axis(case: RuleCase, w: TileCounts, operand: str) -> "_Axis":
     t = case.tiling
     if operand == "a":
         axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
@@ -142,8 +142,8 @@ def _axis(case: Case, w: Walk, operand: str) -> "_Axis":
 
 
 @dataclass(frozen=True)
-class Loads:
-    """One operand's way into L1.
+class OperandLoads:
+    """The loads of one operand into L1.
 
     `count` chunks take `cycles`, the latency that the next transfer cannot hide included; a chunk
     has arrived `arrival_cycles` after its load began. `first_cycles` are the first chunk's, without
@@ -171,7 +171,7 @@ class Loads:
         return self.mean_cycles + self.hidden_cycles
 
 
-def loads(case: Case, w: Walk) -> tuple[Loads, Loads]:
+def loads(case: RuleCase, w: TileCounts) -> tuple[OperandLoads, OperandLoads]:
     """Return the loads of A and of B on the fullest core."""
     t = case.tiling
     m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
@@ -197,7 +197,7 @@ class _Axis:
         return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
 
 
-def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
+def _loads(case: RuleCase, w: TileCounts, operand: str, again: tuple[Any, Any]) -> OperandLoads:
     """Return the loads of an operand that is passed over as often as `again` says.
 
     `again` are the passes, and the bytes that all cores touch between two of them.
@@ -213,7 +213,7 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
     slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
     slower = slower + count * _row_starts(case, w, operand)
     kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
-    return Loads(
+    return OperandLoads(
         count=count,
         cycles=count * (cut.mean.busy_cycles + cut.mean.count * (latency - hidden)) + slower,
         hidden_cycles=hidden,
@@ -225,7 +225,7 @@ def _loads(case: Case, w: Walk, operand: str, again: tuple[Any, Any]) -> Loads:
     )
 
 
-def _row_starts(case: Case, w: Walk, operand: str) -> Any:
+def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Any:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
     size = stored.kind.bits / 8
@@ -245,7 +245,7 @@ def _row_starts(case: Case, w: Walk, operand: str) -> Any:
     )
 
 
-def likely_row_starts(case: Case, t: Any, blocks: tuple[Any, Any] | None = None) -> Any:
+def likely_row_starts(case: RuleCase, t: Any, blocks: tuple[Any, Any] | None = None) -> Any:
     """Return about what a pass over A and B takes more for where rows start; no bound.
 
     `blocks` are those of a core's share along M and N, of t.baseM and t.baseN; one each, if none
@@ -270,7 +270,7 @@ def likely_row_starts(case: Case, t: Any, blocks: tuple[Any, Any] | None = None)
     return total
 
 
-def _own_share(w: Walk, operand: str) -> tuple[Any, Any]:
+def _own_share(w: TileCounts, operand: str) -> tuple[Any, Any]:
     """Return a core's share of the operand's own axis, in elements, and the cores along it."""
     return (w.m, w.m_blocks) if operand == "a" else (w.n, w.n_blocks)
 
@@ -313,7 +313,9 @@ def hidden_cycles(chip: Chip) -> float:
     return (chip.gm_latency_overlap or 0) * least
 
 
-def distances(case: Case, w: Walk, m_step: Any, n_step: Any) -> tuple[tuple[Any, Any], ...]:
+def distances(
+    case: RuleCase, w: TileCounts, m_step: Any, n_step: Any
+) -> tuple[tuple[Any, Any], ...]:
     """Return the bytes that all cores touch between two reads of a chunk of A, and of B.
 
     First where M goes first, then where N does. The steps are elements of a core's chunk.

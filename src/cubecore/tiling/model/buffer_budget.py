@@ -19,7 +19,7 @@ SIZES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BufferBudget:
     """Bytes that a tiling may use of each buffer; None is all that the chip has.
 
     Raises:
@@ -43,7 +43,7 @@ class Budget:
             raise RequestError(wrong)
 
     @classmethod
-    def from_json(cls, value: Any) -> "Budget":
+    def from_json(cls, value: Any) -> "BufferBudget":
         """Return the budget of a JSON object, ``{"l1": 262144}``; names in either case.
 
         Raises:
@@ -76,9 +76,9 @@ class Budget:
         """Return the budgets that there are, by buffer."""
         return {name: int(size) for name, size in self.sizes.items()}
 
-    def of(self, names: Collection[str]) -> "Budget":
+    def of(self, names: Collection[str]) -> "BufferBudget":
         """Return some of the budgets only."""
-        return Budget(**{name: size for name, size in self.sizes.items() if name in names})
+        return BufferBudget(**{name: size for name, size in self.sizes.items() if name in names})
 
     def applied(self, chip: Chip, subject: str = "budget.{}") -> Chip:
         """Return `chip` with its buffers cut to the budget; `subject` says what {} was set by.

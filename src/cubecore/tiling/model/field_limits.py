@@ -93,7 +93,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FieldLimits:
     """What is asked of a tiling's fields, by name. Nothing by default."""
 
     fields: Mapping[str, Limits] = field(default_factory=lambda: MappingProxyType({}))
@@ -103,7 +103,7 @@ class Wanted:
         return hash(tuple(sorted(self.fields.items(), key=lambda item: item[0])))
 
     @classmethod
-    def from_json(cls, value: Any) -> "Wanted":
+    def from_json(cls, value: Any) -> "FieldLimits":
         """Return what a request's ``fix`` asks for: limits by field, as `Limits.from_json` reads.
 
         Raises:
@@ -140,9 +140,9 @@ class Wanted:
         """Return ``baseM = 48 and singleCoreN a multiple of 32``."""
         return " and ".join(f"{name} {limits}" for name, limits in self.fields.items())
 
-    def of(self, names: Iterable[str]) -> "Wanted":
+    def of(self, names: Iterable[str]) -> "FieldLimits":
         """Return what is asked of some fields only."""
-        return Wanted({name: self.fields[name] for name in names if name in self.fields})
+        return FieldLimits({name: self.fields[name] for name in names if name in self.fields})
 
     def mask(self, columns: Any) -> NDArray[np.bool_]:
         """Return which candidates have every field as asked; a field that they lack is let pass."""
@@ -254,5 +254,5 @@ def _within(limits: Limits, unit: int) -> Ints:
     return np.array([end for end in ends if limits.low <= end <= limits.high], dtype=np.int64)
 
 
-NOTHING = Wanted()
+NO_LIMITS = FieldLimits()
 """What a plain plan asks for."""

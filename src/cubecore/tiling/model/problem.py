@@ -14,8 +14,8 @@ from cubecore.chips import Chip, chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import RequestError, Violation, did_you_mean
-from cubecore.tiling.model.buffer_budget import Budget
-from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
 
 DEFAULT_CHIP = "Ascend910B3"
@@ -157,8 +157,8 @@ class Problem:
     hf32: bool = False
     intrinsics_check: bool = False
     epilogue: Epilogue = field(default_factory=Epilogue)
-    fix: Wanted = NOTHING
-    budget: Budget = field(default_factory=Budget)
+    fix: FieldLimits = NO_LIMITS
+    budget: BufferBudget = field(default_factory=BufferBudget)
     layout: str | None = None
     heads: int = 1
     groups: int = 1
@@ -350,7 +350,7 @@ class Problem:
 
     def _asked_violations(self) -> Iterator[Violation]:
         """Read what is asked of fields and buffers; yield what is wrong with it."""
-        for name, kind in (("fix", Wanted), ("budget", Budget)):
+        for name, kind in (("fix", FieldLimits), ("budget", BufferBudget)):
             try:
                 object.__setattr__(self, name, kind.from_json(getattr(self, name)))
             except RequestError as error:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.tiling.repair.field_domains import LENGTHS, Cover, Ints, wanted_values
-from cubecore.tiling.repair.neighbourhood import Budget, Fields, Space, Table, row_count
+from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, Table, WorkBudget, row_count
 from cubecore.tiling.repair.representative_values import likely, sufficient
-from cubecore.tiling.rules.field_dependencies import Reader, measured
+from cubecore.tiling.rules.field_dependencies import RuleReads, measured
 from cubecore.units import INT32_MAX, INT32_MIN, distinct
 
 ROWS_AT_ONCE = 1 << 16
@@ -36,7 +36,7 @@ class How(Enum):
     ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the few
     that may do, up to the first legal combination. INSIDE: up to there too, and only rules that
     read nothing else, or grow with what else they read, which the starting point must have at its
-    smallest (`Space.lowered`): what they exclude, no other change can help.
+    smallest (`Neighbourhood.lowered`): what they exclude, no other change can help.
     """
 
     ALL = "all"
@@ -75,14 +75,16 @@ class _SpentError(Exception):
 class Explorer:
     """One exploration of the values of `free`, the other fields as at the starting point."""
 
-    def __init__(self, space: Space, free: Fields, budget: Budget, how: How = How.ALL) -> None:
+    def __init__(
+        self, space: Neighbourhood, free: Fields, budget: WorkBudget, how: How = How.ALL
+    ) -> None:
         self.space, self.free, self.budget, self.how = space, free, budget, how
         self.inside, self.to_first = how is How.INSIDE, how in {How.INSIDE, How.LIKELY}
         self.relevant = confined(space, free) if self.inside else _about(space, free)
-        self.charged: dict[str, Reader] = {}
+        self.charged: dict[str, RuleReads] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
-        self.turns: dict[tuple[str, ...], tuple[str, Reader | None]] = {}
+        self.turns: dict[tuple[str, ...], tuple[str, RuleReads | None]] = {}
         covers = {space.domain(name).cover for name in free}
         self.complete = Cover.SAMPLE not in covers and how is not How.LIKELY
         self.whole = covers == {Cover.ALL}
@@ -126,7 +128,7 @@ class Explorer:
             values[name] = likely(self.space, name, found) if self.how is How.LIKELY else found
         return values
 
-    def _candidates(self, name: str, about: list[Reader]) -> tuple[Ints, list[Reader]]:
+    def _candidates(self, name: str, about: list[RuleReads]) -> tuple[Ints, list[RuleReads]]:
         """Return the values of a field to try, and the rule that gives them, if one does."""
         for reader in about:
             wanted = wanted_values(reader, name, self.space.base, self.space.case)
@@ -172,7 +174,7 @@ class Explorer:
 
     def _next(
         self, values: Table, pending: list[str], tables: list[Table]
-    ) -> tuple[str, Reader | None]:
+    ) -> tuple[str, RuleReads | None]:
         """Return the field to join next: one that a rule gives, or the one that costs the least."""
         joined = self.free.difference(pending)
         columns = self.space.base | {n: x[:1] for n, x in tables[0].items()}
@@ -213,8 +215,8 @@ class Explorer:
         tables: Iterable[Table],
         name: str,
         values: Ints,
-        wanted: Reader | None,
-        ready: list[Reader],
+        wanted: RuleReads | None,
+        ready: list[RuleReads],
     ) -> Iterator[Table]:
         """Yield the tables with another field, rows that break a rule in `ready` left out."""
         for table in tables:
@@ -226,7 +228,7 @@ class Explorer:
                     yield {n: x[kept] for n, x in grown.items()}
 
     def _grown(
-        self, table: Table, name: str, values: Ints, wanted: Reader | None
+        self, table: Table, name: str, values: Ints, wanted: RuleReads | None
     ) -> Iterator[Table]:
         """Yield every row of `table` with every value of another field, or those that it must have.
 
@@ -260,7 +262,7 @@ class Explorer:
             yield grown
             start, most = start + at_once, ROWS_AT_ONCE
 
-    def _sieve(self, table: Table, about: list[Reader]) -> NDArray[np.bool_]:
+    def _sieve(self, table: Table, about: list[RuleReads]) -> NDArray[np.bool_]:
         """Return which rows keep every rule in `about`; charge rules that explain the others."""
         rows = row_count(table)
         alive = np.ones(rows, dtype=bool)
@@ -286,7 +288,7 @@ class Explorer:
             alive &= masks[best.id]
             left.remove(best)
 
-    def _holds(self, table: Table, about: list[Reader]) -> dict[str, NDArray[np.bool_]]:
+    def _holds(self, table: Table, about: list[RuleReads]) -> dict[str, NDArray[np.bool_]]:
         """Return where each rule holds; the budget pays."""
         rows = row_count(table)
         self.budget.spend(rows, max(len(about), 1))
@@ -296,12 +298,12 @@ class Explorer:
         return {r.id: np.broadcast_to(measured(r, judged).holds(), rows) for r in about}
 
 
-def confined(space: Space, free: Fields) -> list[Reader]:
+def confined(space: Neighbourhood, free: Fields) -> list[RuleReads]:
     """Return the rules that read some of `free` and nothing else, or grow with what else."""
     return [r for r in _about(space, free) if r.reads <= free or r.id in space.growing]
 
 
-def _about(space: Space, free: Fields) -> list[Reader]:
+def _about(space: Neighbourhood, free: Fields) -> list[RuleReads]:
     return [r for r in space.readers if r.reads & free]
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from cubecore.tiling.model.field_limits import Limits
 from cubecore.tiling.model.mx_type_para import SHIFTS, SPARE_BITS, with_factor
 from cubecore.tiling.model.tcubetiling import FIELDS
-from cubecore.tiling.rules.field_dependencies import Reader, measured
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.rules.field_dependencies import RuleReads, measured
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
@@ -61,7 +61,7 @@ class Domain:
 
 
 def domain(
-    field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | None = None
+    field: str, case: RuleCase, alone: tuple[RuleReads, ...], limits: Limits | None = None
 ) -> Domain:
     """Return the values of `field` that the rules in `alone`, which read only it, allow.
 
@@ -71,7 +71,7 @@ def domain(
     found = Domain(named, Cover.ALL) if named is not None else _range(field, case, alone, limits)
     allowed = np.ones(len(found.values), dtype=bool)
     columns = base_columns(case.tiling) | {field: found.values}
-    judged = Case(Columns(columns), case.problem, case.chip, case.edition, case.reading)
+    judged = RuleCase(TilingColumns(columns), case.problem, case.chip, case.edition, case.reading)
     for reader in alone:
         allowed &= np.broadcast_to(measured(reader, judged).holds(), allowed.shape)
     return Domain(found.values[allowed], found.cover)
@@ -87,7 +87,7 @@ def base_columns(tiling: Any) -> dict[str, Any]:
     return columns
 
 
-def _named_values(field: str, case: Case, alone: tuple[Reader, ...]) -> Ints | None:
+def _named_values(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> Ints | None:
     """Return the values that a rule about `field` alone says it must have; None without one."""
     for reader in alone:
         found = wanted_values(reader, field, base_columns(case.tiling), case)
@@ -97,7 +97,7 @@ def _named_values(field: str, case: Case, alone: tuple[Reader, ...]) -> Ints | N
 
 
 def wanted_values(
-    reader: Reader, field: str, columns: dict[str, Any], case: Case
+    reader: RuleReads, field: str, columns: dict[str, Any], case: RuleCase
 ) -> tuple[Any, ...] | None:
     """Return the values that `field` must have one of, by a rule that reads the others.
 
@@ -109,9 +109,9 @@ def wanted_values(
     answers = []
     for probe_value in (1, 2):
         probe = np.full(length, probe_value)
-        judged = Columns(columns | {field: probe})
+        judged = TilingColumns(columns | {field: probe})
         measure = measured(
-            reader, Case(judged, case.problem, case.chip, case.edition, case.reading)
+            reader, RuleCase(judged, case.problem, case.chip, case.edition, case.reading)
         )
         least = measure.relation == ">=" and field in LENGTHS
         if not (least or measure.relation in {"==", "in"}) or measure.used is not probe:
@@ -124,7 +124,9 @@ def wanted_values(
     return answers[0] if same else None
 
 
-def _range(field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | None) -> Domain:
+def _range(
+    field: str, case: RuleCase, alone: tuple[RuleReads, ...], limits: Limits | None
+) -> Domain:
     if limits is not None and field in _SHARES:
         return _asked_shares(field, case, limits)
     found = _kind(field, case, alone)
@@ -138,7 +140,7 @@ def _range(field: str, case: Case, alone: tuple[Reader, ...], limits: Limits | N
     return Domain(distinct(np.append(found.values, more)), found.cover)
 
 
-def _kind(field: str, case: Case, alone: tuple[Reader, ...]) -> Domain:
+def _kind(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> Domain:
     chip = case.chip
     bits = min(case.a.bits, case.b.bits)
     if field in _SHARES:
@@ -174,18 +176,18 @@ def _up_to(largest: int) -> Domain:
     return Domain(np.arange(1, min(largest, MOST_VALUES) + 1, dtype=np.int64), cover)
 
 
-def _most(field: str, case: Case, alone: tuple[Reader, ...]) -> int:
+def _most(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> int:
     """Return the largest value that a rule about the field alone allows, INT32_MAX without one."""
     probe = np.ones(1, dtype=np.int64)
-    columns = Columns(base_columns(case.tiling) | {field: probe})
-    judged = Case(columns, case.problem, case.chip, case.edition, case.reading)
+    columns = TilingColumns(base_columns(case.tiling) | {field: probe})
+    judged = RuleCase(columns, case.problem, case.chip, case.edition, case.reading)
     found = (measured(reader, judged) for reader in alone)
     return min(
         (int(x.limit) for x in found if x.relation == "<=" and x.used is probe), default=INT32_MAX
     )
 
 
-def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
+def _asked_shares(field: str, case: RuleCase, limits: Limits) -> Domain:
     """Return every length of a core's share that will do."""
     extent = extent_of(field, case)
     align = max(case.row_align, case.column_align, case.k_align)
@@ -198,13 +200,13 @@ def _asked_shares(field: str, case: Case, limits: Limits) -> Domain:
     return Domain(distinct(np.concatenate([values[:MOST_VALUES], whole, beyond])), cover)
 
 
-def extent_of(field: str, case: Case) -> int:
+def extent_of(field: str, case: RuleCase) -> int:
     """Return what the cores divide: the extent that `field`, a core's share, is a part of."""
     p = case.problem
     return {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
 
 
-def _shares(field: str, case: Case) -> Domain:
+def _shares(field: str, case: RuleCase) -> Domain:
     """Return lengths of a core's share: all of them, or for every count of cores a few."""
     p = case.problem
     extent = extent_of(field, case)

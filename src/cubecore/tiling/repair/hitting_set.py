@@ -17,9 +17,9 @@ import numpy as np
 
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.repair.feasibility import Explored, Explorer, How, confined
-from cubecore.tiling.repair.neighbourhood import Budget, Fields, Space
+from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, WorkBudget
 from cubecore.tiling.repair.representative_values import sufficient
-from cubecore.tiling.rules.field_dependencies import Reader, measured
+from cubecore.tiling.rules.field_dependencies import RuleReads, measured
 
 SEARCH_UNITS = 20_000_000
 """Work that one search may do, about 0.3 s."""
@@ -32,7 +32,7 @@ DEMAND_UNITS = 50
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchOutcome:
     """How a search ended.
 
     `forced` are fields that can have one value only, and have another. `found` are the smallest
@@ -49,7 +49,7 @@ class Outcome:
     charged: frozenset[str]
 
 
-class Search:
+class HittingSetSearch:
     """The search in `space`; with `first` it ends at the first set of fields that will do.
 
     `seeds` gives tilings whose values may be legal where many fields change.
@@ -57,8 +57,8 @@ class Search:
 
     def __init__(
         self,
-        space: Space,
-        budget: Budget,
+        space: Neighbourhood,
+        budget: WorkBudget,
         seeds: Callable[[], Sequence[TCubeTiling]],
         *,
         first: bool = False,
@@ -71,7 +71,7 @@ class Search:
         self.parts: dict[Fields, Explored] = {}
         self.sure = True
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchOutcome:
         """Return the outcome."""
         self._force()
         if fixed := [reader.id for reader in self.space.broken if not reader.reads]:
@@ -107,8 +107,8 @@ class Search:
 
     def _outcome(
         self, found: list[tuple[Explored, ...]], *, every: bool, impossible: bool = False
-    ) -> Outcome:
-        return Outcome(
+    ) -> SearchOutcome:
+        return SearchOutcome(
             self.forced, tuple(found), self.sure, every, impossible, frozenset(self.charged)
         )
 
@@ -145,7 +145,7 @@ class Search:
         scopes = ((_combinations(space, r), r.reads) for r in space.readers if r.reads & near)
         short = (reads for many, reads in sorted([*single, *scopes], key=_size) if many <= FEW)
         for reads in dict.fromkeys(short):
-            share = Budget(max(self.budget.left, 0) * 3 // 4)
+            share = WorkBudget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
             own = Explorer(space, reads, share, How.INSIDE).run()
             self.budget.left -= before - share.left
@@ -182,7 +182,7 @@ class Search:
         return thin if thin.rows else self._seeded(part) or thin
 
     def _attempt(self, part: Fields, how: How) -> Explored:
-        share = Budget(max(self.budget.left, 0) // 3)
+        share = WorkBudget(max(self.budget.left, 0) // 3)
         before = share.left
         explored = Explorer(self.space, part, share, how).run()
         self.budget.left -= before - share.left
@@ -200,7 +200,7 @@ class Search:
         return None
 
 
-def _combinations(space: Space, reader: Reader) -> float:
+def _combinations(space: Neighbourhood, reader: RuleReads) -> float:
     """Return how many values of its fields a rule leaves to be tried in a proof."""
     about = confined(space, reader.reads)
     sizes = [

@@ -13,15 +13,15 @@ from typing import Any
 
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
-from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Search
-from cubecore.tiling.repair.neighbourhood import Budget, Space, asked_id, says_the_kind
+from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, HittingSetSearch
+from cubecore.tiling.repair.neighbourhood import Neighbourhood, WorkBudget, asked_id, says_the_kind
 from cubecore.tiling.repair.smallest import least, smallest
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, Reader, readers
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, RuleReads, readers
+from cubecore.tiling.rules.model import RuleCase
 
 CONFLICT_UNITS = 10_000_000
 """Work that one conflict may cost, about 0.4 s; beyond it the rest is not proven to be needed."""
@@ -105,7 +105,9 @@ class ConflictError(NoLegalTilingError):
         return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
 
 
-def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TCubeTiling | None:
+def why_no_plan(
+    narrowing: Narrowing, wanted: FieldLimits = NO_LIMITS
+) -> Conflict | TCubeTiling | None:
     """Return the constraints that leave a request without a plan, or a tiling that there is.
 
     None if the search ends without either. Everything that the request narrows is in `narrowing`;
@@ -117,7 +119,7 @@ def why_no_plan(narrowing: Narrowing, wanted: Wanted = NOTHING) -> Conflict | TC
 
 
 def find_conflict(
-    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted = NOTHING
+    case: RuleCase, keep: Collection[str], narrowing: Narrowing, wanted: FieldLimits = NO_LIMITS
 ) -> Conflict | None:
     """Return why no tiling with the fields in `keep` as in the case's is legal.
 
@@ -127,7 +129,7 @@ def find_conflict(
 
 
 def _deletion(
-    case: Case, keep: Collection[str], narrowing: Narrowing, wanted: Wanted
+    case: RuleCase, keep: Collection[str], narrowing: Narrowing, wanted: FieldLimits
 ) -> "_Deletion":
     asked = [
         Constraint("field", name, f"{name} {limits}") for name, limits in wanted.fields.items()
@@ -154,13 +156,17 @@ class _Deletion:
     """Leaves out constraints one after another; `tiling` satisfies them all, if one is found."""
 
     def __init__(
-        self, case: Case, narrowing: Narrowing, wanted: Wanted, constraints: Sequence[Constraint]
+        self,
+        case: RuleCase,
+        narrowing: Narrowing,
+        wanted: FieldLimits,
+        constraints: Sequence[Constraint],
     ) -> None:
         self.case, self.narrowing, self.wanted = case, narrowing, wanted
         self.constraints = constraints
         self.tiling: TCubeTiling | None = None
         self.units = CONFLICT_UNITS
-        self.read: dict[frozenset[str], tuple[Case, tuple[Reader, ...]]] = {}
+        self.read: dict[frozenset[str], tuple[RuleCase, tuple[RuleReads, ...]]] = {}
 
     def run(self) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
@@ -226,7 +232,7 @@ class _Deletion:
         held = {c.name for c in constraints if c.kind == "field"} - self.wanted.fields.keys()
         return frozenset(FIELDS) - GIVEN_FIELDS - held
 
-    def _readers(self, constraints: Sequence[Constraint]) -> tuple[Case, tuple[Reader, ...]]:
+    def _readers(self, constraints: Sequence[Constraint]) -> tuple[RuleCase, tuple[RuleReads, ...]]:
         """Return the case with the narrowing in `constraints` only, and who reads what in it."""
         names = frozenset(c.name for c in constraints if c.kind in {"setting", "request"})
         if names not in self.read:
@@ -241,10 +247,10 @@ class _Deletion:
         changeable = self._changeable(constraints)
         without = frozenset(rule.id for rule in rules()) - names["rule"]
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
-        space = Space(case, changeable, without, wanted, named, known)
-        budget = Budget(min(SEARCH_UNITS, self.units))
+        space = Neighbourhood(case, changeable, without, wanted, named, known)
+        budget = WorkBudget(min(SEARCH_UNITS, self.units))
         allowed = budget.left
-        outcome = Search(space, budget, lambda: (smallest(case),), first=True).run()
+        outcome = HittingSetSearch(space, budget, lambda: (smallest(case),), first=True).run()
         self.units -= allowed - budget.left
         if outcome.impossible:
             return _Verdict(None, outcome.charged)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.tiling.model.field_limits import NOTHING, SHARED_AXES, Limits, Wanted, is_uncut
+from cubecore.tiling.model.field_limits import NO_LIMITS, SHARED_AXES, FieldLimits, Limits, is_uncut
 from cubecore.tiling.model.mx_type_para import PLAIN
 from cubecore.tiling.repair.field_domains import BLOCKS, COUNTS, Cover, Domain, base_columns, domain
-from cubecore.tiling.rules.field_dependencies import Reader, measured, readers
-from cubecore.tiling.rules.model import Case, Measure, Rule
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.rules.field_dependencies import RuleReads, measured, readers
+from cubecore.tiling.rules.model import Measure, Rule, RuleCase
+from cubecore.tiling.solver.candidates import TilingColumns
 
 Fields = frozenset[str]
 Table = dict[str, NDArray[np.int64]]
@@ -31,7 +31,7 @@ def row_count(table: Mapping[str, Any]) -> int:
     return len(next(iter(table.values()))) if table else 1
 
 
-class Budget:
+class WorkBudget:
     """Work that may still be done, in rules measured of one row each; about 10 ns apiece.
 
     Unlike a clock it gives the same answer every time.
@@ -53,7 +53,7 @@ class Budget:
         return self.left <= 0
 
 
-class Space:
+class Neighbourhood:
     """The tilings that a request allows around a starting point, the tiling of `case`.
 
     Fields outside `changeable` stay. Rules whose ids are in `without` are left out, except those
@@ -64,36 +64,36 @@ class Space:
 
     def __init__(
         self,
-        case: Case,
+        case: RuleCase,
         changeable: Fields,
         without: Fields = frozenset(),
-        wanted: Wanted = NOTHING,
+        wanted: FieldLimits = NO_LIMITS,
         named: Fields = frozenset(),
-        known: tuple[Reader, ...] | None = None,
+        known: tuple[RuleReads, ...] | None = None,
     ) -> None:
         self.case, self.changeable, self.wanted = case, changeable, wanted
         declared = (
-            Reader(found.rule, found.reads & changeable)
+            RuleReads(found.rule, found.reads & changeable)
             for found in known or readers(case)
             if found.id not in without or says_the_kind(found, case, changeable - named)
         )
         asked = (
-            Reader(_asked_rule(name, limits), frozenset({name}) & changeable)
+            RuleReads(_asked_rule(name, limits), frozenset({name}) & changeable)
             for name, limits in wanted.fields.items()
         )
         self.readers = (*declared, *asked)
         self.base: dict[str, Any] = base_columns(case.tiling)
         self._domains: dict[str, Domain] = {}
 
-    def moved(self, values: Mapping[str, int]) -> "Space":
+    def moved(self, values: Mapping[str, int]) -> "Neighbourhood":
         """Return this space around another starting point."""
-        other = Space.__new__(Space)
+        other = Neighbourhood.__new__(Neighbourhood)
         other.__dict__ |= {k: v for k, v in self.__dict__.items() if k not in _DERIVED}
         other.base = self.base | {name: np.array([value]) for name, value in values.items()}
         return other
 
     @cached_property
-    def broken(self) -> tuple[Reader, ...]:
+    def broken(self) -> tuple[RuleReads, ...]:
         """The rules that the starting point breaks."""
         start = self.judge({})
         return tuple(r for r in self.readers if not np.all(measured(r, start).holds()))
@@ -105,10 +105,12 @@ class Space:
         found = ((r.id, measured(r, start).relation) for r in self.readers)
         return frozenset(name for name, relation in found if relation in {"==", "in"})
 
-    def judge(self, table: Mapping[str, Any]) -> Case:
+    def judge(self, table: Mapping[str, Any]) -> RuleCase:
         """Return the case of the tilings that `table` makes of the starting point."""
         c = self.case
-        return Case(Columns({**self.base, **table}), c.problem, c.chip, c.edition, c.reading)
+        return RuleCase(
+            TilingColumns({**self.base, **table}), c.problem, c.chip, c.edition, c.reading
+        )
 
     def domain(self, name: str) -> Domain:
         """Return the values of a changeable field that the rules about it alone allow."""
@@ -130,7 +132,7 @@ class Space:
         return int(found.values[0]) if tried else 1
 
     @cached_property
-    def lowered(self) -> "Space":
+    def lowered(self) -> "Neighbourhood":
         """This space around a starting point with the smallest lengths and counts."""
         least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
         known = {name: value for name, value in least.items() if value is not None}
@@ -153,12 +155,16 @@ class Space:
         return tuple(parts)
 
 
-def says_the_kind(found: Reader, case: Case, about: Fields) -> bool:
+def says_the_kind(found: RuleReads, case: RuleCase, about: Fields) -> bool:
     """Whether a rule reads one field only, of `about`, and says what kind of value it has."""
     if len(found.reads) != 1 or not found.reads <= about:
         return False
-    judged = Case(
-        Columns(base_columns(case.tiling)), case.problem, case.chip, case.edition, case.reading
+    judged = RuleCase(
+        TilingColumns(base_columns(case.tiling)),
+        case.problem,
+        case.chip,
+        case.edition,
+        case.reading,
     )
     (field,) = found.reads
     kinds = {">=", "in", "multiple"} if field in BLOCKS else {">=", "in"}
@@ -171,7 +177,7 @@ def asked_id(name: str) -> str:
 
 
 def _asked_rule(name: str, limits: Limits) -> Rule:
-    def measure(case: Case) -> Measure:
+    def measure(case: RuleCase) -> Measure:
         """Measure the field: its value where one will do, else whether it will."""
         value, wanted = getattr(case.tiling, name), limits.only
         if wanted is None:

@@ -13,8 +13,8 @@ from cubecore.errors import CubecoreError
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.repair.feasibility import Explored, Explorer
 from cubecore.tiling.repair.field_domains import wanted_values
-from cubecore.tiling.repair.neighbourhood import Budget, Fields, Space, Table
-from cubecore.tiling.solver.candidates import Columns
+from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, Table, WorkBudget
+from cubecore.tiling.solver.candidates import TilingColumns
 
 RANKED_ROWS = 1 << 16
 """Combinations whose predicted time is computed for one set of fields; beyond, a sample."""
@@ -41,7 +41,7 @@ class Best:
 class Ranker:
     """Ranks combinations of fields of `space` by predicted time."""
 
-    def __init__(self, space: Space, given: Any, budget: Budget) -> None:
+    def __init__(self, space: Neighbourhood, given: Any, budget: WorkBudget) -> None:
         self.space, self.given, self.budget = space, given, budget
 
     def best(self, parts: Sequence[Explored]) -> tuple[Best, bool]:
@@ -87,7 +87,7 @@ class Ranker:
         """Return predicted cycles, rounded up; zeros where the chip's Cube rate is unknown."""
         case = self.space.case
         try:
-            total = cost(Columns({**self.space.base, **table}), case.problem, case.chip).total
+            total = cost(TilingColumns({**self.space.base, **table}), case.problem, case.chip).total
         except CubecoreError:
             return np.zeros(rows)
         return np.asarray(np.ceil(np.broadcast_to(total, rows)))
@@ -129,7 +129,7 @@ def _pick(parts: Sequence[Explored], rows: Sequence[NDArray[Any]]) -> Table:
     }
 
 
-def _with_followers(space: Space, pair: Fields, fields: Fields) -> Fields:
+def _with_followers(space: Neighbourhood, pair: Fields, fields: Fields) -> Fields:
     """Return a pair of fields and those of `fields` that rules hold to values that follow it."""
     followers = {
         name

@@ -9,13 +9,13 @@ from typing import Any
 from cubecore.errors import CubecoreError
 from cubecore.tiling.cost.closed_form import Prediction, predict
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, Outcome, Search
-from cubecore.tiling.repair.neighbourhood import Budget, Space
+from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, HittingSetSearch, SearchOutcome
+from cubecore.tiling.repair.neighbourhood import Neighbourhood, WorkBudget
 from cubecore.tiling.repair.ranking import Best, Ranker
 from cubecore.tiling.repair.smallest import legal, smallest
-from cubecore.tiling.rules.checker import Finding, check_tiling
+from cubecore.tiling.rules.checker import RuleFinding, check_tiling
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import solve
 
 RANK_UNITS = 12_000_000
@@ -23,13 +23,13 @@ RANK_UNITS = 12_000_000
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """One field's new value, and the rules that break if it alone keeps the old one."""
 
     field: str
     before: int
     after: int
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the public contract's keys; `rule` and `message` are the first rule's."""
@@ -53,7 +53,7 @@ class Repair:
     """
 
     tiling: TCubeTiling
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     fewest: bool
     fastest: bool
     predicted: Prediction | None
@@ -68,21 +68,21 @@ class Repair:
         }
 
 
-def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
+def repair(case: RuleCase, keep: Collection[str] = ()) -> Repair | None:
     """Return the legal tiling that changes the fewest fields of the case's, ties by predicted time.
 
     M, N, Ka, Kb and the fields in `keep` are not changed. The same request gives the same answer.
     None if no tiling was found; `cubecore.tiling.repair.infeasibility` says why none is legal.
     """
-    space = Space(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
+    space = Neighbourhood(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
     if not space.broken:
         return _made(case, case, fewest=True, fastest=True)
     known = cache(lambda: tuple(seeds(case)))
-    outcome = Search(space, Budget(SEARCH_UNITS), known).run()
+    outcome = HittingSetSearch(space, WorkBudget(SEARCH_UNITS), known).run()
     if outcome.impossible:
         return None
     start = case.with_tiling(outcome.forced)
-    ranker = Ranker(space.moved(outcome.forced), case.tiling, Budget(RANK_UNITS))
+    ranker = Ranker(space.moved(outcome.forced), case.tiling, WorkBudget(RANK_UNITS))
     found, fastest = _fastest(ranker, outcome, known)
     if found is not None:
         made = _made(case, start.with_tiling(dict(found.values)), outcome.fewest, fastest)
@@ -96,7 +96,7 @@ def repair(case: Case, keep: Collection[str] = ()) -> Repair | None:
     return None
 
 
-def seeds(case: Case) -> Iterator[TCubeTiling]:
+def seeds(case: RuleCase) -> Iterator[TCubeTiling]:
     """Yield tilings that may be legal: the planner's, and the smallest."""
     with suppress(CubecoreError):
         yield solve(case.problem, case.chip, 0).best.tiling
@@ -104,7 +104,7 @@ def seeds(case: Case) -> Iterator[TCubeTiling]:
 
 
 def _fastest(
-    ranker: Ranker, outcome: Outcome, known: Callable[[], Iterable[TCubeTiling]]
+    ranker: Ranker, outcome: SearchOutcome, known: Callable[[], Iterable[TCubeTiling]]
 ) -> tuple[Best | None, bool]:
     """Return the fastest of the smallest changes, and whether it is proven to be."""
     proven = outcome.every and outcome.fewest
@@ -126,12 +126,12 @@ def _fastest(
     return ranker.improved(best), False
 
 
-def _findings(case: Case) -> tuple[Finding, ...]:
+def _findings(case: RuleCase) -> tuple[RuleFinding, ...]:
     found = check_tiling(case.tiling, case.problem, case.chip, case.edition, case.reading)
     return found.findings
 
 
-def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None:
+def _made(given: RuleCase, made: RuleCase, fewest: bool, fastest: bool) -> Repair | None:
     """Return the repair, changes that nothing needs taken back; None if it is not legal."""
     if not legal(made):
         return None
@@ -145,7 +145,7 @@ def _made(given: Case, made: Case, fewest: bool, fastest: bool) -> Repair | None
                 made = back
     new = made.tiling.to_json()
     changes = tuple(
-        Change(name, old[name], new[name], _findings(made.with_tiling({name: old[name]})))
+        FieldChange(name, old[name], new[name], _findings(made.with_tiling({name: old[name]})))
         for name in FIELDS
         if old[name] != new[name]
     )

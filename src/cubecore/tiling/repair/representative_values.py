@@ -6,8 +6,8 @@ import numpy as np
 
 from cubecore.tiling.model.field_limits import SHARED_AXES
 from cubecore.tiling.repair.field_domains import Ints, extent_of
-from cubecore.tiling.repair.neighbourhood import GROWING, Space
-from cubecore.tiling.rules.field_dependencies import Reader
+from cubecore.tiling.repair.neighbourhood import GROWING, Neighbourhood
+from cubecore.tiling.rules.field_dependencies import RuleReads
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 LIKELY_SHARES = {"singleCoreM": 48, "singleCoreN": 48, "singleCoreK": 12}
@@ -22,7 +22,7 @@ _TIED = {
 """Fields of which a step is best a divisor."""
 
 
-def sufficient(space: Space, name: str, values: Ints, about: Iterable[Reader]) -> Ints:
+def sufficient(space: Neighbourhood, name: str, values: Ints, about: Iterable[RuleReads]) -> Ints:
     """Return values such that one of them keeps the rules in `about` if any of `values` does.
 
     `values` keep the rules that read only this field. Where the others grow the smallest is the
@@ -40,7 +40,7 @@ def sufficient(space: Space, name: str, values: Ints, about: Iterable[Reader]) -
     return values
 
 
-def likely(space: Space, name: str, values: Ints) -> Ints:
+def likely(space: Neighbourhood, name: str, values: Ints) -> Ints:
     """Return the values of a field that are tried first where any legal tiling will do.
 
     The smallest of each field, and divisors of what a step goes with; of a core's share the
@@ -62,7 +62,7 @@ def likely(space: Space, name: str, values: Ints) -> Ints:
     return some
 
 
-def _held(space: Space, name: str) -> int | None:
+def _held(space: Neighbourhood, name: str) -> int | None:
     """Return the one value that a field can have; None if it can have others."""
     if name not in space.changeable:
         return int(space.base[name][0])
@@ -74,7 +74,7 @@ def _unit(name: str) -> int:
     return FRACTAL_ROWS if name.startswith("base") else 1
 
 
-def _each_number(space: Space, name: str, values: Ints) -> Ints:
+def _each_number(space: Neighbourhood, name: str, values: Ints) -> Ints:
     """Return the smallest share, ascending, for each number of cores that an axis is cut for."""
     numbers = ceil_div(extent_of(name, space.case), np.maximum(values, 1))
     _, first = np.unique(-numbers, return_index=True)

@@ -6,18 +6,18 @@ from cubecore.chips import Chip
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.rules.ub import derived_fields
 from cubecore.units import FRACTAL_ROWS
 
 
-def legal(case: Case) -> bool:
+def legal(case: RuleCase) -> bool:
     """Whether the case's tiling keeps every rule."""
     measures = (rule.measure(case) for rule in rules())
     return all(measure is None or bool(measure.holds()) for measure in measures)
 
 
-def smallest(case: Case) -> TCubeTiling:
+def smallest(case: RuleCase) -> TCubeTiling:
     """Return the case's tiling with the smallest blocks, one at a time, on one core.
 
     With what follows from them.
@@ -40,8 +40,8 @@ def smallest(case: Case) -> TCubeTiling:
     return smallest_one
 
 
-def least(problem: Problem, chip: Chip) -> Case:
+def least(problem: Problem, chip: Chip) -> RuleCase:
     """Return the case of the smallest tiling of a problem."""
     extents = {"M": problem.m, "N": problem.n, "Ka": problem.k, "Kb": problem.kb or problem.k}
-    case = Case(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
+    case = RuleCase(TCubeTiling(**dict.fromkeys(FIELDS, 0) | extents), problem, chip)
     return replace(case, tiling=smallest(case))

@@ -8,7 +8,7 @@ from typing import Any
 from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.l1 import l1_capacity
-from cubecore.tiling.rules.model import TABLES, Case
+from cubecore.tiling.rules.model import TABLES, RuleCase
 from cubecore.units import INT32_MAX, ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)
@@ -68,7 +68,7 @@ class Advice:
         return {"id": self.id, "message": self.message, "source": self.source}
 
 
-def advise(case: Case) -> tuple[Advice, ...]:
+def advise(case: RuleCase) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
@@ -79,7 +79,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
     return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
 
 
-def advise_plan(case: Case) -> tuple[Advice, ...]:
+def advise_plan(case: RuleCase) -> tuple[Advice, ...]:
     """Return the advice about what was asked for; how the tiling could be is the planner's."""
     found = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
     found += _positions(case)
@@ -100,19 +100,19 @@ def _source(name: str, edition: str) -> str:
     return "cubecore"
 
 
-def _asked(case: Case) -> Iterator[tuple[str, str]]:
+def _asked(case: RuleCase) -> Iterator[tuple[str, str]]:
     for name, limits in case.problem.fix.broken(case.tiling):
         value = getattr(case.tiling, name)
         yield "NOT-AS-ASKED", f"{name} = {value}, while fix.{name} asks for {limits}"
 
 
-def _capped(case: Case) -> Iterator[tuple[str, str]]:
+def _capped(case: RuleCase) -> Iterator[tuple[str, str]]:
     asked, limit = case.problem.cores, case.problem.core_limit(case.chip)
     if asked is not None and asked > limit:
         yield "CORES-CAPPED", f"cores = {asked} is more than {case.chip.name} has: {limit} are used"
 
 
-def _cores(case: Case) -> Iterator[tuple[str, str]]:
+def _cores(case: RuleCase) -> Iterator[tuple[str, str]]:
     yield from _capped(case)
     count = case.problem.core_count(case.chip)
     used = case.tiling.usedCoreNum
@@ -120,7 +120,7 @@ def _cores(case: Case) -> Iterator[tuple[str, str]]:
         yield "IDLE-CORES", f"usedCoreNum = {used} leaves {plural(count - used, 'core')} idle"
 
 
-def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
+def _intrinsics(case: RuleCase) -> Iterator[tuple[str, str]]:
     if case.problem.intrinsics_check or case.chip.arch == NO_INTRINSICS_CHECK_ARCH:
         return
     t, p = case.tiling, case.problem
@@ -131,7 +131,7 @@ def _intrinsics(case: Case) -> Iterator[tuple[str, str]]:
             yield "INTRINSICS-CHECK", f"{text}: enable intrinsicsCheck in MatmulConfig"
 
 
-def _scales(case: Case) -> Iterator[tuple[str, str]]:
+def _scales(case: RuleCase) -> Iterator[tuple[str, str]]:
     p, t = case.problem, case.tiling
     groups = ceil_div(t.singleCoreK, SCALE_GROUP)
     if p.mx and {p.pos_a, p.pos_b} == {"GM"} and groups % 2:
@@ -142,7 +142,7 @@ def _scales(case: Case) -> Iterator[tuple[str, str]]:
         yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
 
 
-def _transposed(case: Case) -> Iterator[tuple[str, str]]:
+def _transposed(case: RuleCase) -> Iterator[tuple[str, str]]:
     """Name what the vendor's Matmul pages exclude, though its tiling library plans it."""
     p = case.problem
     if p.trans_a and p.a == "int8" and case.chip.arch == _INFERENCE_ARCH:
@@ -150,7 +150,7 @@ def _transposed(case: Case) -> Iterator[tuple[str, str]]:
         yield "TRANSPOSED-INT8", f"{text} (vendor's SetAType)"
 
 
-def _positions(case: Case) -> Iterator[tuple[str, str]]:
+def _positions(case: RuleCase) -> Iterator[tuple[str, str]]:
     arch = case.chip.arch
     for key, places in (("pos_a", TAKEN_FROM), ("pos_b", TAKEN_FROM), ("pos_c", LEFT_IN)):
         place = getattr(case.problem, key)
@@ -160,7 +160,7 @@ def _positions(case: Case) -> Iterator[tuple[str, str]]:
             yield "POSITION", f"{text} {' or '.join(places[arch])} on {case.chip.name}, not {place}"
 
 
-def _unread(case: Case) -> Iterator[tuple[str, str]]:
+def _unread(case: RuleCase) -> Iterator[tuple[str, str]]:
     """Name the reserved fields whose value cannot be what the vendor's library writes there."""
     t, chip = case.tiling, case.chip
     limits = {
@@ -177,7 +177,7 @@ def _unread(case: Case) -> Iterator[tuple[str, str]]:
             yield "RESERVED-FIELD", f"{text}, or 0"
 
 
-def _free_l1(case: Case) -> Iterator[tuple[str, str]]:
+def _free_l1(case: RuleCase) -> Iterator[tuple[str, str]]:
     measure, free = l1_capacity(case), case.chip.l1_user_bytes
     if measure is not None and measure.holds() and measure.used > free:
         text = f"L1 use = {measure.used} B is more than the {free} B that the tiling library plans"
@@ -197,7 +197,7 @@ def _buffers(t: Any) -> Iterator[tuple[str, str]]:
             yield f"DOUBLE-BUFFER-{side}1", f"{text}: {2 * product} is recommended"
 
 
-def _blocks(case: Case) -> Iterator[tuple[str, str]]:
+def _blocks(case: RuleCase) -> Iterator[tuple[str, str]]:
     t = case.tiling
     base = (t.baseM, t.baseN, t.baseK)
     single = (t.singleCoreM, t.singleCoreN, t.singleCoreK)

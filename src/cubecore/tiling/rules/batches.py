@@ -16,7 +16,7 @@ from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up
 
 _PAGE = "vendor's IterateBatch"
@@ -171,7 +171,7 @@ def _matrix_bytes(tiling: Any, problem: Problem, chip: Chip) -> Any:
 
     Of one tiling, or of each of many.
     """
-    case, t = Case(tiling, problem, chip), tiling
+    case, t = RuleCase(tiling, problem, chip), tiling
     k = align_up(t.singleCoreK, case.k_align)
     a = case.a.bytes_of(align_up(t.singleCoreM, case.row_align) * k)
     return a + case.b.bytes_of(align_up(t.singleCoreN, case.column_align) * k)

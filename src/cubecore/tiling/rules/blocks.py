@@ -2,10 +2,10 @@
 
 from cubecore.tiling.rules.extents import clamp, larger
 from cubecore.tiling.rules.model import (
-    Case,
     Measure,
     Measurer,
     Remedy,
+    RuleCase,
     nearest_multiple,
     rule,
     set_fields,
@@ -16,7 +16,7 @@ MAD_EXTENT_LIMIT = 4095
 """Largest m, n and k of one Mmad (seed 002, table 3)."""
 
 
-def alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Measure:
+def alignment(case: RuleCase, field: str, multiple: int, rule_fn: Measurer) -> Measure:
     """Measure whether a field is a multiple; the remedy is the nearest one."""
     value = getattr(case.tiling, field)
     return Measure(
@@ -30,19 +30,19 @@ def alignment(case: Case, field: str, multiple: int, rule_fn: Measurer) -> Measu
 
 
 @rule("BASE-M-ALIGNMENT", "baseM in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
-def base_m_alignment(case: Case) -> Measure:
+def base_m_alignment(case: RuleCase) -> Measure:
     """Hold baseM to a multiple of 16, in both readings and editions."""
     return alignment(case, "baseM", FRACTAL_ROWS, base_m_alignment)
 
 
 @rule("BASE-N-ALIGNMENT", "baseN in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
-def base_n_alignment(case: Case) -> Measure:
+def base_n_alignment(case: RuleCase) -> Measure:
     """Hold baseN to a multiple of 16, in both readings and editions."""
     return alignment(case, "baseN", FRACTAL_ROWS, base_n_alignment)
 
 
 @rule("BASE-K-ALIGNMENT", "baseK in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
-def base_k_alignment(case: Case) -> Measure:
+def base_k_alignment(case: RuleCase) -> Measure:
     """Hold baseK to a multiple of C0 or 16.
 
     edition 000: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
@@ -54,7 +54,7 @@ def base_k_alignment(case: Case) -> Measure:
     return alignment(case, "baseK", multiple, base_k_alignment)
 
 
-def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer) -> Measure:
+def _depth(case: RuleCase, depth: str, step_mn: str, step_k: str, rule_fn: Measurer) -> Measure:
     t = case.tiling
     product = getattr(t, step_mn) * getattr(t, step_k)
     value = getattr(t, depth)
@@ -79,7 +79,7 @@ def _depth(case: Case, depth: str, step_mn: str, step_k: str, rule_fn: Measurer)
 @rule(
     "DEPTH-A1", "A's blocks in L1 are one or two steps", rows=("000/t2/depthA1", "001/t2/depthA1")
 )
-def depth_a1(case: Case) -> Measure:
+def depth_a1(case: RuleCase) -> Measure:
     """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer).
 
     Both readings and editions agree.
@@ -90,7 +90,7 @@ def depth_a1(case: Case) -> Measure:
 @rule(
     "DEPTH-B1", "B's blocks in L1 are one or two steps", rows=("000/t2/depthB1", "001/t2/depthB1")
 )
-def depth_b1(case: Case) -> Measure:
+def depth_b1(case: RuleCase) -> Measure:
     """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer).
 
     Both readings and editions agree.
@@ -105,7 +105,7 @@ def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: 
         rows=(f"000/t1/{slug}", f"001/t1/{slug}"),
         text=f"Hold {field} to {options[0]} or {options[1]}, in both readings and editions.",
     )
-    def measure(case: Case) -> Measure:
+    def measure(case: RuleCase) -> Measure:
         """Measure the field."""
         return Measure(
             used=getattr(case.tiling, field),
@@ -127,7 +127,7 @@ _flag("dbL0C", "DB-L0C", "one or two buffers in L0C", (1, 2), "dbL0A")
 
 
 @rule("IS-BIAS-MATCHES", "isBias says what the problem says", basis="the problem's bias")
-def is_bias_matches(case: Case) -> Measure | None:
+def is_bias_matches(case: RuleCase) -> Measure | None:
     """Hold isBias to 1 if the problem has a bias and 0 if not.
 
     effective: as said. documented: not stated.
@@ -156,7 +156,7 @@ def _mad_extent(field: str, rule_id: str) -> Measurer:
             "documented: tables 1 to 3 of seeds 000 and 001 do not repeat it."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the field."""
         if not case.effective:
             return None
@@ -179,7 +179,9 @@ _mad_extent("baseN", "MMAD-N-EXTENT")
 _mad_extent("baseK", "MMAD-K-EXTENT")
 
 
-def _mdl_step(case: Case, names: tuple[str, str, str, str], rule_fn: Measurer) -> Measure | None:
+def _mdl_step(
+    case: RuleCase, names: tuple[str, str, str, str], rule_fn: Measurer
+) -> Measure | None:
     """Measure stepM (stepN) where a core's K is not wholly in one step of the operand."""
     if case.problem.template != "MDL":
         return None
@@ -207,7 +209,7 @@ def _mdl_step(case: Case, names: tuple[str, str, str, str], rule_fn: Measurer) -
 
 
 @rule("MDL-STEP-M", "M block by block unless K is whole", rows=("000/t3/stepM", "001/t3/stepM"))
-def mdl_step_m(case: Case) -> Measure | None:
+def mdl_step_m(case: RuleCase) -> Measure | None:
     """Hold stepM to 1 unless a step of A holds all of K. Applies to the MDL template.
 
     effective: K is the core's, ceil(singleCoreK / baseK) > stepKa. documented: Ka / baseK > stepKa,
@@ -217,7 +219,7 @@ def mdl_step_m(case: Case) -> Measure | None:
 
 
 @rule("MDL-STEP-N", "N block by block unless K is whole", rows=("000/t3/stepN", "001/t3/stepN"))
-def mdl_step_n(case: Case) -> Measure | None:
+def mdl_step_n(case: RuleCase) -> Measure | None:
     """Hold stepN to 1 unless a step of B holds all of K. Applies to the MDL template.
 
     effective: K is the core's, ceil(singleCoreK / baseK) > stepKb. documented: Kb / baseK > stepKb.
@@ -230,7 +232,7 @@ def mdl_step_n(case: Case) -> Measure | None:
     "A's and B's K iterations are multiples",
     rows=("000/t3/k-step-multiple", "001/t3/k-step-multiple"),
 )
-def mdl_k_step_multiple(case: Case) -> Measure | None:
+def mdl_k_step_multiple(case: RuleCase) -> Measure | None:
     """Hold one of kaStepIter, kbStepIter to a multiple of the other. Applies to the MDL template.
 
     kaStepIter = ceil(singleCoreK / (baseK * stepKa)), kbStepIter likewise; both readings and

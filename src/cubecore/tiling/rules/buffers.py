@@ -7,26 +7,26 @@ documented reading is the letter: a strict bound, nothing padded.
 
 from typing import Any
 
-from cubecore.tiling.rules.model import Case, Measure, rule, shrink, spelled
+from cubecore.tiling.rules.model import Measure, RuleCase, rule, shrink, spelled
 from cubecore.units import FRACTAL_ROWS, align_up
 
 
-def bound(case: Case) -> str:
+def bound(case: RuleCase) -> str:
     """Return the relation of what is used to the size: strict in the letter."""
     return "<=" if case.effective else "<"
 
 
-def k_extent(case: Case) -> Any:
+def k_extent(case: RuleCase) -> Any:
     """Return baseK as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseK, case.k_align) if case.effective else case.tiling.baseK
 
 
-def row_extent(case: Case) -> Any:
+def row_extent(case: RuleCase) -> Any:
     """Return baseM as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseM, case.row_align) if case.effective else case.tiling.baseM
 
 
-def column_extent(case: Case) -> Any:
+def column_extent(case: RuleCase) -> Any:
     """Return baseN as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseN, case.column_align) if case.effective else case.tiling.baseN
 
@@ -37,7 +37,7 @@ def column_extent(case: Case) -> Any:
     rows=("000/t2/l0a-capacity", "001/t2/l0a-capacity", "001/t1/baseM"),
     grows=True,
 )
-def l0a_capacity(case: Case) -> Measure:
+def l0a_capacity(case: RuleCase) -> Measure:
     """Hold dbL0A blocks of baseM x baseK elements of A to the size of L0A.
 
     effective: at most the buffer, baseM padded to C0 if A is transposed, baseK padded to C0.
@@ -69,7 +69,7 @@ def l0a_capacity(case: Case) -> Measure:
     rows=("000/t2/l0b-capacity", "001/t2/l0b-capacity", "001/t1/baseM"),
     grows=True,
 )
-def l0b_capacity(case: Case) -> Measure:
+def l0b_capacity(case: RuleCase) -> Measure:
     """Hold dbL0B blocks of baseK x baseN elements of B to the size of L0B.
 
     effective: at most the buffer, baseN padded to C0 unless B is transposed, baseK padded to C0.
@@ -101,7 +101,7 @@ def l0b_capacity(case: Case) -> Measure:
     rows=("000/t2/l0c-capacity", "001/t2/l0c-capacity", "001/t1/baseM"),
     grows=True,
 )
-def l0c_capacity(case: Case) -> Measure:
+def l0c_capacity(case: RuleCase) -> Measure:
     """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
 
     effective: at most the buffer. documented: less than the buffer; edition 000 counts int32 or
@@ -129,7 +129,7 @@ def l0c_capacity(case: Case) -> Measure:
     rows=("000/t2/biasT-capacity", "001/t2/biasT-capacity"),
     grows=True,
 )
-def bias_table_capacity(case: Case) -> Measure | None:
+def bias_table_capacity(case: RuleCase) -> Measure | None:
     """Hold baseN elements of bias to the size of BiasTable.
 
     effective: at most the table, which holds accumulators: a 16-bit bias is widened to 4 bytes on

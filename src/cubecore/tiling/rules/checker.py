@@ -29,7 +29,7 @@ from cubecore.tiling.rules import (
 )
 from cubecore.tiling.rules.advice import Advice, advise
 from cubecore.tiling.rules.capabilities import validate
-from cubecore.tiling.rules.model import Case, Measure, Remedy, Rule, registered
+from cubecore.tiling.rules.model import Measure, Remedy, Rule, RuleCase, registered
 
 RULE_MODULES = (
     extents,
@@ -63,7 +63,7 @@ NOT_CHECKED: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """One violated rule: `used` and `limit` in `unit`, the whole line, the remedy, the seed's row.
 
     `used` must stand in `relation` to `limit`, a list where the relation is ``in``. `terms` say how
@@ -107,7 +107,7 @@ class Finding:
 class Findings:
     """What a check says: the violated rules in the registry's order, and advice."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
     advice: tuple[Advice, ...]
 
     @property
@@ -156,7 +156,7 @@ def check_tiling(
         RequestError: the tiling's extents are not the problem's, the chip does not multiply the
             problem's types, or `edition` or `reading` is none.
     """
-    case = Case(tiling, problem, chip, edition, reading)
+    case = RuleCase(tiling, problem, chip, edition, reading)
     tiling.require_match(*problem.extents)
     validate(problem, chip)
     findings = []
@@ -173,7 +173,7 @@ def legal_mask(columns: Any, problem: Problem, chip: Chip) -> tuple[NDArray[Any]
     `columns` is a struct of arrays of equal length; edition 000, effective. A candidate counts for
     every rule that it violates.
     """
-    case = Case(columns, problem, chip)
+    case = RuleCase(columns, problem, chip)
     count = len(columns.baseM)
     mask = np.ones(count, dtype=bool)
     excluded: dict[str, int] = {}
@@ -200,7 +200,7 @@ def explain(rule_id: str) -> str:
     return f"{found.id}: {found.title}\n\n{found.text}\n\nFrom: {rows}\n"
 
 
-def message_of(declared: Rule, measure: Measure, case: Case, remedy: Remedy | None) -> str:
+def message_of(declared: Rule, measure: Measure, case: RuleCase, remedy: Remedy | None) -> str:
     """Return the whole line of a violated rule."""
     unit = f" {measure.unit}" if measure.unit else ""
     terms = measure.terms()
@@ -208,7 +208,7 @@ def message_of(declared: Rule, measure: Measure, case: Case, remedy: Remedy | No
     return f"{text}; {remedy.text}" if remedy else text
 
 
-def _requirement(measure: Measure, case: Case) -> str:
+def _requirement(measure: Measure, case: RuleCase) -> str:
     unit = f" {measure.unit}" if measure.unit else ""
     given = measure.authority
     authority = (given() if callable(given) else given) or case.chip.name
@@ -228,10 +228,10 @@ def _requirement(measure: Measure, case: Case) -> str:
     return f"must equal {why}{limit}{unit}"
 
 
-def _finding(declared: Rule, measure: Measure, case: Case) -> Finding:
+def _finding(declared: Rule, measure: Measure, case: RuleCase) -> RuleFinding:
     remedy = measure.remedy()
     limit = measure.limit
-    return Finding(
+    return RuleFinding(
         rule=declared.id,
         used=int(measure.used),
         limit=[int(x) for x in limit] if isinstance(limit, tuple) else int(limit),

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from cubecore.tiling.rules.model import (
-    Case,
     Measure,
     Measurer,
     Remedy,
+    RuleCase,
     no_remedy,
     rule,
     set_fields,
@@ -44,7 +44,7 @@ def _positive(field: str, rule_id: str, least: int, rows: tuple[str, ...]) -> Me
             "still asks for it; the documented reading then does not."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the field."""
         stated = any(row.startswith(case.edition) for row in rows)
         if not stated and not case.effective:
@@ -89,7 +89,7 @@ for _field, _id, _least, _rows in (
     "no more cores than there are",
     rows=("000/t2/usedCoreNum", "001/t2/usedCoreNum", "000/t1/usedCoreNum", "001/t1/usedCoreNum"),
 )
-def used_core_num_range(case: Case) -> Measure:
+def used_core_num_range(case: RuleCase) -> Measure:
     """Hold usedCoreNum to the cores: AI Cores for a cube launch, vector cores for mix (D12).
 
     effective: what the problem asks for, capped at the chip's number. documented: the chip's.
@@ -114,7 +114,7 @@ def used_core_num_range(case: Case) -> Measure:
     rows=("000/t1/usedCoreNum", "001/t1/usedCoreNum"),
     counts=True,
 )
-def used_core_num_product(case: Case) -> Measure:
+def used_core_num_product(case: RuleCase) -> Measure:
     """Hold usedCoreNum to the number of singleCoreM x singleCoreN blocks of C.
 
     effective: ceil(M / singleCoreM) * ceil(N / singleCoreN), times ceil(K / singleCoreK) if K is
@@ -160,7 +160,7 @@ def used_core_num_product(case: Case) -> Measure:
     )
 
 
-def _exact_division(case: Case) -> Remedy | None:
+def _exact_division(case: RuleCase) -> Remedy | None:
     t = case.tiling
     blocks, rest = divmod(t.M * t.N, t.singleCoreM * t.singleCoreN)
     if rest == 0:
@@ -168,7 +168,7 @@ def _exact_division(case: Case) -> Remedy | None:
     return set_fields(case, used_core_num_product, usedCoreNum=1, singleCoreM=t.M, singleCoreN=t.N)
 
 
-def _inner_extent(case: Case, operand: str, rows: str, columns: str) -> Measure | None:
+def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Measure | None:
     """Measure the stored row length of an ND operand, [rows, columns] if not transposed."""
     if getattr(case.problem, f"format_{operand}") != "ND":
         return None
@@ -212,19 +212,19 @@ not to the tiling, and our kernel moves such rows one by one."""
 
 
 @rule("A-INNER-EXTENT", "A's stored rows", rows=("000/t1/M", "001/t1/M"), text=_INNER_TEXT)
-def a_inner_extent(case: Case) -> Measure | None:
+def a_inner_extent(case: RuleCase) -> Measure | None:
     """Measure Ka, or M if A is transposed."""
     return _inner_extent(case, "a", "M", "Ka")
 
 
 @rule("B-INNER-EXTENT", "B's stored rows", rows=("000/t1/M", "001/t1/M"), text=_INNER_TEXT)
-def b_inner_extent(case: Case) -> Measure | None:
+def b_inner_extent(case: RuleCase) -> Measure | None:
     """Measure N, or Kb if B is transposed."""
     return _inner_extent(case, "b", "Kb", "N")
 
 
 def _single_core_extent(
-    case: Case, single: str, whole: str, align: int, rule_fn: Measurer
+    case: RuleCase, single: str, whole: str, align: int, rule_fn: Measurer
 ) -> Measure:
     t = case.tiling
     extent = getattr(t, whole)
@@ -245,7 +245,7 @@ _SINGLE_ROWS = ("000/t1/singleCoreM", "001/t1/singleCoreM")
 
 
 @rule("SINGLE-CORE-M", "a core's share of M", rows=_SINGLE_ROWS)
-def single_core_m(case: Case) -> Measure:
+def single_core_m(case: RuleCase) -> Measure:
     """Hold singleCoreM to M.
 
     effective: to M rounded up to the fractal (16, or C0 if A is transposed), since the vendor's
@@ -255,7 +255,7 @@ def single_core_m(case: Case) -> Measure:
 
 
 @rule("SINGLE-CORE-N", "a core's share of N", rows=_SINGLE_ROWS)
-def single_core_n(case: Case) -> Measure:
+def single_core_n(case: RuleCase) -> Measure:
     """Hold singleCoreN to N.
 
     effective: to N rounded up to the fractal (16, or C0 unless B is transposed). documented: to N.
@@ -264,7 +264,7 @@ def single_core_n(case: Case) -> Measure:
 
 
 @rule("SINGLE-CORE-K", "cores do not split K", rows=_SINGLE_ROWS)
-def single_core_k(case: Case) -> Measure | None:
+def single_core_k(case: RuleCase) -> Measure | None:
     """Hold singleCoreK to K, in both readings and editions. Does not apply with split_k.
 
     K is Ka or Kb, the shorter where they differ: the product runs over what both operands have.

@@ -11,14 +11,14 @@ import numpy as np
 
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import rules
-from cubecore.tiling.rules.model import Case, Measure, Rule
+from cubecore.tiling.rules.model import Measure, Rule, RuleCase
 
 GIVEN_FIELDS = frozenset(("M", "N", "Ka", "Kb"))
 """Extents of the problem: never changed."""
 
 
 @dataclass(frozen=True)
-class Reader:
+class RuleReads:
     """A rule that has something to say in a case, and the fields that it reads there.
 
     `reads` leaves out the problem's extents.
@@ -47,19 +47,21 @@ class _Notebook:
         return self.__dict__["_columns"][name]
 
 
-def readers(case: Case) -> tuple[Reader, ...]:
+def readers(case: RuleCase) -> tuple[RuleReads, ...]:
     """Return the rules that measure something in `case`, with what they read."""
     found = []
     for declared in rules():
         book = _Notebook(case.tiling)
-        measure = declared.measure(Case(book, case.problem, case.chip, case.edition, case.reading))
+        measure = declared.measure(
+            RuleCase(book, case.problem, case.chip, case.edition, case.reading)
+        )
         if measure is not None:
             measure.holds()
-            found.append(Reader(declared, frozenset(book.noted) - GIVEN_FIELDS))
+            found.append(RuleReads(declared, frozenset(book.noted) - GIVEN_FIELDS))
     return tuple(found)
 
 
-def measured(reader: Reader, case: Case) -> Measure:
+def measured(reader: RuleReads, case: RuleCase) -> Measure:
     """Return what a reader's rule measures; the reader is one of the case's."""
     measure = reader.rule.measure(case)
     assert measure is not None, f"{reader.id} has nothing to say where it had"

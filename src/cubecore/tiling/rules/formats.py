@@ -8,7 +8,7 @@ Matmul pages (table 3) name outer and inner. The effective reading asks for both
 from typing import Any
 
 from cubecore.layouts import nz_multiple
-from cubecore.tiling.rules.model import Case, Measure, Measurer, Remedy, rule, set_fields
+from cubecore.tiling.rules.model import Measure, Measurer, Remedy, RuleCase, rule, set_fields
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up
 
 _EXTENT_ROWS = ("000/t1/M", "001/t1/M")
@@ -16,7 +16,7 @@ _SHARE_ROWS = ("000/t1/singleCoreM", "001/t1/singleCoreM")
 _KEYS = {"M": "m", "N": "n", "Ka": "k", "Kb": "kb"}
 
 
-def _padded(case: Case, field: str, extent: int) -> Remedy | None:
+def _padded(case: RuleCase, field: str, extent: int) -> Remedy | None:
     """Return the remedy that pads an extent of the operands, in the request and in the tiling."""
     if extent > INT32_MAX:
         return None
@@ -27,7 +27,7 @@ def _padded(case: Case, field: str, extent: int) -> Remedy | None:
     return Remedy(f"pad {key} to {extent}", fields, {key: extent})
 
 
-def padded_k(case: Case, share: int) -> Remedy | None:
+def padded_k(case: RuleCase, share: int) -> Remedy | None:
     """Return the remedy that gives a core `share` of K and pads the operands behind it."""
     if share > INT32_MAX:
         return None
@@ -39,7 +39,7 @@ def padded_k(case: Case, share: int) -> Remedy | None:
     return Remedy(f"pad k to {share}", fields, keys)
 
 
-def _nz_multiple(case: Case, operand: str, *, along_k: bool) -> int:
+def _nz_multiple(case: RuleCase, operand: str, *, along_k: bool) -> int:
     """Return what an axis of an NZ operand is a multiple of, in the case's reading."""
     kind = case.a if operand == "a" else case.b
     if case.effective:
@@ -48,7 +48,7 @@ def _nz_multiple(case: Case, operand: str, *, along_k: bool) -> int:
     return kind.c0 if along_k else FRACTAL_ROWS
 
 
-def _nz_extent(case: Case, operand: str, field: str) -> Measure | None:
+def _nz_extent(case: RuleCase, operand: str, field: str) -> Measure | None:
     """Measure one extent of an operand that is stored as NZ."""
     if getattr(case.problem, f"format_{operand}") != "NZ":
         return None
@@ -64,7 +64,7 @@ def _nz_extent(case: Case, operand: str, field: str) -> Measure | None:
     )
 
 
-def _nz_share(case: Case, operand: str, field: str, rule_fn: Measurer) -> Measure | None:
+def _nz_share(case: RuleCase, operand: str, field: str, rule_fn: Measurer) -> Measure | None:
     """Measure a core's share along one axis of an operand that is stored as NZ."""
     if getattr(case.problem, f"format_{operand}") != "NZ":
         return None
@@ -104,7 +104,7 @@ def _declare_extent(operand: str, field: str, rule_id: str, letter: str) -> None
             "difference; both editions agree. ND extents are free."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the extent."""
         return _nz_extent(case, operand, field)
 
@@ -121,7 +121,7 @@ def _declare_share(operand: str, field: str, rule_id: str, letter: str) -> None:
             "(001 names fractal_num without its values)."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the share."""
         return _nz_share(case, operand, field, measure)
 
@@ -146,7 +146,9 @@ documented, edition 000: float4 as input of MxMatmul. edition 001 does not know 
 both editions: int4 too, and a core's share along that axis, since it must start at a byte."""
 
 
-def _is_even(case: Case, operand: str, names: tuple[str, str], rule_fn: Measurer) -> Measure | None:
+def _is_even(
+    case: RuleCase, operand: str, names: tuple[str, str], rule_fn: Measurer
+) -> Measure | None:
     """Measure the inner axis of a 4-bit operand; `names` are its field, plain and transposed."""
     kind = case.a if operand == "a" else case.b
     stated = case.edition == "000" and kind.kind == "float"
@@ -183,7 +185,7 @@ def _declare_even(operand: str, names: tuple[str, str], rule_id: str, what: str)
         basis=_EVEN_BASIS,
         text=_EVEN_TEXT.format(operand=operand.upper(), plain=names[0], transposed=names[1]),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the inner axis."""
         return _is_even(case, operand, names, measure)
 

@@ -5,9 +5,9 @@ along the inner axis of an NZ matrix start at whole fractals.
 """
 
 from cubecore.tiling.rules.model import (
-    Case,
     Measure,
     Measurer,
+    RuleCase,
     nearest_multiple,
     rule,
     set_fields,
@@ -20,7 +20,7 @@ _SCALES = "asc-devkit, DataCopy L1 to Fixpipe buffer: a scale is a word of 64 bi
 
 
 def _whole_fractals(
-    case: Case, field: str, extent: int, fractal: int, rule_fn: Measurer
+    case: RuleCase, field: str, extent: int, fractal: int, rule_fn: Measurer
 ) -> Measure | None:
     """Measure blocks of `field` along an axis of `extent`, which one block may cover whole."""
     value = getattr(case.tiling, field)
@@ -46,7 +46,7 @@ def _stored_inner(operand: str, own: str) -> Measurer:
             f"{operand.upper()}. effective: as said. documented: not stated."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the block along the stored inner axis."""
         p = case.problem
         if not case.effective or getattr(p, f"format_{operand}") != "NZ":
@@ -65,7 +65,7 @@ _stored_inner("b", "N")
 
 
 @rule("FB-CAPACITY", "scales of a tile's columns fit the Fixpipe buffer", basis=_SCALES)
-def fb_capacity(case: Case) -> Measure | None:
+def fb_capacity(case: RuleCase) -> Measure | None:
     """Hold a word of 64 bits for each of baseN columns to the Fixpipe buffer.
 
     Applies where fixpipe takes a scale for each column. effective: as said. documented: not stated.
@@ -93,7 +93,7 @@ def _columns_of_c(field: str, rule_id: str, title: str) -> None:
             "(fixpipe merges two fractals of L0C). effective: as said. documented: not stated."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the columns."""
         p = case.problem
         if not case.effective or p.format_c != "NZ":

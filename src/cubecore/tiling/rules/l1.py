@@ -9,10 +9,10 @@ from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.buffers import column_extent, k_extent, row_extent
 from cubecore.tiling.rules.extents import clamp, larger
 from cubecore.tiling.rules.model import (
-    Case,
     Measure,
     Relaxation,
     Remedy,
+    RuleCase,
     relaxed_remedy,
     rule,
     spelled,
@@ -34,7 +34,7 @@ class _Part:
     rows=("000/t2/l1-capacity", "001/t2/l1-capacity"),
     grows=True,
 )
-def l1_capacity(case: Case) -> Measure:
+def l1_capacity(case: RuleCase) -> Measure:
     """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the size of L1.
 
     effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
@@ -60,7 +60,7 @@ def l1_capacity(case: Case) -> Measure:
     )
 
 
-def _parts(case: Case) -> Iterator[_Part]:
+def _parts(case: RuleCase) -> Iterator[_Part]:
     problem = case.problem
     in_tscm = case.effective
     yield _a_share(case) if in_tscm and problem.pos_a == "TSCM" else _a_blocks(case)
@@ -76,11 +76,11 @@ def _parts(case: Case) -> Iterator[_Part]:
         yield _scale_share(case, "B") if problem.pos_b == "TSCM" else _scale_load(case, "B")
 
 
-def _as_printed(case: Case) -> bool:
+def _as_printed(case: RuleCase) -> bool:
     return not case.effective and case.edition == "000"
 
 
-def _a_blocks(case: Case) -> _Part:
+def _a_blocks(case: RuleCase) -> _Part:
     t, kind, rows, k = case.tiling, case.a, row_extent(case), k_extent(case)
     divides = _as_printed(case) and case.problem.trans_a
     if divides:
@@ -94,7 +94,7 @@ def _a_blocks(case: Case) -> _Part:
     return _Part(kind.bytes_of(t.depthA1 * rows * k), spell)
 
 
-def _b_blocks(case: Case) -> _Part:
+def _b_blocks(case: RuleCase) -> _Part:
     t, kind, columns, k = case.tiling, case.b, column_extent(case), k_extent(case)
     divides = _as_printed(case) and not case.problem.trans_b
     if divides:
@@ -108,19 +108,19 @@ def _b_blocks(case: Case) -> _Part:
     return _Part(kind.bytes_of(t.depthB1 * columns * k), spell)
 
 
-def _a_share(case: Case) -> _Part:
+def _a_share(case: RuleCase) -> _Part:
     t = case.tiling
     m, k = align_up(t.singleCoreM, case.row_align), align_up(t.singleCoreK, case.k_align)
     return _Part(case.a.bytes_of(m * k), lambda: f"{m} x {k} x {case.a} in TSCM")
 
 
-def _b_share(case: Case) -> _Part:
+def _b_share(case: RuleCase) -> _Part:
     t = case.tiling
     n, k = align_up(t.singleCoreN, case.column_align), align_up(t.singleCoreK, case.k_align)
     return _Part(case.b.bytes_of(n * k), lambda: f"{k} x {n} x {case.b} in TSCM")
 
 
-def _scale_load(case: Case, operand: str) -> _Part:
+def _scale_load(case: RuleCase, operand: str) -> _Part:
     """Return what L1 holds of a scale: a byte for 32 elements along K of each block that it holds.
 
     mxTypePara acts in the MDL template only, where a load may bring the scales of more blocks.
@@ -138,7 +138,7 @@ def _scale_load(case: Case, operand: str) -> _Part:
     return _Part(blocks * rows * groups, lambda: f"{blocks} x {rows} x {groups} of scale{operand}")
 
 
-def _scale_share(case: Case, operand: str) -> _Part:
+def _scale_share(case: RuleCase, operand: str) -> _Part:
     """Return a core's share of a scale, which lies in TSCM with what it scales."""
     t = case.tiling
     count = align_up(t.singleCoreM if operand == "A" else t.singleCoreN, FRACTAL_ROWS)
@@ -150,7 +150,7 @@ def _groups(k: Any) -> Any:
     return align_up(ceil_div(k, SCALE_GROUP), 2)
 
 
-def _remedy(case: Case) -> Remedy | None:
+def _remedy(case: RuleCase) -> Remedy | None:
     """Return smaller buffers or blocks; if that is not enough, plain scales, operands from GM."""
     plain = {"mxTypePara": PLAIN} if case.problem.mx else {}
     from_gm = {key: "GM" for key in ("pos_a", "pos_b") if getattr(case.problem, key) == "TSCM"}
@@ -158,7 +158,7 @@ def _remedy(case: Case) -> Remedy | None:
     return relaxed_remedy(case, l1_capacity, relaxations, _shrinkable)
 
 
-def _shrinkable(case: Case) -> tuple[tuple[str, int], ...]:
+def _shrinkable(case: RuleCase) -> tuple[tuple[str, int], ...]:
     """Return what to make smaller, in the order of preference, with its multiple."""
     t = case.tiling
     return (

@@ -1,10 +1,10 @@
-"""What a rule is: it measures and decides nothing (D2).
+"""The record of a rule: it measures and decides nothing (D2).
 
-A rule is a function of one `Case` that returns a `Measure`: what the tiling uses, what it may use,
-how the two must relate, the terms, and a remedy. Validator, solver, manual and report read the same
-measure. The tiling of a case may be one `TCubeTiling` or a struct of arrays with the same attribute
-names (NumPy int64), one element for each candidate; texts and remedies are built on demand and only
-for one tiling.
+A rule is a function of one `RuleCase` that returns a `Measure`: what the tiling uses, what it may
+use, how the two must relate, the terms, and a remedy. Validator, solver, manual and report read the
+same measure. The tiling of a case may be one `TCubeTiling` or a struct of arrays with the same
+attribute names (NumPy int64), one element for each candidate; texts and remedies are built on
+demand and only for one tiling.
 """
 
 import operator
@@ -29,7 +29,7 @@ TABLES = {"t1": "table 1", "t2": "table 2", "t3": "table 3", "rec": "recommended
 
 
 @dataclass(frozen=True)
-class Case:
+class RuleCase:
     """What a rule looks at: a tiling (or many), the problem, the chip, and how to read the seeds.
 
     `edition` is the seed document (000, the newer, or 001); `reading` is ``effective`` (what the
@@ -99,11 +99,11 @@ class Case:
         """L0C's type. Edition 001 writes int32; both are 4 bytes."""
         return element_type("int32") if self.edition == "001" else self.problem.accumulator_type
 
-    def with_tiling(self, changes: Mapping[str, int]) -> "Case":
+    def with_tiling(self, changes: Mapping[str, int]) -> "RuleCase":
         """Return this case with some of the tiling's fields replaced."""
         return replace(self, tiling=replace(self.tiling, **changes))
 
-    def with_problem(self, changes: Mapping[str, Any]) -> "Case":
+    def with_problem(self, changes: Mapping[str, Any]) -> "RuleCase":
         """Return this case with some of the problem's keys replaced."""
         return replace(self, problem=replace(self.problem, **changes))
 
@@ -167,7 +167,7 @@ class Measure:
         return np.logical_or(found, np.logical_not(self.applies))
 
 
-Measurer = Callable[[Case], Measure | None]
+Measurer = Callable[[RuleCase], Measure | None]
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def registered() -> tuple[Rule, ...]:
     return tuple(_REGISTRY.values())
 
 
-def shrink(case: Case, measure: Measurer, fields: Iterable[tuple[str, int]]) -> Remedy | None:
+def shrink(case: RuleCase, measure: Measurer, fields: Iterable[tuple[str, int]]) -> Remedy | None:
     """Return the remedy that makes one of `fields` smaller until `measure` holds.
 
     `fields` are (name, multiple) in the order of preference: the largest value of the first that
@@ -261,10 +261,10 @@ Relaxation = tuple[Mapping[str, int], Mapping[str, Any]]
 
 
 def relaxed_remedy(
-    case: Case,
+    case: RuleCase,
     measure: Measurer,
     relaxations: Iterable[Relaxation],
-    fields_of: Callable[[Case], Iterable[tuple[str, int]]],
+    fields_of: Callable[[RuleCase], Iterable[tuple[str, int]]],
 ) -> Remedy | None:
     """Return the first of `relaxations` that lets `measure` hold, with smaller fields if need be.
 
@@ -283,7 +283,7 @@ def relaxed_remedy(
     return None
 
 
-def set_fields(case: Case, measure: Measurer, **changes: int) -> Remedy | None:
+def set_fields(case: RuleCase, measure: Measurer, **changes: int) -> Remedy | None:
     """Return the remedy that sets `changes`, if int32 holds them and `measure` then holds."""
     if not all(INT32_MIN <= value <= INT32_MAX for value in changes.values()):
         return None
@@ -304,13 +304,13 @@ def spelled(name: str, value: int, padded: int) -> str:
     return str(padded) if value == padded else f"{padded} ({name} {value} padded)"
 
 
-def satisfied(case: Case, measure: Measurer) -> bool:
+def satisfied(case: RuleCase, measure: Measurer) -> bool:
     """Whether `measure` holds for `case`, or has nothing to say about it."""
     measured = measure(case)
     return measured is None or bool(measured.holds())
 
 
-def _largest(case: Case, measure: Measurer, name: str, multiple: int) -> int | None:
+def _largest(case: RuleCase, measure: Measurer, name: str, multiple: int) -> int | None:
     """Return the largest multiple below the field's value with which `measure` holds.
 
     The measure must be monotone in the field. None if not even one `multiple` will do.

@@ -9,7 +9,7 @@ from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.blocks import alignment
 from cubecore.tiling.rules.extents import clamp
 from cubecore.tiling.rules.formats import padded_k
-from cubecore.tiling.rules.model import Case, Measure, Measurer, Remedy, rule, set_fields
+from cubecore.tiling.rules.model import Measure, Measurer, Remedy, RuleCase, rule, set_fields
 from cubecore.units import align_up
 
 BASE_K_MULTIPLE = 64
@@ -17,21 +17,21 @@ BASE_K_MULTIPLE = 64
 _ROWS = ("000/t1/mxTypePara",)
 
 
-def _stated(case: Case) -> bool:
+def _stated(case: RuleCase) -> bool:
     return case.problem.mx and (case.effective or case.edition == "000")
 
 
-def _factors_act(case: Case) -> bool:
+def _factors_act(case: RuleCase) -> bool:
     return _stated(case) and case.problem.template == "MDL"
 
 
-def _set_factor(case: Case, rule_fn: Measurer, name: str, factor: int) -> Remedy | None:
+def _set_factor(case: RuleCase, rule_fn: Measurer, name: str, factor: int) -> Remedy | None:
     value = with_factor(case.tiling.mxTypePara, name, factor)
     return set_fields(case, rule_fn, mxTypePara=value)
 
 
 @rule("MX-BASE-K-ALIGNMENT", "baseK in pairs of scale groups", rows=("000/t1/baseM",))
-def mx_base_k_alignment(case: Case) -> Measure | None:
+def mx_base_k_alignment(case: RuleCase) -> Measure | None:
     """Hold baseK to a multiple of 64 in MxMatmul: scales are read two at a time, 32 elements each.
 
     Both readings of edition 000 agree; documented 001: not stated.
@@ -42,7 +42,7 @@ def mx_base_k_alignment(case: Case) -> Measure | None:
 
 
 @rule("MX-SINGLE-CORE-K", "a core's K in pairs of scale groups", rows=("000/t2/mx",))
-def mx_single_core_k(case: Case) -> Measure | None:
+def mx_single_core_k(case: RuleCase) -> Measure | None:
     """Hold singleCoreK, rounded up to 32, to an even multiple of 32 unless A and B lie in GM.
 
     With both in GM singleCoreK is free, and whoever stores the scales pads an odd count of them
@@ -71,7 +71,7 @@ def mx_single_core_k(case: Case) -> Measure | None:
 
 
 @rule("MX-SPARE-BITS", "only the factors' bits are set", rows=_ROWS)
-def mx_spare_bits(case: Case) -> Measure | None:
+def mx_spare_bits(case: RuleCase) -> Measure | None:
     """Hold bits 7, 15, 23 and 31 of mxTypePara to 0. Applies to MxMatmul with the MDL template.
 
     Both readings of edition 000 agree; documented 001: not stated.
@@ -101,7 +101,7 @@ def _declare_factor(name: str, rule_id: str) -> None:
             "template. Both readings of edition 000 agree; documented 001: not stated."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the factor."""
         if not _factors_act(case):
             return None
@@ -132,7 +132,7 @@ def _declare_whole_k(scale: str, name: str, factor_k: str, step: str, rule_id: s
             "not stated."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure the factor where a load of the scale does not cover K."""
         if not _factors_act(case):
             return None
@@ -170,7 +170,7 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
             "documented 001: not stated."
         ),
     )
-    def measure(case: Case) -> Measure | None:
+    def measure(case: RuleCase) -> Measure | None:
         """Measure what one load of the scale covers along the axis."""
         if not _factors_act(case):
             return None

@@ -13,10 +13,10 @@ from cubecore.dtypes import ElementType
 from cubecore.tiling.model.mx_type_para import PLAIN
 from cubecore.tiling.rules.extents import larger
 from cubecore.tiling.rules.model import (
-    Case,
     Measure,
     Relaxation,
     Remedy,
+    RuleCase,
     relaxed_remedy,
     rule,
     set_fields,
@@ -33,12 +33,12 @@ CONFLICT_ELEMENTS = 256
 _ROWS = ("000/t1/transLength", "001/t1/transLength")
 
 
-def converts_in_ub(case: Case) -> bool:
+def converts_in_ub(case: RuleCase) -> bool:
     """Whether the chip changes the layout of operands in UB."""
     return case.chip.arch in UB_CONVERSION_ARCHS
 
 
-def ub_lengths(case: Case) -> dict[str, Any]:
+def ub_lengths(case: RuleCase) -> dict[str, Any]:
     """Return A1Length, B1Length, C1Length and BiasLength in bytes, 0 for what needs no UB.
 
     A and B: one step of L1, rows as stored, unless they are NZ or in TSCM already. C: a base block,
@@ -65,12 +65,12 @@ def _step(kind: ElementType, rows: Any, columns: Any) -> Any:
     return kind.bytes_of(rows * (columns + FRACTAL_ROWS * (columns % CONFLICT_ELEMENTS == 0)))
 
 
-def trans_length(case: Case) -> Any:
+def trans_length(case: RuleCase) -> Any:
     """Return transLength: the largest of the four lengths, since they share the space in turn."""
     return reduce(larger, ub_lengths(case).values())
 
 
-def derived_fields(case: Case) -> dict[str, Any]:
+def derived_fields(case: RuleCase) -> dict[str, Any]:
     """Return the fields that follow from the rest of a tiling, where the chip or product has them.
 
     A planner writes them into its candidates: transLength on chips that convert layouts in UB, and
@@ -85,7 +85,7 @@ def _spelled(lengths: Mapping[str, Any]) -> str:
 
 
 @rule("TRANS-LENGTH", "transLength is what conversions take of UB", rows=_ROWS)
-def trans_length_rule(case: Case) -> Measure | None:
+def trans_length_rule(case: RuleCase) -> Measure | None:
     """Hold transLength to max(A1Length, B1Length, C1Length, BiasLength).
 
     effective: to at least that, and only on chips that convert layouts in UB, since the field is
@@ -113,7 +113,7 @@ def trans_length_rule(case: Case) -> Measure | None:
     rows=_ROWS,
     grows=True,
 )
-def ub_capacity(case: Case) -> Measure | None:
+def ub_capacity(case: RuleCase) -> Measure | None:
     """Hold what conversions take of UB, and the operands that lie there, to the size of UB.
 
     effective: a core's share of A and of B that come from UB, which must be there as a whole
@@ -139,7 +139,7 @@ def ub_capacity(case: Case) -> Measure | None:
     )
 
 
-def _operands_in_ub(case: Case) -> dict[str, Any]:
+def _operands_in_ub(case: RuleCase) -> dict[str, Any]:
     p, t = case.problem, case.tiling
     found = {}
     if p.pos_a in UB_POSITIONS:
@@ -151,7 +151,7 @@ def _operands_in_ub(case: Case) -> dict[str, Any]:
     return found
 
 
-def _remedy(case: Case) -> Remedy | None:
+def _remedy(case: RuleCase) -> Remedy | None:
     """Return smaller steps, blocks or shares; if that is not enough, operands from GM."""
     keys = ("pos_a", "pos_b", "pos_c")
     from_gm = {key: "GM" for key in keys if getattr(case.problem, key) in UB_POSITIONS}

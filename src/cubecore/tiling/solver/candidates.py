@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips.costs import LINE_BYTES
-from cubecore.tiling.model.field_limits import NOTHING, Wanted
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
@@ -39,7 +39,7 @@ MOST_PAIRS = 4096
 """Pairs of baseM and baseN that are looked at; chips have room for some 640."""
 
 
-class Columns:
+class TilingColumns:
     """A struct of arrays with TCubeTiling's field names; a constant may be a plain integer.
 
     Rows that are taken of another one are copied column by column, once they are looked at.
@@ -48,29 +48,29 @@ class Columns:
     def __init__(
         self,
         fields: dict[str, Any],
-        parent: "Columns | None" = None,
+        parent: "TilingColumns | None" = None,
         rows: NDArray[Any] | None = None,
     ) -> None:
-        self._own, self._parent, self._rows = fields, parent, rows
+        self._columns, self._parent, self._rows = fields, parent, rows
 
     def __getattr__(self, name: str) -> Any:
         """Return the column `name`."""
         if name.startswith("_"):
             raise AttributeError(name)
-        if name not in self._own:
+        if name not in self._columns:
             if self._parent is None:
                 raise AttributeError(name)
             value, rows = getattr(self._parent, name), self._rows
             constant = rows is None or not isinstance(value, np.ndarray)
-            self._own[name] = value if constant else value.take(rows)
-        return self._own[name]
+            self._columns[name] = value if constant else value.take(rows)
+        return self._columns[name]
 
     def __len__(self) -> int:
         if self._rows is not None:
             return len(self._rows)
         if self._parent is not None:
             return len(self._parent)
-        return max(len(x) for x in self._own.values() if isinstance(x, np.ndarray))
+        return max(len(x) for x in self._columns.values() if isinstance(x, np.ndarray))
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -81,22 +81,22 @@ class Columns:
     def names(self) -> list[str]:
         """The names of the columns."""
         inherited = [] if self._parent is None else self._parent.names
-        return list(dict.fromkeys([*inherited, *self._own]))
+        return list(dict.fromkeys([*inherited, *self._columns]))
 
-    def take(self, index: NDArray[Any]) -> "Columns":
+    def take(self, index: NDArray[Any]) -> "TilingColumns":
         """Return the rows that `index` (positions or a mask) selects."""
         rows = np.flatnonzero(index) if index.dtype == bool else index
-        return Columns({}, self, rows)
+        return TilingColumns({}, self, rows)
 
-    def with_fields(self, **fields: Any) -> "Columns":
+    def with_fields(self, **fields: Any) -> "TilingColumns":
         """Return these columns with some replaced or added."""
-        return Columns(self._own | fields, self._parent, self._rows)
+        return TilingColumns(self._columns | fields, self._parent, self._rows)
 
 
-class _Concatenated(Columns):
+class _Concatenated(TilingColumns):
     """The rows of several columns, put together once they are looked at."""
 
-    def __init__(self, parts: list[Columns]) -> None:
+    def __init__(self, parts: list[TilingColumns]) -> None:
         super().__init__({})
         self._parts = parts
 
@@ -104,11 +104,11 @@ class _Concatenated(Columns):
         """Return the column `name`."""
         if name.startswith("_"):
             raise AttributeError(name)
-        if name not in self._own:
+        if name not in self._columns:
             values = [getattr(part, name) for part in self._parts]
             constant = not isinstance(values[0], np.ndarray)
-            self._own[name] = values[0] if constant else np.concatenate(values)
-        return self._own[name]
+            self._columns[name] = values[0] if constant else np.concatenate(values)
+        return self._columns[name]
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._parts)
@@ -116,19 +116,19 @@ class _Concatenated(Columns):
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
-        return list(dict.fromkeys([*self._parts[0].names, *self._own]))
+        return list(dict.fromkeys([*self._parts[0].names, *self._columns]))
 
-    def with_fields(self, **fields: Any) -> Columns:
+    def with_fields(self, **fields: Any) -> TilingColumns:
         """Return these columns with some replaced or added."""
-        return Columns(fields, self, None)
+        return TilingColumns(fields, self, None)
 
 
-def concatenate(parts: list[Columns]) -> Columns:
+def concatenate(parts: list[TilingColumns]) -> TilingColumns:
     """Return the rows of all `parts`, which have the same constants."""
     return parts[0] if len(parts) == 1 else _Concatenated(parts)
 
 
-def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
+def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> TilingColumns:
     """Return every grid of at most `cores` shares of M and N (and K, if it may be split).
 
     For every number of cores along an axis the smallest share, rounded up to what the rules ask
@@ -146,7 +146,7 @@ def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
     grid = blocks[0][:, None, None] * blocks[1][:, None] * blocks[2]
     i, j, h = np.nonzero(grid <= cores)
     m, n, k, grid = (x.astype(float) for x in (m, n, k, grid))
-    return Columns(
+    return TilingColumns(
         {
             "M": p.m,
             "N": p.n,
@@ -162,7 +162,7 @@ def core_splits(case: Case, cores: int, wanted: Wanted = NOTHING) -> Columns:
     )
 
 
-def _share_unit(case: Case, axis: str) -> int:
+def _share_unit(case: RuleCase, axis: str) -> int:
     """Return what the rules hold a core's share of an axis to a multiple of."""
     p, unit = case.problem, 1
     for operand, own, kind in (("a", "M", case.a), ("b", "N", case.b)):
@@ -179,7 +179,7 @@ def _share_unit(case: Case, axis: str) -> int:
     return max(unit, case.base_k_multiple) if axis == "K" and p.mx else unit
 
 
-def _line_unit(case: Case, operand: str) -> int:
+def _line_unit(case: RuleCase, operand: str) -> int:
     """Return the elements after which stored rows begin well again, where shares cut them; or 1."""
     kind = case.a if operand == "a" else case.b
     extent = case.problem.m if operand == "a" else case.problem.n
@@ -204,7 +204,7 @@ class Pairs:
     `complete` says that no pair was left out.
     """
 
-    columns: Columns
+    columns: TilingColumns
     tiles: tuple[Floats, Floats]
     complete: bool
 
@@ -217,7 +217,7 @@ class Pairs:
         )
 
 
-def block_pairs(case: Case, splits: Columns, wanted: Wanted = NOTHING) -> Pairs:
+def block_pairs(case: RuleCase, splits: TilingColumns, wanted: FieldLimits = NO_LIMITS) -> Pairs:
     """Return baseM and baseN for every split: what L0C holds, the smallest of their tile counts."""
     p = case.problem
     most = max(case.chip.l0c_bytes // case.accumulator.size_bytes, FRACTAL_ROWS**2)
@@ -242,7 +242,7 @@ class _Axis:
     """
 
     def __init__(
-        self, shares: Floats, units: set[int], most: int, wanted: Wanted, name: str
+        self, shares: Floats, units: set[int], most: int, wanted: FieldLimits, name: str
     ) -> None:
         longest = min(int(shares.max()), LARGEST_BLOCK, most // FRACTAL_ROWS)
         units = {wanted.unit(name, unit) for unit in units}
@@ -259,7 +259,7 @@ class _Axis:
 
 @cache
 def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[Ints, Ints, bool]:
-    """Return the pairs of sizes that L0C holds, by their places, and whether these are all."""
+    """Return the pairs of sizes that L0C holds, by their indexes, and whether these are all."""
     i, j = np.nonzero(np.array(m)[:, None] * np.array(n) <= most)
     if len(i) <= MOST_PAIRS:
         return i, j, True
@@ -267,7 +267,7 @@ def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[In
     return i[::stride], j[::stride], False
 
 
-def base_k_limits(case: Case, columns: Any) -> tuple[Floats, Floats]:
+def base_k_limits(case: RuleCase, columns: Any) -> tuple[Floats, Floats]:
     """Return the longest baseK for baseM and baseN with one buffer of L0A and L0B, and with two."""
     rows = case.a.bytes_of(align_up(columns.baseM, case.row_align))
     width = case.b.bytes_of(align_up(columns.baseN, case.column_align))
@@ -281,7 +281,7 @@ def base_k_limits(case: Case, columns: Any) -> tuple[Floats, Floats]:
     return np.floor(one / align) * align, np.floor(two / align) * align
 
 
-def base_k_sizes(case: Case, k: int, wanted: Wanted = NOTHING) -> Ints:
+def base_k_sizes(case: RuleCase, k: int, wanted: FieldLimits = NO_LIMITS) -> Ints:
     """Return the values of baseK for a core's K: the smallest of each number of steps, or asked."""
     unit = case.k_align if case.k_is_inner("a") and case.k_is_inner("b") else FRACTAL_ROWS
     if case.problem.mx:
@@ -297,8 +297,8 @@ def base_k_sizes(case: Case, k: int, wanted: Wanted = NOTHING) -> Ints:
 
 
 def base_blocks(
-    case: Case, pairs: Pairs, wanted: Wanted = NOTHING, *, misfits: bool = False
-) -> tuple[Columns, Ints]:
+    case: RuleCase, pairs: Pairs, wanted: FieldLimits = NO_LIMITS, *, misfits: bool = False
+) -> tuple[TilingColumns, Ints]:
     """Return the base blocks of the pairs, and their pairs: every baseK that L0A and L0B hold.
 
     Two buffers where they fit; both numbers where one of them is asked for. With `misfits` the
@@ -312,21 +312,21 @@ def base_blocks(
         fits = sizes <= one[:, None]
         if misfits or "baseK" in wanted.fields:  # what is asked for and does not fit as well
             fits |= sizes == sizes[:1]
-        row, place = np.nonzero(fits & (t.singleCoreK == k)[:, None])
-        parts.append((row, sizes[place]))
+        row, size = np.nonzero(fits & (t.singleCoreK == k)[:, None])
+        parts.append((row, sizes[size]))
     row, base_k = parts[0]
     if len(parts) > 1:
         row, base_k = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     l0 = np.where(base_k <= two[row], 2.0, 1.0)
     accumulators = case.accumulator.bytes_of(2 * t.baseM * t.baseN)
     l0c = np.where(accumulators <= case.chip.l0c_bytes, 2.0, 1.0)[row]
-    found = t.take(row).with_fields(baseK=base_k, dbL0A=l0, dbL0B=l0, dbL0C=l0c)
+    blocks = t.take(row).with_fields(baseK=base_k, dbL0A=l0, dbL0B=l0, dbL0C=l0c)
     if wanted.of(BUFFER_FIELDS).fields:
-        return _with_buffers(found), np.tile(row, 8)
-    return found, row
+        return _with_buffers(blocks), np.tile(row, 8)
+    return blocks, row
 
 
-def _with_buffers(blocks: Columns) -> Columns:
+def _with_buffers(blocks: TilingColumns) -> TilingColumns:
     """Return the blocks with every number of buffers."""
     ones = np.ones_like(blocks.baseK)
     return concatenate(

@@ -1,7 +1,8 @@
-"""The last level of the solver's candidates: what of each operand stays in L1.
+"""L1 residency: the last level of the solver's candidates.
 
-A way of an operand is its step along its own axis, its step along K, and one or two such steps in
-L1. Ways are listed per base block, one array for all; those of A and of B are then joined.
+A residency of an operand is its step along its own axis, its step along K, and one or two such
+steps in L1. Residencies are listed per base block, one array for all; those of A and of B are then
+joined.
 """
 
 from dataclasses import dataclass, replace
@@ -11,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import costs
-from cubecore.tiling.cost.tile_counts import walk
-from cubecore.tiling.cost.tracing import NO_LINES, Lines, Straight, column
+from cubecore.tiling.cost.tile_counts import tile_counts
+from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import Pass, chunks, hidden_cycles
-from cubecore.tiling.model.field_limits import Wanted
+from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
 from cubecore.tiling.rules.checker import rule_named
 from cubecore.tiling.rules.l1 import l1_capacity
-from cubecore.tiling.rules.model import Case, Measurer
+from cubecore.tiling.rules.model import Measurer, RuleCase
 from cubecore.tiling.rules.ub import derived_fields, ub_capacity
-from cubecore.tiling.solver.candidates import Columns, Floats, Ints
+from cubecore.tiling.solver.candidates import Floats, Ints, TilingColumns
 from cubecore.units import align_up, ceil_div
 
-LEAST_STAY = {
+LEAST_RESIDENCY = {
     "stepM": 1,
     "stepN": 1,
     "stepKa": 1,
@@ -33,10 +34,10 @@ LEAST_STAY = {
     "iterateOrder": 0,
 }
 """A base block that breaks a rule with one block of A and of B in L1 breaks it with more."""
-STAY_FIELDS = {"a": ("stepM", "stepKa", "depthA1"), "b": ("stepN", "stepKb", "depthB1")}
+RESIDENCY_FIELDS = {"a": ("stepM", "stepKa", "depthA1"), "b": ("stepN", "stepKb", "depthB1")}
 MOST_STEPS = 4096
 """Steps of an operand that are looked at."""
-STAY_RULES = (l1_capacity, mdl_step_m, mdl_step_n, mdl_k_step_multiple, ub_capacity)
+RESIDENCY_RULES = (l1_capacity, mdl_step_m, mdl_step_n, mdl_k_step_multiple, ub_capacity)
 """What a tiling may break that its base block does not."""
 BLOCK_RULES = tuple(
     rule_named(name).measure
@@ -53,12 +54,12 @@ BLOCK_RULES = tuple(
 """What base blocks of the space may break."""
 
 
-def derived(case: Case) -> Case:
+def with_derived_fields(case: RuleCase) -> RuleCase:
     """Return the case with the fields of its tilings that follow from the others."""
     return replace(case, tiling=case.tiling.with_fields(**derived_fields(case)))
 
 
-def kept(case: Case, rules: tuple[Measurer, ...]) -> Any:
+def keeps_rules(case: RuleCase, rules: tuple[Measurer, ...]) -> Any:
     """Return which tilings break none of some rules."""
     mask: Any = True
     for rule in rules:
@@ -68,7 +69,7 @@ def kept(case: Case, rules: tuple[Measurer, ...]) -> Any:
     return mask
 
 
-def used_bytes(case: Case) -> Any:
+def l1_used_bytes(case: RuleCase) -> Any:
     """Return what each tiling takes of L1, as the rule counts it."""
     measure = l1_capacity(case)
     assert measure is not None
@@ -76,30 +77,35 @@ def used_bytes(case: Case) -> Any:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Ways of one operand: how much of it L1 holds beside one block of the other.
+class Residencies:
+    """Residencies of one operand: how much of it L1 holds beside one block of the other.
 
-    `own` are the operand's fields and what `_way` says of each; `block` is each row's base block.
+    `columns` are the operand's fields and what `_residency_columns` says of each; `block` is each
+    row's base block.
     """
 
     operand: str
-    own: Columns
+    columns: TilingColumns
     block: Ints
 
-    def take(self, rows: Ints) -> "Ways":
-        """Return some ways."""
-        return Ways(self.operand, self.own.take(rows), self.block[rows])
+    def take(self, rows: Ints) -> "Residencies":
+        """Return some rows."""
+        return Residencies(self.operand, self.columns.take(rows), self.block[rows])
 
 
-def ways(
-    case: Case, blocks: Columns, operand: str, wanted: Wanted, lines: Lines = NO_LINES
-) -> Ways:
-    """Return the ways of an operand that L1 holds beside one block of the other."""
+def residencies(
+    case: RuleCase,
+    blocks: TilingColumns,
+    operand: str,
+    wanted: FieldLimits,
+    traces: TraceCache = NO_TRACES,
+) -> Residencies:
+    """Return the residencies of an operand that fit L1 beside one block of the other."""
     t, is_a = blocks, operand == "a"
     share, base = (t.singleCoreM, t.baseM) if is_a else (t.singleCoreN, t.baseN)
     tiles, k_steps = ceil_div(share, base), ceil_div(t.singleCoreK, t.baseK)
     most = _most_blocks(case, blocks, operand)
-    names = STAY_FIELDS[operand]
+    names = RESIDENCY_FIELDS[operand]
     asked = wanted.of(names).fields
     every = bool(asked)
     if names[1] in asked:  # a step of more than there is, where it is asked for
@@ -114,34 +120,34 @@ def ways(
     one, two = np.flatnonzero(size <= room), np.flatnonzero(again)
     rows = np.concatenate((one, two))
     block, depth = block[rows], np.concatenate((size[one], 2 * size[two]))
-    own = Columns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
-    found = _WAYS[operand](lines, case, blocks, own, ups=(None, block))
-    known = dict(zip(WAY_FIELDS, [column(x, len(rows)) for x in found], strict=True))
-    own = own.with_fields(**known)
-    mask = known["fits"] & (known["used_bytes"] <= case.chip.l1_bytes)
+    columns = TilingColumns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
+    measures = _RESIDENCY[operand](traces, case, blocks, columns, ups=(None, block))
+    measured = dict(zip(RESIDENCY_COLUMNS, [column(x, len(rows)) for x in measures], strict=True))
+    columns = columns.with_fields(**measured)
+    mask = measured["fits"] & (measured["used_bytes"] <= case.chip.l1_bytes)
     if every:
-        mask &= wanted.of(names).mask(own)
+        mask &= wanted.of(names).mask(columns)
     held = np.flatnonzero(mask)
-    return Ways(operand, own.take(held), block[held])
+    return Residencies(operand, columns.take(held), block[held])
 
 
-WAY_FIELDS = (
+RESIDENCY_COLUMNS = (
     *("fits", "used_bytes", "cycles", "memory", "first", "transfers", "waits"),
     *("count", "along", "passes"),
 )
-"""What is known of a way: whether the rules about it hold, what it takes of L1 beside the least of
+"""Columns of a residency: whether the rules about it hold, what it takes of L1 beside the least of
 the other operand, and the least that it costs: MTE2's cycles, device memory's, those of the first
 chunk and its transfers, and those that are waited for because there is one buffer. `count` are the
 chunks of a pass, `along` those along the operand's own axis, `passes` how many passes there are
 where no chunk stays for the other axis; where one may, passes are 1 and `along` is more than 1."""
 
 
-def _way(operand: str, case: Case, blocks: Any, own: Any) -> tuple[Any, ...]:
-    fields = {name: getattr(own, name) for name in STAY_FIELDS[operand]}
-    t = blocks.with_fields(**LEAST_STAY | fields)
-    judged = derived(replace(case, tiling=t))
-    is_a, chip, w = operand == "a", case.chip, walk(t)
-    fits = kept(judged, (mdl_step_m if is_a else mdl_step_n, ub_capacity))
+def _residency_columns(operand: str, case: RuleCase, blocks: Any, steps: Any) -> tuple[Any, ...]:
+    fields = {name: getattr(steps, name) for name in RESIDENCY_FIELDS[operand]}
+    t = blocks.with_fields(**LEAST_RESIDENCY | fields)
+    judged = with_derived_fields(replace(case, tiling=t))
+    is_a, chip, w = operand == "a", case.chip, tile_counts(t)
+    fits = keeps_rules(judged, (mdl_step_m if is_a else mdl_step_n, ub_capacity))
     cut = chunks(judged, w, operand)
     step, step_k, depth = fields.values()
     whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
@@ -156,24 +162,24 @@ def _way(operand: str, case: Case, blocks: Any, own: Any) -> tuple[Any, ...]:
     waits = np.where(alone, (1 - 1 / count) * (cycles + count * hidden_cycles(chip)), 0)
     first = cut.first_cycles(chip)
     loads = cycles, memory, first, cut.first.count, waits
-    return fits, used_bytes(judged), *loads, cut.count, along, passes
+    return fits, l1_used_bytes(judged), *loads, cut.count, along, passes
 
 
-_WAYS = {x: Straight(partial(_way, x), parents=(None, 0)) for x in "ab"}
+_RESIDENCY = {x: TracedFunction(partial(_residency_columns, x), parents=(None, 0)) for x in "ab"}
 
 
-def _most_blocks(case: Case, t: Columns, operand: str) -> Floats:
+def _most_blocks(case: RuleCase, t: TilingColumns, operand: str) -> Floats:
     """Return how many base blocks of an operand L1 could hold."""
     if operand == "a":
-        kind, own = case.a, align_up(t.baseM, case.row_align)
+        kind, width = case.a, align_up(t.baseM, case.row_align)
     else:
-        kind, own = case.b, align_up(t.baseN, case.column_align)
-    size = kind.bytes_of(own * align_up(t.baseK, case.k_align))
+        kind, width = case.b, align_up(t.baseN, case.column_align)
+    size = kind.bytes_of(width * align_up(t.baseK, case.k_align))
     return np.asarray(np.maximum(np.floor(case.chip.l1_bytes / size), 1.0))
 
 
 def _steps(
-    case: Case, tiles: Floats, k_steps: Floats, most: Floats, *, every: bool
+    case: RuleCase, tiles: Floats, k_steps: Floats, most: Floats, *, every: bool
 ) -> tuple[Ints, Floats, Floats]:
     """Return base block, step along the operand's axis and along K.
 
@@ -183,8 +189,8 @@ def _steps(
     along_k = _Smallest(k_steps, most, every=every)
     block, step_k = along_k.row, along_k.step
     if case.problem.template != "MDL" and not every:  # parts of K are loaded block by block
-        kept = (step_k == 1) | (step_k == k_steps[block])
-        block, step_k = block[kept], step_k[kept]
+        keeps_rules = (step_k == 1) | (step_k == k_steps[block])
+        block, step_k = block[keeps_rules], step_k[keeps_rules]
     whole = np.flatnonzero(k_steps <= most)
     along = _Smallest(tiles[whole], np.floor(most[whole] / k_steps[whole]), every=every)
     more = along.step > 1
@@ -218,10 +224,10 @@ class _Smallest:
             lengths = np.array([len(steps) for steps in lists])
             first, size = (np.cumsum(lengths) - lengths)[which], lengths[which]
         self.row = np.repeat(np.arange(len(counts)), size)
-        place = np.arange(len(self.row)) + (first - np.cumsum(size) + size)[self.row]
-        step = table[place]
-        kept = step <= bound[self.row]
-        self.row, self.step = self.row[kept], step[kept]
+        index = np.arange(len(self.row)) + (first - np.cumsum(size) + size)[self.row]
+        step = table[index]
+        keeps_rules = step <= bound[self.row]
+        self.row, self.step = self.row[keeps_rules], step[keeps_rules]
 
 
 _TABLED = 512
@@ -242,16 +248,18 @@ def _table() -> tuple[Floats, Ints]:
 @cache
 def smallest_steps(count: int) -> tuple[int, ...]:
     """Return the smallest step for each number of chunks of `count` blocks, up to `MOST_STEPS`."""
-    found = []
+    steps = []
     step = 1
     while step <= min(count, MOST_STEPS):
-        found.append(step)
+        steps.append(step)
         chunks = ceil_div(count, step)
         step = ceil_div(count, chunks - 1) if chunks > 1 else count + 1
-    return tuple(found)
+    return tuple(steps)
 
 
-def joined(blocks: Floats, a: Ways, b: Ways, l1_bytes: int) -> tuple[Ints, Ints]:
+def joined_residencies(
+    blocks: Floats, a: Residencies, b: Residencies, l1_bytes: int
+) -> tuple[Ints, Ints]:
     """Return every pair of rows of `a` and `b` that have one base block and together fit L1.
 
     `blocks` say what one base block of A and one of B take of it.
@@ -261,8 +269,8 @@ def joined(blocks: Floats, a: Ways, b: Ways, l1_bytes: int) -> tuple[Ints, Ints]
     first = np.cumsum(counts) - counts
     size = counts[a.block]
     rows_a = np.repeat(np.arange(len(a.block)), size)
-    place = np.arange(len(rows_a)) - np.repeat(np.cumsum(size) - size, size)
-    rows_b = b_order[first[a.block[rows_a]] + place]
-    room = l1_bytes + blocks[a.block] - a.own.used_bytes
-    fits = np.flatnonzero(b.own.used_bytes[rows_b] <= room[rows_a])
+    index = np.arange(len(rows_a)) - np.repeat(np.cumsum(size) - size, size)
+    rows_b = b_order[first[a.block[rows_a]] + index]
+    room = l1_bytes + blocks[a.block] - a.columns.used_bytes
+    fits = np.flatnonzero(b.columns.used_bytes[rows_b] <= room[rows_a])
     return rows_a[fits], rows_b[fits]

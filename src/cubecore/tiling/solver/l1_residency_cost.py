@@ -1,8 +1,8 @@
-"""What stays in L1 and what it costs: the last level of the solver's search.
+"""Cost of L1 residencies: the last level of the solver's search.
 
-A way of one operand is bounded with the least of the other; a pair of ways is a complete tiling,
-which is judged and costed. Functions of the rules and of the closed form work on joins here: what
-depends on one operand's way, or on the base block alone, is computed once for it.
+A residency of one operand is bounded with the least of the other; a pair of them is a complete
+tiling, which is judged and costed. Functions of the rules and of the closed form work on joins
+here: what depends on one operand's residency, or on the base block alone, is computed once for it.
 """
 
 from typing import Any
@@ -11,15 +11,21 @@ import numpy as np
 
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.cost.pipe_overlap import first_loads
-from cubecore.tiling.cost.tracing import NO_LINES, Lines, Straight, column
+from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import hidden_cycles
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.candidates import Columns, Floats, Ints
-from cubecore.tiling.solver.l1_residency import STAY_FIELDS, STAY_RULES, Ways, derived, kept
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.candidates import Floats, Ints, TilingColumns
+from cubecore.tiling.solver.l1_residency import (
+    RESIDENCY_FIELDS,
+    RESIDENCY_RULES,
+    Residencies,
+    keeps_rules,
+    with_derived_fields,
+)
 from cubecore.tiling.solver.lower_bounds import BlockBounds, launch_bound
 
 _LEAST = ("cycles", "memory", "first")
-"""What a way costs at least, whatever the other operand's."""
+"""The least cost of a residency, whatever that of the other operand."""
 
 
 def least_by(block: Ints, count: int, values: Floats) -> Floats:
@@ -29,57 +35,57 @@ def least_by(block: Ints, count: int, values: Floats) -> Floats:
     return least
 
 
-def least_of(ways: Ways, count: int) -> dict[str, Floats]:
-    """Return for each of `count` base blocks the least that any way of an operand costs."""
-    columns = {f"least_{name}": getattr(ways.own, name) for name in _LEAST}
-    return {name: least_by(ways.block, count, values) for name, values in columns.items()}
+def least_of(operand: Residencies, count: int) -> dict[str, Floats]:
+    """Return for each of `count` base blocks the least that any residency of an operand costs."""
+    columns = {f"least_{name}": getattr(operand.columns, name) for name in _LEAST}
+    return {name: least_by(operand.block, count, values) for name, values in columns.items()}
 
 
-def way_bounds(
-    case: Case,
-    blocks: Columns,
+def residency_bounds(
+    case: RuleCase,
+    blocks: TilingColumns,
     bounds: BlockBounds,
-    own: Ways,
+    operand: Residencies,
     other: dict[str, Floats],
-    lines: Lines = NO_LINES,
+    traces: TraceCache = NO_TRACES,
 ) -> Floats:
-    """Return a lower bound for each way of one operand, in cycles.
+    """Return a lower bound for each residency of one operand, in cycles.
 
     `other` is the least of the other operand for each base block.
     """
-    known = blocks.with_fields(chain=bounds.chain, other=bounds.other, **other)
-    (found,) = _WAY(lines, case, known, own.own, ups=(None, own.block))
-    return column(found, len(own.block))
+    bounded = blocks.with_fields(chain=bounds.chain, other=bounds.other, **other)
+    (cycles,) = _RESIDENCY_BOUND(traces, case, bounded, operand.columns, ups=(None, operand.block))
+    return column(cycles, len(operand.block))
 
 
-def _way_bound(case: Case, t: Any, own: Any) -> tuple[Any]:
+def _residency_bound(case: RuleCase, t: Any, columns: Any) -> tuple[Any]:
     chip = case.chip
-    fill = first_loads(chip, own.first + t.least_first, own.transfers + 1)
-    loaded = own.cycles + t.least_cycles + t.other + hidden_cycles(chip)
-    busy = np.maximum(fill + t.chain + own.waits, loaded)
-    return (launch_bound(case, t, busy, own.memory + t.least_memory, 0),)
+    fill = first_loads(chip, columns.first + t.least_first, columns.transfers + 1)
+    loaded = columns.cycles + t.least_cycles + t.other + hidden_cycles(chip)
+    busy = np.maximum(fill + t.chain + columns.waits, loaded)
+    return (launch_bound(case, t, busy, columns.memory + t.least_memory, 0),)
 
 
-_WAY = Straight(_way_bound, parents=(None, 0))
+_RESIDENCY_BOUND = TracedFunction(_residency_bound, parents=(None, 0))
 
 
 def pair_bounds(
-    case: Case,
-    blocks: Columns,
+    case: RuleCase,
+    blocks: TilingColumns,
     bounds: BlockBounds,
-    operands: tuple[Ways, Ways],
+    operands: tuple[Residencies, Residencies],
     rows: tuple[Ints, Ints],
-    lines: Lines = NO_LINES,
+    traces: TraceCache = NO_TRACES,
 ) -> Floats:
-    """Return a lower bound for each pair of rows of A's and B's ways, in cycles."""
+    """Return a lower bound for each pair of rows of A's and B's residencies, in cycles."""
     a, b = operands
-    known = blocks.with_fields(chain=bounds.chain, other=bounds.other)
-    places, ups = (a.block[rows[0]], *rows), (None, a.block, b.block)
-    (found,) = _BESIDE(lines, case, known, a.own, b.own, ups=ups, rows=places)
-    return column(found, len(rows[0]))
+    bounded = blocks.with_fields(chain=bounds.chain, other=bounds.other)
+    join_rows, ups = (a.block[rows[0]], *rows), (None, a.block, b.block)
+    (cycles,) = _PAIR_BOUND(traces, case, bounded, a.columns, b.columns, ups=ups, rows=join_rows)
+    return column(cycles, len(rows[0]))
 
 
-def _pair_bound(case: Case, t: Any, a: Any, b: Any) -> tuple[Any]:
+def _pair_bound(case: RuleCase, t: Any, a: Any, b: Any) -> tuple[Any]:
     chip = case.chip
     fill = first_loads(chip, a.first + b.first, a.transfers + b.transfers)
     loaded = a.cycles + b.cycles + (t.other + hidden_cycles(chip))
@@ -92,44 +98,48 @@ def _pair_bound(case: Case, t: Any, a: Any, b: Any) -> tuple[Any]:
     return (launch_bound(case, t, busy, a.memory + b.memory, rest),)
 
 
-_BESIDE = Straight(_pair_bound, parents=(None, 0, 0))
+_PAIR_BOUND = TracedFunction(_pair_bound, parents=(None, 0, 0))
 
 
-def stay_cycles(
-    case: Case,
-    blocks: Columns,
-    a: Ways,
-    b: Ways,
+def residency_cycles(
+    case: RuleCase,
+    blocks: TilingColumns,
+    a: Residencies,
+    b: Residencies,
     rows: tuple[Ints, Ints],
     *,
-    turns: bool,
-    lines: Lines = NO_LINES,
+    both_orders: bool,
+    traces: TraceCache = NO_TRACES,
 ) -> list[Floats]:
     """Return the cycles, rounded up, of each pair of rows of `a` and `b`; infinite if illegal.
 
-    First where M goes first, and then, if it `turns`, where N does.
+    First where M goes first, and then, if it `both_orders`, where N does.
     """
-    places = (a.block[rows[0]], *rows)
+    join_rows = (a.block[rows[0]], *rows)
     ups = (None, a.block, b.block)
-    found = _STAY[turns](lines, case, blocks, a.own, b.own, ups=ups, rows=places)
-    return [column(x, len(rows[0])) for x in found]
+    cycles = _RESIDENCY_CYCLES[both_orders](
+        traces, case, blocks, a.columns, b.columns, ups=ups, rows=join_rows
+    )
+    return [column(x, len(rows[0])) for x in cycles]
 
 
-def _m_first(case: Case, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def _m_first(case: RuleCase, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
     return (_ordered(0, case, blocks, a, b),)
 
 
-def _both(case: Case, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def _both(case: RuleCase, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
     return tuple(_ordered(order, case, blocks, a, b) for order in (0, 1))
 
 
-def _ordered(order: int, case: Case, blocks: Any, a: Any, b: Any) -> Any:
-    fields = {name: getattr(a, name) for name in STAY_FIELDS["a"]}
-    fields |= {name: getattr(b, name) for name in STAY_FIELDS["b"]}
+def _ordered(order: int, case: RuleCase, blocks: Any, a: Any, b: Any) -> Any:
+    fields = {name: getattr(a, name) for name in RESIDENCY_FIELDS["a"]}
+    fields |= {name: getattr(b, name) for name in RESIDENCY_FIELDS["b"]}
     tiling = blocks.with_fields(iterateOrder=order, **fields)
-    judged = derived(Case(tiling, case.problem, case.chip))
+    judged = with_derived_fields(RuleCase(tiling, case.problem, case.chip))
     total = np.ceil(cost(judged.tiling, case.problem, case.chip).total)
-    return np.where(kept(judged, STAY_RULES), total, np.inf)
+    return np.where(keeps_rules(judged, RESIDENCY_RULES), total, np.inf)
 
 
-_STAY = [Straight(function, parents=(None, 0, 0)) for function in (_m_first, _both)]
+_RESIDENCY_CYCLES = [
+    TracedFunction(function, parents=(None, 0, 0)) for function in (_m_first, _both)
+]

@@ -24,8 +24,8 @@ from cubecore.tiling.cost.closed_form import (
     written_back,
 )
 from cubecore.tiling.cost.pipe_overlap import Inner, first_loads, scalar_cycles
-from cubecore.tiling.cost.tile_counts import walk
-from cubecore.tiling.cost.tracing import NO_LINES, Lines, Straight, column
+from cubecore.tiling.cost.tile_counts import tile_counts
+from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import (
     Pass,
     Stored,
@@ -34,10 +34,16 @@ from cubecore.tiling.cost.traffic import (
     longest_row_bytes,
     miss_share,
 )
-from cubecore.tiling.rules.model import Case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.rules.ub import converts_in_ub
-from cubecore.tiling.solver.candidates import Columns, Floats, Ints, Pairs, base_k_limits
-from cubecore.tiling.solver.l1_residency import BLOCK_RULES, LEAST_STAY, derived, kept, used_bytes
+from cubecore.tiling.solver.candidates import Floats, Ints, Pairs, TilingColumns, base_k_limits
+from cubecore.tiling.solver.l1_residency import (
+    BLOCK_RULES,
+    LEAST_RESIDENCY,
+    keeps_rules,
+    l1_used_bytes,
+    with_derived_fields,
+)
 from cubecore.units import align_up, ceil_div
 
 SAFE = 1 - 1e-9
@@ -49,8 +55,8 @@ STEP = 20
 
 
 @dataclass(frozen=True)
-class Loads:
-    """A way to load A and B, where it `fits`: a pass over each, and how many there are."""
+class LoadPasses:
+    """Passes over A and B that load a base block, where they `fit`, and how often each is made."""
 
     fits: Any
     a: Pass
@@ -59,7 +65,7 @@ class Loads:
 
 
 @dataclass(frozen=True)
-class Bound:
+class LowerBounds:
     """A lower bound for each row, and by what to look at the rows: least first.
 
     Many are equal where device memory is the limit; then the cores' work decides.
@@ -68,12 +74,12 @@ class Bound:
     cycles: Floats
     score: Floats
 
-    def take(self, rows: Ints) -> "Bound":
+    def take(self, rows: Ints) -> "LowerBounds":
         """Return some rows."""
-        return Bound(self.cycles[rows], self.score[rows])
+        return LowerBounds(self.cycles[rows], self.score[rows])
 
 
-def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
+def launch_bound(case: RuleCase, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
     """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix.
 
     `tail` is what a core does after its last load.
@@ -85,9 +91,13 @@ def launch_bound(case: Case, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
 
 
 def _least(
-    case: Case, t: Any, ways: Iterable[Loads], missing: Any, rest: tuple[Any, Any, Any, Any]
+    case: RuleCase,
+    t: Any,
+    schedules: Iterable[LoadPasses],
+    missing: Any,
+    rest: tuple[Any, Any, Any, Any],
 ) -> tuple[Any, Any]:
-    """Return the least cycles of a launch over some ways to load, and by what to look at it.
+    """Return the least cycles of a launch over some load schedules, and the score to order them.
 
     `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
     many steps there are.
@@ -96,40 +106,40 @@ def _least(
     clients = clients_per_core(t, case.problem, case.chip)
     least: Any = np.inf
     loading: Any = np.inf
-    for way in ways:
-        a, a_memory = way.a.least(way.passes[0], missing)
-        b, b_memory = way.b.least(way.passes[1], missing)
+    for passes in schedules:
+        a, a_memory = passes.a.least(passes.passes[0], missing)
+        b, b_memory = passes.b.least(passes.passes[1], missing)
         memory = case.problem.batch * (a_memory + b_memory) + _written(case)
         loads = a + b + on_top
-        if way.fits is not True:
-            loads = np.where(way.fits, loads, np.inf)
+        if passes.fits is not True:
+            loads = np.where(passes.fits, loads, np.inf)
         loading = np.minimum(loading, loads)
         least = np.minimum(least, np.maximum(clients * loads, memory))
     least = SAFE * (start_cycles(case.chip) + np.maximum(least + tail, clients * beside))
     return least, least + clients * (WEIGHT * (loading + beside) + STEP * steps)
 
 
-def _memory(case: Case, t: Any, operand: str) -> Any:
+def _memory(case: RuleCase, t: Any, operand: str) -> Any:
     """Return device memory's cycles for an operand, in rows as long as a core's share."""
     p = case.problem
     stored = Stored.of(p, operand)
-    whole, own = (p.m, t.singleCoreM) if operand == "a" else (p.n, t.singleCoreN)
+    whole, share = (p.m, t.singleCoreM) if operand == "a" else (p.n, t.singleCoreN)
     size = stored.kind.bits / 8
-    row = (t.singleCoreK if stored.k_inner else np.minimum(own, whole)) * size
+    row = (t.singleCoreK if stored.k_inner else np.minimum(share, whole)) * size
     if stored.nz:
         row = longest_row_bytes(p, operand)
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     return costs.hbm_cycles(case.chip, size * whole * k, row)
 
 
-def _written(case: Case) -> Any:
+def _written(case: RuleCase) -> Any:
     """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
     p = case.problem
     read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
     return written_back(case, read, p.c_type.bytes_of(p.n))
 
 
-def _missing(case: Case, t: Any) -> Any:
+def _missing(case: RuleCase, t: Any) -> Any:
     """Return the least share of a later pass over A or B that L2 has no more."""
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     a = ceil_div(t.M, t.singleCoreM) * np.minimum(t.baseM, t.singleCoreM) * (case.a.bits / 8)
@@ -138,26 +148,28 @@ def _missing(case: Case, t: Any) -> Any:
     return miss_share(case.chip, (a + b) * k)
 
 
-def split_bound(case: Case, splits: Columns, lines: Lines = NO_LINES) -> Bound:
+def split_bound(
+    case: RuleCase, splits: TilingColumns, traces: TraceCache = NO_TRACES
+) -> LowerBounds:
     """Return a bound for each core split: the Cube's, MTE2's or fixpipe's work on the share."""
-    return Bound(*_SPLIT(lines, case, splits))
+    return LowerBounds(*_SPLIT(traces, case, splits))
 
 
-def _split_bound(case: Case, splits: Any) -> tuple[Any, Any]:
+def _split_bound(case: RuleCase, splits: Any) -> tuple[Any, Any]:
     problem, chip = case.problem, case.chip
     m, n, k = splits.singleCoreM, splits.singleCoreN, splits.singleCoreK
     cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
-    way = Loads(True, a, b, (1, 1))
-    least, score = _least(case, splits, [way], 0, (np.maximum(cube, written), 0, 0, 0))
+    passes = LoadPasses(True, a, b, (1, 1))
+    least, score = _least(case, splits, [passes], 0, (np.maximum(cube, written), 0, 0, 0))
     return least, score + likely_row_starts(case, splits)
 
 
-_SPLIT = Straight(_split_bound)
+_SPLIT = TracedFunction(_split_bound)
 
 
-def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
+def _whole_passes(case: RuleCase, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
     """Return passes over A and B in one transfer each."""
     chip, (a, b) = case.chip, (Stored.of(case.problem, x) for x in "ab")
     return (
@@ -166,13 +178,15 @@ def _whole_passes(case: Case, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pas
     )
 
 
-def pair_bound(case: Case, pairs: Pairs, lines: Lines = NO_LINES) -> Bound:
+def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:
     """Return a bound for each baseM and baseN: with the longest baseK that L0 holds."""
     m_tiles, n_tiles = pairs.tiles
-    return Bound(*_PAIR(lines, case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles)))
+    return LowerBounds(
+        *_PAIR(traces, case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles))
+    )
 
 
-def _pair_bound(case: Case, t: Any) -> tuple[Any, Any]:
+def _pair_bound(case: RuleCase, t: Any) -> tuple[Any, Any]:
     problem, chip, m_tiles, n_tiles = case.problem, case.chip, t.m_tiles, t.n_tiles
     m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
     longest = base_k_limits(case, t)[0]
@@ -193,29 +207,30 @@ def _pair_bound(case: Case, t: Any) -> tuple[Any, Any]:
     a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
     b_fits = case.b.bytes_of(t.baseN * t.singleCoreK) <= _ub_bytes(case, "b")
     a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK)
-    ways = (
-        Loads((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
-        Loads(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),
-        Loads(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
-        Loads(True, a_pass, b_pass, (n_tiles, m_tiles)),
+    schedules = (
+        LoadPasses((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
+        LoadPasses(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),
+        LoadPasses(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
+        LoadPasses(True, a_pass, b_pass, (n_tiles, m_tiles)),
     )
-    least, score = _least(case, t, ways, _missing(case, t), (most, 0, 0, steps))
+    least, score = _least(case, t, schedules, _missing(case, t), (most, 0, 0, steps))
     return least, score + likely_row_starts(case, t, (m_tiles, n_tiles))
 
 
-_PAIR = Straight(_pair_bound)
+_PAIR = TracedFunction(_pair_bound)
 
 
 @dataclass(frozen=True)
 class BlockBounds:
-    """What is known of base blocks before it is known what stays in L1; cycles.
+    """Bounds of base blocks before their L1 residency is chosen; cycles.
 
-    `turns` says that M first and N first differ, `chain` is from the first L1 block to the last
-    write, `other` MTE2's cycles besides A and B. `least_bytes` is what one block of A and one of B
-    take of L1, and `fits` that all rules about them hold. `cycles` and `score` are the bound's.
+    `order_matters` says that M first and N first differ, `chain` is from the first L1 block to the
+    last write, `other` MTE2's cycles besides A and B. `least_bytes` is what one block of A and one
+    of B take of L1, and `fits` that all rules about them hold. `cycles` and `score` are the
+    bound's.
     """
 
-    turns: Any
+    order_matters: Any
     chain: Any
     other: Any
     least_bytes: Any
@@ -224,9 +239,9 @@ class BlockBounds:
     score: Any
 
     @property
-    def total(self) -> Bound:
+    def total(self) -> LowerBounds:
         """The bound of each."""
-        return Bound(self.cycles, self.score)
+        return LowerBounds(self.cycles, self.score)
 
     def take(self, rows: Ints) -> "BlockBounds":
         """Return some rows."""
@@ -239,13 +254,15 @@ class BlockBounds:
         return BlockBounds(*(np.concatenate(values) for values in columns))
 
 
-def block_bounds(case: Case, blocks: Columns, lines: Lines = NO_LINES) -> BlockBounds:
+def block_bounds(
+    case: RuleCase, blocks: TilingColumns, traces: TraceCache = NO_TRACES
+) -> BlockBounds:
     """Return the bounds of base blocks."""
-    found = _BLOCK(lines, case, blocks)
-    return BlockBounds(*(column(x, len(blocks)) for x in found))
+    bounds = _BLOCK(traces, case, blocks)
+    return BlockBounds(*(column(x, len(blocks)) for x in bounds))
 
 
-def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
+def _block_bounds(case: RuleCase, t: Any) -> tuple[Any, ...]:
     chip = case.chip
     m_tiles, n_tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -253,7 +270,7 @@ def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
         stepM=m_tiles, stepN=n_tiles, stepKa=k_steps, stepKb=k_steps, iterateOrder=0
     )
     judged = replace(case, tiling=held)
-    w = walk(held)
+    w = tile_counts(held)
     pipes, _ = inner_pipes(judged, w)
     inner = Inner(judged, w, pipes)
     a, b = (Stored.of(case.problem, x) for x in "ab")
@@ -266,17 +283,17 @@ def _block_bounds(case: Case, t: Any) -> tuple[Any, ...]:
     rest = inner.chain / w.steps
     hidden = hidden_cycles(chip)
     beside = np.maximum(fill + inner.chain, inner.scalar(fill) + inner.last)
-    ways = _loads_of_blocks(judged)
+    schedules = _loads_of_blocks(judged)
     on_top = pipes["MTE2"] + hidden
-    total, score = _least(case, t, ways, _missing(case, t), (beside, on_top, rest, w.steps))
+    total, score = _least(case, t, schedules, _missing(case, t), (beside, on_top, rest, w.steps))
     score = score + likely_row_starts(case, t, (m_tiles, n_tiles))
-    least = derived(replace(case, tiling=t.with_fields(**LEAST_STAY)))
-    fits = kept(least, BLOCK_RULES)
-    turns = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
-    return (turns, inner.chain, pipes["MTE2"], used_bytes(least), fits, total, score)
+    least = with_derived_fields(replace(case, tiling=t.with_fields(**LEAST_RESIDENCY)))
+    fits = keeps_rules(least, BLOCK_RULES)
+    order_matters = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
+    return (order_matters, inner.chain, pipes["MTE2"], l1_used_bytes(least), fits, total, score)
 
 
-_BLOCK = Straight(_block_bounds)
+_BLOCK = TracedFunction(_block_bounds)
 
 
 @dataclass(frozen=True)
@@ -321,15 +338,15 @@ class _Operand:
         return Pass.of(self.chip, along * along_k, chunk, self.memory, size)
 
 
-def _ub_bytes(case: Case, operand: str) -> float:
-    """Return how many bytes of an operand one step may be for its way through UB, if it has one."""
+def _ub_bytes(case: RuleCase, operand: str) -> float:
+    """Return how many bytes of an operand one step may be on its path through UB, if it has one."""
     through = converts_in_ub(case) and getattr(case.problem, f"format_{operand}") != "NZ"
     return case.chip.ub_user_bytes if through else np.inf
 
 
-def _loads_of_blocks(case: Case) -> list[Loads]:
-    """Return the ways to load: one operand in panels of all of K, or both, or neither."""
-    t, chip, size, w = case.tiling, case.chip, case.chip.l1_bytes, walk(case.tiling)
+def _loads_of_blocks(case: RuleCase) -> list[LoadPasses]:
+    """Return the load schedules: one operand in panels of all of K, or both, or neither."""
+    t, chip, size, w = case.tiling, case.chip, case.chip.l1_bytes, tile_counts(case.tiling)
     k = align_up(t.baseK, case.k_align)
     a_block = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
     b_block = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
@@ -355,9 +372,9 @@ def _loads_of_blocks(case: Case) -> list[Loads]:
     a_again = np.where(once, 1, ceil_div(w.n_tiles, b_beside))
     both = (a_panel + b_panel <= size) & a_fits & b_fits
     return [
-        Loads(both, a_whole, b_whole, (a_again, 1)),
-        Loads(both, a_whole, b_whole, (1, b_again)),
-        Loads(a_fits & (a_panel + b_block <= size), a_whole, b_parts, (1, w.m_tiles)),
-        Loads(b_fits & (b_panel + a_block <= size), a_parts, b_whole, (w.n_tiles, 1)),
-        Loads(True, a_parts, b_parts, (w.n_tiles, w.m_tiles)),
+        LoadPasses(both, a_whole, b_whole, (a_again, 1)),
+        LoadPasses(both, a_whole, b_whole, (1, b_again)),
+        LoadPasses(a_fits & (a_panel + b_block <= size), a_whole, b_parts, (1, w.m_tiles)),
+        LoadPasses(b_fits & (b_panel + a_block <= size), a_parts, b_whole, (w.n_tiles, 1)),
+        LoadPasses(True, a_parts, b_parts, (w.n_tiles, w.m_tiles)),
     ]

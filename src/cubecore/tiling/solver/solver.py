@@ -15,23 +15,23 @@ from numpy.typing import NDArray
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.cost.closed_form import (
-    Cost,
     Prediction,
+    TilingCost,
     cost,
     lower_bound,
     predict,
     predictions,
 )
-from cubecore.tiling.cost.tracing import Lines, Straight
-from cubecore.tiling.model.field_limits import NOTHING, Wanted
+from cubecore.tiling.cost.tracing import TraceCache, TracedFunction
+from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.capabilities import require_plannable, validate
 from cubecore.tiling.rules.checker import rule_named, rules
-from cubecore.tiling.rules.model import Case
-from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, Found, Search
-from cubecore.tiling.solver.candidates import BUFFER_FIELDS, Columns, concatenate
-from cubecore.tiling.solver.l1_residency import kept
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult, TilingSearch
+from cubecore.tiling.solver.candidates import BUFFER_FIELDS, TilingColumns, concatenate
+from cubecore.tiling.solver.l1_residency import keeps_rules
 from cubecore.units import plural
 
 BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
@@ -96,7 +96,9 @@ class Solution:
         return self.best.predicted.cycles / self.lower_bound
 
 
-def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING) -> Solution:
+def solve(
+    problem: Problem, chip: Chip, count: int = 5, wanted: FieldLimits = NO_LIMITS
+) -> Solution:
     """Return the best tiling for `problem` on `chip` and up to `count` alternatives.
 
     The same request gives the same answer: ties in predicted cycles have an order. `wanted` narrows
@@ -108,24 +110,24 @@ def solve(problem: Problem, chip: Chip, count: int = 5, wanted: Wanted = NOTHING
     """
     validate(problem, chip)
     require_plannable(problem)
-    return solved(problem, chip, count, wanted)
+    return solve_plannable(problem, chip, count, wanted)
 
 
-def solved(
-    problem: Problem, chip: Chip, count: int, wanted: Wanted, *, explained: bool = True
+def solve_plannable(
+    problem: Problem, chip: Chip, count: int, wanted: FieldLimits, *, explained: bool = True
 ) -> Solution:
     """Return what `solve` does for a problem that is known to be one that can be planned.
 
     Where nothing is found and nobody asks for it to be `explained`, the error says no more.
     """
     chip = planned_chip(chip)
-    case = Case(None, problem, chip)
-    lines = Lines.of(case)
-    found, picked = _searched(case, count, wanted, lines, explained=explained)
-    tilings = found.tilings.take(picked)
-    ranked = _ranked(tilings, case, lines, plain=not wanted.fields)
+    case = RuleCase(None, problem, chip)
+    traces = TraceCache.of(case)
+    result, picked = _search(case, count, wanted, traces, explained=explained)
+    tilings = result.tilings.take(picked)
+    ranked = _ranked(tilings, case, traces, plain=not wanted.fields)
     bound = lower_bound(problem, chip)
-    reached = max(math.ceil(found.bound), bound)
+    reached = max(math.ceil(result.bound), bound)
     best = ranked[0].predicted.cycles
     return Solution(
         best=ranked[0],
@@ -133,13 +135,13 @@ def solved(
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
         search_bound=reached,
-        complete=found.complete,
-        proven=found.complete and reached >= best,
-        judged=found.judged,
+        complete=result.complete,
+        proven=result.complete and reached >= best,
+        judged=result.judged,
     )
 
 
-def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
+def single_solution(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
     """Return a tiling that is known to be legal as the answer; nothing is proven of others."""
     bound = lower_bound(problem, chip)
     least = chip.microseconds(bound)
@@ -147,37 +149,37 @@ def only(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Solution:
     return Solution(best, (), bound, least, bound, complete=False, proven=False, judged=1)
 
 
-def _searched(
-    case: Case, count: int, wanted: Wanted, lines: Lines, *, explained: bool
-) -> tuple[Found, NDArray[Any]]:
+def _search(
+    case: RuleCase, count: int, wanted: FieldLimits, traces: TraceCache, *, explained: bool
+) -> tuple[SearchResult, NDArray[Any]]:
     """Return what the search found, and the rows of the best and of the next `count`.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
     are asked for that may not fit L0, or if nothing does and it is to be `explained`.
     """
     if not wanted.of(BUFFER_FIELDS).fields:
-        search = Search(case, count, wanted, strict=False, lines=lines)
-        found = search.run()
-        if found is not None:
-            picked = _best_of_each(found, count + 1)
-            (legal,) = _LEGAL(lines, case, found.tilings.take(picked))
+        search = TilingSearch(case, count, wanted, strict=False, traces=traces)
+        result = search.run()
+        if result is not None:
+            picked = _best_of_each(result, count + 1)
+            (legal,) = _LEGAL(traces, case, result.tilings.take(picked))
             if np.all(legal):
-                return found, picked
+                return result, picked
         elif not explained:
             raise _no_tiling(case, search, wanted)
-    search = Search(case, count, wanted, strict=True, lines=lines)
-    found = search.run()
-    if found is None:
+    search = TilingSearch(case, count, wanted, strict=True, traces=traces)
+    result = search.run()
+    if result is None:
         raise _no_tiling(case, search, wanted)
-    return found, _best_of_each(found, count + 1)
+    return result, _best_of_each(result, count + 1)
 
 
-def _legal(case: Case, tilings: Any) -> tuple[Any]:
+def _legal(case: RuleCase, tilings: Any) -> tuple[Any]:
     judged = replace(case, tiling=tilings)
-    return (kept(judged, tuple(declared.measure for declared in rules())),)
+    return (keeps_rules(judged, tuple(declared.measure for declared in rules())),)
 
 
-_LEGAL = Straight(_legal)
+_LEGAL = TracedFunction(_legal)
 
 
 @lru_cache(maxsize=64)
@@ -190,17 +192,17 @@ def planned_chip(chip: Chip) -> Chip:
     return replace(chip, l1_bytes=chip.l1_user_bytes)
 
 
-def _best_of_each(found: Found, count: int) -> NDArray[Any]:
+def _best_of_each(result: SearchResult, count: int) -> NDArray[Any]:
     """Return the best tiling of each core split and base block of C, best first, at most `count`.
 
     Ties by `_TIE_FIELDS`.
     """
-    columns = found.tilings
-    order = np.argsort(found.cycles, kind="stable")
+    columns = result.tilings
+    order = np.argsort(result.cycles, kind="stable")
     keys = zip(*(getattr(columns, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
     least: dict[tuple[int, ...], float] = {}
     near, last = [], math.inf
-    for key, row, cycles in zip(keys, order.tolist(), found.cycles[order].tolist(), strict=True):
+    for key, row, cycles in zip(keys, order.tolist(), result.cycles[order].tolist(), strict=True):
         if cycles > last:
             break
         if least.setdefault(key, cycles) == cycles:
@@ -209,7 +211,7 @@ def _best_of_each(found: Found, count: int) -> NDArray[Any]:
             last = cycles
     rows = np.array(near)
     ties = [sign * getattr(columns, name)[rows] for name, sign in reversed(_TIE_FIELDS)]
-    rows = rows[np.lexsort((*ties, found.cycles[rows]))]
+    rows = rows[np.lexsort((*ties, result.cycles[rows]))]
     first: dict[tuple[int, ...], int] = {}
     groups = (getattr(columns, name)[rows].tolist() for name in GROUP_FIELDS)
     for row, *group in zip(rows.tolist(), *groups, strict=True):
@@ -217,19 +219,21 @@ def _best_of_each(found: Found, count: int) -> NDArray[Any]:
     return np.array(list(first.values())[:count])
 
 
-def _ranked(columns: Columns, case: Case, lines: Lines, *, plain: bool) -> list[Ranked]:
+def _ranked(
+    columns: TilingColumns, case: RuleCase, traces: TraceCache, *, plain: bool
+) -> list[Ranked]:
     """Return the tilings in the rows of `columns` with their predictions.
 
     `plain` takes back a second buffer in L0C that saves no cycle.
     """
     with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
     both = concatenate([columns, with_one]) if plain else columns
-    found, count = Cost.of(_COST(lines, case, both)), len(columns)
+    result, count = TilingCost.of(_COST(traces, case, both)), len(columns)
     chosen = np.arange(count)
     if plain:
-        cycles = np.ceil(np.broadcast_to(found.total, 2 * count))
+        cycles = np.ceil(np.broadcast_to(result.total, 2 * count))
         chosen = chosen + count * (cycles[count:] == cycles[:count])
-    predicted = predictions(found, chosen.tolist(), len(both), case.chip)
+    predicted = predictions(result, chosen.tolist(), len(both), case.chip)
     fixed = dict.fromkeys(FIELDS, 0) | dict.fromkeys(BATCH_FIELDS, 1)
     rows = both.take(chosen).fields
     listed = {n: np.broadcast_to(x, count).astype(np.int64).tolist() for n, x in rows.items()}
@@ -239,22 +243,22 @@ def _ranked(columns: Columns, case: Case, lines: Lines, *, plain: bool) -> list[
     ]
 
 
-def _cost(case: Case, tilings: Any) -> tuple[Any, ...]:
+def _cost(case: RuleCase, tilings: Any) -> tuple[Any, ...]:
     return cost(tilings, case.problem, case.chip).values()
 
 
-_COST = Straight(_cost)
+_COST = TracedFunction(_cost)
 
 
-def _no_tiling(case: Case, search: Search, wanted: Wanted) -> NoLegalTilingError:
+def _no_tiling(case: RuleCase, search: TilingSearch, wanted: FieldLimits) -> NoLegalTilingError:
     """Return the error that names what was asked for and the rule that excluded the most."""
     problem, chip = case.problem, case.chip
     asked = f" with {wanted}" if wanted.fields else ""
     need = f"have a tiling{asked} that satisfies every rule"
-    among = " among the likeliest" if search.left < math.inf else ""
-    found = f"none{among} on {plural(problem.core_count(chip), 'core')}"
+    among = " among the likeliest" if search.unexplored_bound < math.inf else ""
+    result = f"none{among} on {plural(problem.core_count(chip), 'core')}"
     if search.excluded:
         worst, count = search.excluded.most_common(1)[0]
-        found = f"none{among}: {worst} ({rule_named(worst).title}) excluded {count} candidates"
+        result = f"none{among}: {worst} ({rule_named(worst).title}) excluded {count} candidates"
     subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
-    return NoLegalTilingError([Violation(subject, need, found)])
+    return NoLegalTilingError([Violation(subject, need, result)])

@@ -15,7 +15,7 @@ class Unmapped(Exception):  # noqa: N818 - says why a point is left out, which i
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CalibrationCase:
     """A point's launch on a chip.
 
     `group` is what the case is reported with. `assumed` says what the point leaves open and how it

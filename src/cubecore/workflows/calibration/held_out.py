@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.chips import Chip
-from cubecore.workflows.calibration.cases import Case, Unmapped
+from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped
 from cubecore.workflows.calibration.measured_points import Point, published
 from cubecore.workflows.calibration.validate import beside, case_of
-from cubecore.workflows.calibration.validation import Errors, HeldOut, Pair
+from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredPair
 
 REFITTED = Path(__file__).parent / "measured" / "refitted.json"
 """Values by architecture and publication left out; those of ``""`` are fitted on all."""
@@ -55,9 +55,11 @@ class FitCase:
     """A point that a fit is made on, and its case."""
 
     point: Point
-    case: Case
+    case: CalibrationCase
 
-    def errors(self, values: Mapping[str, float]) -> tuple[Pair | None, tuple[Pair, ...]]:
+    def errors(
+        self, values: Mapping[str, float]
+    ) -> tuple[MeasuredPair | None, tuple[MeasuredPair, ...]]:
         """Return the whole and the pipes, measured beside predicted with `values`."""
         found = beside(self.point, self.case, self.chip(values))
         return found.wall, tuple(found.pipes.values())

@@ -12,7 +12,7 @@ from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.problem import SCALE_TYPE, Epilogue, Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.workflows.calibration.cases import (
-    Case,
+    CalibrationCase,
     Notes,
     Unmapped,
     because,
@@ -46,7 +46,7 @@ _IN_A_LOOP = ("catlass_tune", "torch", "tilelang", "qwen3")
 """Publications whose kernel runs many times in a row: a tuner's or a host's loop."""
 
 
-def matmul_case(point: Point) -> Case:
+def matmul_case(point: Point) -> CalibrationCase:
     """Return the case of a product.
 
     Raises:
@@ -147,7 +147,7 @@ def _problem(point: Point, chip: Chip, types: dict[str, Any], notes: Notes, **ke
     )
 
 
-def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes) -> Case:
+def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes) -> CalibrationCase:
     """Return the case of a kernel whose tiling nobody states: the planner's."""
     text = f"{point.tiling.get('kernel', '')} {point.id}".lower()
     keys: dict[str, Any] = {"cores": point.cores} if point.cores else {}
@@ -168,7 +168,7 @@ def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes)
     in_part = point.id.startswith(_SCALED_BY_VECTOR)
     if in_part:
         notes.add("vector cores scale the result by rows and columns: left out")
-    return Case(
+    return CalibrationCase(
         chip,
         lambda: matmul_launch(problem, tiling, chip, step),
         "partial" if in_part else "library",

@@ -12,7 +12,7 @@ from cubecore.tiling.model.mx_type_para import MxTypePara
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
-from cubecore.workflows.calibration.cases import Case, Notes
+from cubecore.workflows.calibration.cases import CalibrationCase, Notes
 from cubecore.workflows.calibration.measured_points import Point
 
 _STATES = ("baseM", "L0", "L1tileB")
@@ -56,7 +56,7 @@ def has_tiling(point: Point) -> bool:
     return any(name in point.tiling for name in _STATES)
 
 
-def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Case:
+def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> CalibrationCase:
     """Return the case of a product whose tiling is the point's.
 
     Raises:
@@ -73,7 +73,7 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cas
     if "UB" in str(point.tiling.get("epilogue", "")):
         notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
         options["by_vector_cores"] = True
-    return Case(
+    return CalibrationCase(
         chip,
         lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
         "doubted" if point.id in _DOUBTED else "known",

@@ -10,11 +10,11 @@ from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.kernels.elementwise import KIND
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.workflows.calibration.cases import Case, Unmapped, because
+from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped, because
 from cubecore.workflows.calibration.matmul_cases import matmul_case
 from cubecore.workflows.calibration.measured_points import PUBLISHED, Point, read_points
 from cubecore.workflows.calibration.msprof import read_profile
-from cubecore.workflows.calibration.validation import Pair, Validated, Validation
+from cubecore.workflows.calibration.validation import MeasuredPair, Validated, Validation
 from cubecore.workflows.calibration.vector_cases import (
     bench_case,
     dma_case,
@@ -22,7 +22,7 @@ from cubecore.workflows.calibration.vector_cases import (
     vector_case,
 )
 
-_CASES: Mapping[str, Callable[[Point], Case]] = {
+_CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
     "matmul": matmul_case,
     "matmul+vector": matmul_case,
     "grouped_matmul": matmul_case,
@@ -85,7 +85,7 @@ def _validated(point: Point, settings: Mapping[str, str]) -> Validated:
     return beside(point, case, case.chip.what_if(settings))
 
 
-def beside(point: Point, case: Case, chip: Chip) -> Validated:
+def beside(point: Point, case: CalibrationCase, chip: Chip) -> Validated:
     """Return what a point measured beside what its case takes on `chip`."""
     try:
         timeline = _timed(case, chip)
@@ -93,7 +93,7 @@ def beside(point: Point, case: Case, chip: Chip) -> Validated:
         return Validated(point, chip.name, point.kind, skipped=str(reason))
     hertz = chip.require("frequency_hz", "timing")
     pipes = {
-        name: Pair(us, timeline.pipes[name] * 1e6 / hertz)
+        name: MeasuredPair(us, timeline.pipes[name] * 1e6 / hertz)
         for name, us in point.pipes_us.items()
         if timeline.pipes.get(name)
     }
@@ -108,7 +108,7 @@ def beside(point: Point, case: Case, chip: Chip) -> Validated:
     return Validated(point, chip.name, group, wall, pipes, case.tiling_known, assumed)
 
 
-def case_of(point: Point) -> Case:
+def case_of(point: Point) -> CalibrationCase:
     """Return the case that a point describes.
 
     Raises:
@@ -127,7 +127,7 @@ def case_of(point: Point) -> Case:
         raise Unmapped(f"the tiling must be stated as its kind has it, got {error!r}") from None
 
 
-def _timed(case: Case, chip: Chip) -> Timeline:
+def _timed(case: CalibrationCase, chip: Chip) -> Timeline:
     try:
         return time_launch(case.launch(), chip, stand_in=True)
     except (CubecoreError, DeadlockError) as error:
@@ -135,20 +135,20 @@ def _timed(case: Case, chip: Chip) -> Timeline:
 
 
 def _wall(
-    point: Point, case: Case, timeline: Timeline, chip: Chip
-) -> tuple[Pair | None, tuple[str, ...]]:
+    point: Point, case: CalibrationCase, timeline: Timeline, chip: Chip
+) -> tuple[MeasuredPair | None, tuple[str, ...]]:
     """Return the launch's time beside the prediction of what was measured, and what that is."""
     hertz = chip.require("frequency_hz", "timing")
     launch_us = chip.require("launch_cycles", "timing") * 1e6 / hertz
     if point.wall_us is not None:
         own = timeline.us - launch_us if case.without_launch else timeline.us
-        return Pair(point.wall_us, own), ()
+        return MeasuredPair(point.wall_us, own), ()
     if point.core_us is not None:
         text = "the cores' time, without the launch"
-        return Pair(point.core_us, timeline.us - launch_us), (text,)
+        return MeasuredPair(point.core_us, timeline.us - launch_us), (text,)
     if ticks := point.measured.get("cycles_1000_add"):
         still = chip.require("start_cycles", "timing")
         still = (chip.short_start_cycles or {}).get(KIND, still)
         still_us = still * 1e6 / hertz
-        return Pair(ticks * _TICK_US, timeline.us - launch_us - still_us), ()
+        return MeasuredPair(ticks * _TICK_US, timeline.us - launch_us - still_us), ()
     return None, ()

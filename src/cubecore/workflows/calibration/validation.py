@@ -28,7 +28,7 @@ PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MeasuredPair:
     """A measured time and the prediction, microseconds."""
 
     measured_us: float
@@ -59,8 +59,8 @@ class Validated:
     point: Point
     chip: str
     group: str
-    wall: Pair | None = None
-    pipes: Mapping[str, Pair] = field(default_factory=dict)
+    wall: MeasuredPair | None = None
+    pipes: Mapping[str, MeasuredPair] = field(default_factory=dict)
     tiling_known: bool = False
     assumed: tuple[str, ...] = ()
     skipped: str | None = None
@@ -91,7 +91,7 @@ class Errors:
     values: tuple[float, ...]
 
     @staticmethod
-    def of(pairs: Sequence[Pair | None]) -> "Errors":
+    def of(pairs: Sequence[MeasuredPair | None]) -> "Errors":
         """Return the errors of those that have a time."""
         return Errors(tuple(sorted(abs(pair.error) for pair in pairs if pair is not None)))
 
@@ -167,7 +167,7 @@ class Validation:
 
         A series is one product on one chip in tilings of its own, from one publication.
         """
-        series: dict[object, list[tuple[Validated, Pair]]] = {}
+        series: dict[object, list[tuple[Validated, MeasuredPair]]] = {}
         for case in self.timed:
             p = case.point
             if case.group == "known" and case.wall is not None:
@@ -184,7 +184,7 @@ class Validation:
 
     def errors(self, key: Callable[[Validated], str]) -> dict[str, Errors]:
         """Return the errors of the timed cases by what `key` gives."""
-        parts: dict[str, list[Pair | None]] = {}
+        parts: dict[str, list[MeasuredPair | None]] = {}
         for case in self.timed:
             parts.setdefault(key(case), []).append(case.wall)
         return {name: Errors.of(pairs) for name, pairs in sorted(parts.items())}

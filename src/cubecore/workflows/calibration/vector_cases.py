@@ -20,7 +20,13 @@ from cubecore.kernels.elementwise import (
     vector_instruction,
 )
 from cubecore.units import ceil_div
-from cubecore.workflows.calibration.cases import Case, Notes, Unmapped, chip_of, without_launch
+from cubecore.workflows.calibration.cases import (
+    CalibrationCase,
+    Notes,
+    Unmapped,
+    chip_of,
+    without_launch,
+)
 from cubecore.workflows.calibration.measured_points import Point
 
 _HERE = Location("points", 0, "case")
@@ -35,7 +41,7 @@ _WORK: dict[str, tuple[tuple[str, int], ...]] = {
 """Instructions of an activation by its formula; a library's own may be others."""
 
 
-def vector_case(point: Point) -> Case:
+def vector_case(point: Point) -> CalibrationCase:
     """Return the case of an element-wise kernel.
 
     Raises:
@@ -69,18 +75,20 @@ def vector_case(point: Point) -> Case:
     return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
 
 
-def _case(point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes) -> Case:
+def _case(
+    point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes
+) -> CalibrationCase:
     if chip.arch != "2201":
         notes.add(_STAND_IN)
     alone = without_launch(point, notes)
-    return Case(chip, launch, group, without_launch=alone, assumed=notes.done())
+    return CalibrationCase(chip, launch, group, without_launch=alone, assumed=notes.done())
 
 
 def _type(point: Point) -> ElementType:
     return element_type({"half": "float16", "float": "float32"}.get(point.types[0], point.types[0]))
 
 
-def _add_case(point: Point, chip: Chip, notes: Notes) -> Case:
+def _add_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of a sum of two arrays: one core or all, one buffer or two."""
     text = str(point.tiling["case"])
     if text == "scalar":
@@ -97,7 +105,7 @@ def _add_case(point: Point, chip: Chip, notes: Notes) -> Case:
     return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
 
 
-def _nd2nz_case(point: Point, chip: Chip, notes: Notes) -> Case:
+def _nd2nz_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of rows to fractals inside UB: each element is read and written once."""
     rows, columns = (int(x) for x in str(point.tiling["tile"]).split("x"))
     dtype = _type(point)
@@ -114,7 +122,7 @@ _STREAM_BYTES = 512
 """Bytes of a row of the tiles that weight streams are taken to load, 64 rows at a time."""
 
 
-def dma_case(point: Point) -> Case:
+def dma_case(point: Point) -> CalibrationCase:
     """Return the case of a kernel that only loads.
 
     Raises:
@@ -145,7 +153,7 @@ def dma_case(point: Point) -> Case:
     return _loads_case(point, chip, (template, tiles, tile_rows * tile_columns * 2), notes)
 
 
-def _stream_case(point: Point, chip: Chip, notes: Notes) -> Case:
+def _stream_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of weights that stream through all cores."""
     rows, columns = 64, _STREAM_BYTES // 2
     notes.add(f"tiles of {rows} rows of {_STREAM_BYTES} B, on all cores")
@@ -158,7 +166,7 @@ def _stream_case(point: Point, chip: Chip, notes: Notes) -> Case:
 
 def _loads_case(
     point: Point, chip: Chip, loads: tuple[Instruction, list[int], int], notes: Notes
-) -> Case:
+) -> CalibrationCase:
     """Return the case of `loads`: a transfer, the trips of its loops, and the bytes of a tile."""
     template, tiles, spacing = loads
     cores = point.cores or 1
@@ -181,7 +189,7 @@ def _transfer(into_ub: bool, tile: tuple[int, int], pitch: int) -> Instruction:
 # --- micro-benchmarks and launches
 
 
-def bench_case(point: Point) -> Case:
+def bench_case(point: Point) -> CalibrationCase:
     """Return the case of a thousand Adds of 4096 floats at stated addresses.
 
     Raises:
@@ -199,10 +207,10 @@ def bench_case(point: Point) -> Case:
     issue = Issue(add, tuple(Expr(place) for place in places), _HERE)
     program = Program((Loop(Var("i", 0), Expr(1000), (issue,)),))
     launch = Launch((TensorSpec("x", 1),), (CoreProgram(0, program, {}),), KIND)
-    return Case(chip, lambda: launch, "bench", assumed=notes.done())
+    return CalibrationCase(chip, lambda: launch, "bench", assumed=notes.done())
 
 
-def launch_case(point: Point) -> Case:
+def launch_case(point: Point) -> CalibrationCase:
     """Return the case of an empty kernel.
 
     Raises:
@@ -218,4 +226,4 @@ def launch_case(point: Point) -> Case:
     empty = replace(chip, short_start_cycles={KIND: 1})
     notes.add("an empty kernel starts nothing")
     launch = Launch((TensorSpec("x", 1),), cores, KIND)
-    return Case(empty, lambda: launch, "launch", assumed=notes.done())
+    return CalibrationCase(empty, lambda: launch, "launch", assumed=notes.done())

@@ -9,12 +9,12 @@ from time import perf_counter
 from typing import Any
 
 from cubecore.errors import Violation, refuse
-from cubecore.frontends.kernels.kernel import KernelRun, Session
+from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.source_locations import KernelError
 from cubecore.frontends.tik.host.kernel import TikRun
 from cubecore.frontends.tik.host.program import imports_tik, program_session
-from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
 from cubecore.machine.debugger.debugger import LaunchDebugger
@@ -22,7 +22,7 @@ from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.workflows.advise import Changes, chip_changes
+from cubecore.workflows.advise import TimedChanges, chip_changes
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.request import require_runnable
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
@@ -76,7 +76,7 @@ class TimedLaunch:
 
     run: KernelRun | TikRun
     timeline: Timeline
-    changes: Changes | None = None
+    changes: TimedChanges | None = None
     rough: str | None = None
 
     @property
@@ -236,9 +236,9 @@ def _execute(
     if not Path(path).is_file():
         raise refuse(path, "be a file", "none")
     given = {name: value for name, value in options.items() if value is not None}
-    session, tik = Session(given, debugger=debugger), imports_tik(path)
+    session, tik = ScriptSession(given, debugger=debugger), imports_tik(path)
     names = ("chip", "settings", "checks", "order", "trace")
-    tik_options = Options(**{n: given[n] for n in names if n in given}, echo=False)
+    tik_options = TikOptions(**{n: given[n] for n in names if n in given}, echo=False)
     provided = program_session(tik_options) if tik else nullcontext(None)
     with session.collecting(), provided as programs, _printing(quiet=quiet):
         failure = run_as_main(path, arguments)

@@ -22,7 +22,7 @@ _DECIDES = ("dtypes.py", "units.py", "chips", "tiling", "workflows/plan.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SweepOptions:
     """What holds for every query of a sweep."""
 
     settings: Mapping[str, str]
@@ -41,7 +41,7 @@ class Line:
     text: str
 
 
-def plan_line(problem: Mapping[str, Any], options: Options) -> Line:
+def plan_line(problem: Mapping[str, Any], options: SweepOptions) -> Line:
     """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
 
     `problem` has every key; it is repeated as it is.
@@ -61,7 +61,7 @@ def error_of(error: CubecoreError) -> dict[str, Any]:
     return {"rule": rule, "message": str(error)}
 
 
-def checked(problem: Problem | Mapping[str, Any], options: Options) -> dict[str, Any]:
+def checked(problem: Problem | Mapping[str, Any], options: SweepOptions) -> dict[str, Any]:
     """Return a problem with every key, once it is known to make sense on its chip.
 
     Raises:
@@ -70,7 +70,7 @@ def checked(problem: Problem | Mapping[str, Any], options: Options) -> dict[str,
     return make_request(problem, options.settings, {}).problem.to_json()
 
 
-def key_of(problem: Mapping[str, Any], options: Options) -> str:
+def key_of(problem: Mapping[str, Any], options: SweepOptions) -> str:
     """Return what stands for a question: the same for the same problem, chip and options."""
     asked = {"problem": problem, **options.to_json()}
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))

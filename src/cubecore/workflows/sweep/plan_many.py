@@ -11,14 +11,14 @@ from typing import Any
 from cubecore.chips import chip
 from cubecore.errors import RequestError, refuse
 from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
-from cubecore.workflows.sweep.answers import Line, Options, broken_line, checked
+from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked
 from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
 from cubecore.workflows.sweep.queries import Query
 from cubecore.workflows.sweep.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer:
     """One answer of a sweep.
 
     `line` is the number of the question, from 1 (in a file, the line's). `text` is the answer as
@@ -45,7 +45,7 @@ def plan_many(
     alternatives: int = 5,
     processes: int | None = None,
     store: str | None = None,
-) -> Generator[Answer, None, None]:
+) -> Generator[QueryAnswer, None, None]:
     """Yield the plan of every problem, in their order, as they are made.
 
     A problem that makes no sense, or has no legal tiling, is an answer of its own and does not stop
@@ -69,7 +69,7 @@ def plan_many(
 
 def make_options(
     settings: Mapping[str, str] | None, alternatives: int, soc: str | None = None
-) -> Options:
+) -> SweepOptions:
     """Return the options of a sweep.
 
     Raises:
@@ -78,7 +78,7 @@ def make_options(
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
     chip(soc or DEFAULT_CHIP).what_if(settings or {})
-    return Options(dict(settings or {}), alternatives)
+    return SweepOptions(dict(settings or {}), alternatives)
 
 
 def useful_processes(count: int) -> int:
@@ -87,8 +87,8 @@ def useful_processes(count: int) -> int:
 
 
 def _closing(
-    answers: Generator[Answer, None, None], store: Store | None
-) -> Generator[Answer, None, None]:
+    answers: Generator[QueryAnswer, None, None], store: Store | None
+) -> Generator[QueryAnswer, None, None]:
     with ExitStack() as stack:
         if store is not None:
             stack.enter_context(store)
@@ -100,14 +100,14 @@ class _Chunk:
     """Some questions: their answers as far as they are known, and problems to plan by place."""
 
     queries: list[Query]
-    answers: list[Answer | None] = field(default_factory=list)
+    answers: list[QueryAnswer | None] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     problems: list[dict[str, Any]] = field(default_factory=list)
 
 
 def sweep(
-    queries: Iterable[Query], options: Options, processes: int, store: Store | None
-) -> Generator[Answer, None, None]:
+    queries: Iterable[Query], options: SweepOptions, processes: int, store: Store | None
+) -> Generator[QueryAnswer, None, None]:
     """Yield the answers to queries in their order; new ones are in the store by then.
 
     Raises:
@@ -133,7 +133,7 @@ def sweep(
         yield from (answer for answer in chunk.answers if answer is not None)
 
 
-def _answer_known(chunk: _Chunk, options: Options, store: Store | None) -> None:
+def _answer_known(chunk: _Chunk, options: SweepOptions, store: Store | None) -> None:
     """Answer what makes no sense and what the store knows; the rest is to be planned."""
     for place, query in enumerate(chunk.queries):
         error = query.error
@@ -160,8 +160,8 @@ def _answer_known(chunk: _Chunk, options: Options, store: Store | None) -> None:
 
 def _answer(
     query: Query, line: Line, *, stored: bool = False, error: RequestError | None = None
-) -> Answer:
-    return Answer(query.line, line.text, line.planned, stored, error)
+) -> QueryAnswer:
+    return QueryAnswer(query.line, line.text, line.planned, stored, error)
 
 
 def _shown(asked: Any) -> Any:

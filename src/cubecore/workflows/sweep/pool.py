@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from cubecore.errors import refuse
-from cubecore.workflows.sweep.answers import Line, Options, plan_line
+from cubecore.workflows.sweep.answers import Line, SweepOptions, plan_line
 
 CHUNK = 16
 """Problems that a process is given at a time."""
@@ -41,7 +41,7 @@ def serve() -> None:
     """Answer problems on standard input until it ends; the first line holds the options."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides when to stop
     first = json.loads(sys.stdin.readline())
-    options = Options(first["settings"], first["alternatives"])
+    options = SweepOptions(first["settings"], first["alternatives"])
     for line in sys.stdin:
         made = plan_line(json.loads(line), options)
         sys.stdout.write(f"{_PLANNED if made.planned else _REFUSED}{made.text}\n")
@@ -51,7 +51,7 @@ def serve() -> None:
 class Worker:
     """One such process."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: SweepOptions) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-c", _PROGRAM.format(path=sys.path)],
             stdin=subprocess.PIPE,
@@ -99,7 +99,7 @@ class Worker:
 
 
 def plan_chunks(
-    chunks: Iterable[Problems], options: Options, processes: int
+    chunks: Iterable[Problems], options: SweepOptions, processes: int
 ) -> Iterator[list[Line]]:
     """Yield the answers to each chunk of problems, in their order.
 

@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 
 from cubecore.errors import refuse
 from cubecore.workflows.data.files import TEMPORARY, put_in_place
-from cubecore.workflows.sweep.answers import Options, model_version
+from cubecore.workflows.sweep.answers import SweepOptions, model_version
 
 try:
     import fcntl
@@ -30,7 +30,7 @@ _PART = ".part"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-def signature(queries: BufferedReader, options: Options, defaults: object) -> str:
+def signature(queries: BufferedReader, options: SweepOptions, defaults: object) -> str:
     """Return what a file of answers answers; `queries` is read and set back to its start."""
     digest = hashlib.file_digest(queries, "sha256").hexdigest()
     queries.seek(0)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Self
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.workflows.sweep.answers import Line, Options, key_of, model_version
+from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of, model_version
 
 APPLICATION_ID = 0x63756265
 """What marks an SQLite file as a store of cubecore."""
@@ -127,7 +127,9 @@ class Store:
 
     # --- a sweep's side
 
-    def answers(self, problems: Sequence[Mapping[str, Any]], options: Options) -> list[Line | None]:
+    def answers(
+        self, problems: Sequence[Mapping[str, Any]], options: SweepOptions
+    ) -> list[Line | None]:
         """Return this model's answers to some problems; None where it has none."""
         number = self._number(model_version())
         if number is None:
@@ -144,7 +146,7 @@ class Store:
             for rows in found
         ]
 
-    def add(self, answers: Iterable[Line], options: Options) -> None:
+    def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
         """Keep this model's answers; a question that has one keeps it.
 
         Raises:
@@ -227,7 +229,7 @@ class Store:
             _refuse(f"{_SUBJECT} {self._path}", False, error)
 
 
-def _row(made: Mapping[str, Any], answer: str, options: Options) -> tuple[Any, ...]:
+def _row(made: Mapping[str, Any], answer: str, options: SweepOptions) -> tuple[Any, ...]:
     """Return an answer's row but for the model."""
     p, error, predicted = made["problem"], made.get("error", {}), made.get("predicted", {})
     tiling = TCubeTiling(**made["tiling"]).to_bytes() if "tiling" in made else None

@@ -15,7 +15,7 @@ _COLUMNS = ("us", "cycles", "lower_bound_us", "limited_by", "rule", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class AnswerPair:
     """One question, as two models answered it."""
 
     old: StoredPlan
@@ -48,9 +48,9 @@ class ModelComparison:
 
     old: str
     new: str
-    pairs: tuple[Pair, ...]
-    lost: tuple[Pair, ...]
-    gained: tuple[Pair, ...]
+    pairs: tuple[AnswerPair, ...]
+    lost: tuple[AnswerPair, ...]
+    gained: tuple[AnswerPair, ...]
     only_old: int
     only_new: int
 
@@ -104,7 +104,7 @@ def compare_models(
         if earlier is None:
             only_new += 1
         else:
-            both.append(Pair(earlier, made))
+            both.append(AnswerPair(earlier, made))
     planned = [pair for pair in both if pair.ratio is not None]
     return ModelComparison(
         before,

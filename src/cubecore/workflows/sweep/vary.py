@@ -152,7 +152,7 @@ def _of_chip(name: str, value: Any) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SweepPoint:
     """One point of a sweep: its values by axis, and the timing or in `error` why there is none."""
 
     values: Mapping[str, Value]
@@ -183,7 +183,7 @@ class Series:
 
     axes: tuple[Axis, ...]
     fixed: Mapping[str, Any]
-    answers: tuple[Answer, ...]
+    answers: tuple[SweepPoint, ...]
 
     @property
     def complete(self) -> bool:
@@ -264,7 +264,7 @@ def _answer(
     settings: dict[str, str],
     tiling: TCubeTiling | Mapping[str, Any] | None,
     step: str | None,
-) -> Answer:
+) -> SweepPoint:
     keys, fix = dict(given), dict(given.get("fix") or {})
     for axis in axes:
         value = point[axis.name]
@@ -277,6 +277,6 @@ def _answer(
     if fix:
         keys["fix"] = fix
     try:
-        return Answer(point, time(keys, tiling=tiling, settings=settings, step=step))
+        return SweepPoint(point, time(keys, tiling=tiling, settings=settings, step=step))
     except (CubecoreError, DeadlockError) as error:
-        return Answer(point, None, str(error).replace("\n", "; "))
+        return SweepPoint(point, None, str(error).replace("\n", "; "))

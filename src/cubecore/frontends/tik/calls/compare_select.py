@@ -21,7 +21,7 @@ class CompareMask:
     """What the compare register held after one call; a later one makes it stale."""
 
 
-class Lanes(Vector):
+class CompareSelectCalls(Vector):
     """vcmp*, vsel and their vec_ forms."""
 
     _held: CompareMask | None = None
@@ -160,7 +160,7 @@ def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
     call = f"{'vcmpv' if blocks else 'vec_cmpv'}_{relation}"
 
     def low(
-        self: Lanes,
+        self: CompareSelectCalls,
         dst: Tensor,
         src0: Tensor,
         src1: Tensor,
@@ -180,7 +180,7 @@ def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
         self.compare_bits(call, relation, dst, (src0, src1), numbers)
 
     def high(
-        self: Lanes,
+        self: CompareSelectCalls,
         dst: Tensor,
         src0: Tensor,
         src1: Tensor,
@@ -195,7 +195,7 @@ def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
 
 def _bits_of_scalar(relation: str) -> Callable[..., None]:
     def method(
-        self: Lanes,
+        self: CompareSelectCalls,
         dst: Tensor,
         src: Tensor,
         scalar: Any,
@@ -215,7 +215,7 @@ def _bits_of_scalar(relation: str) -> Callable[..., None]:
 
 def _register(relation: str) -> Callable[..., CompareMask]:
     def method(
-        self: Lanes,
+        self: CompareSelectCalls,
         mask: Any,
         src0: Tensor,
         src1: Tensor,
@@ -235,7 +235,7 @@ def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
     strides |= {f"{o}_rep_stride": 0 for o in operands}
     names = ("mask", "mode", "dst", "sel", "src0", "src1", "repeat_times")
 
-    def method(self: Lanes, *args: Any, **named: Any) -> None:
+    def method(self: CompareSelectCalls, *args: Any, **named: Any) -> None:
         given = bound(call, names, args, named, strides)
         numbers = {
             n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in strides
@@ -249,10 +249,10 @@ def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
     return method
 
 
-Lanes.vec_sel = _selection("vec_sel", blocks=False)  # type: ignore[attr-defined]
-Lanes.vsel = _selection("vsel", blocks=True)  # type: ignore[attr-defined]
+CompareSelectCalls.vec_sel = _selection("vec_sel", blocks=False)  # type: ignore[attr-defined]
+CompareSelectCalls.vsel = _selection("vsel", blocks=True)  # type: ignore[attr-defined]
 for _relation in RELATIONS:
-    setattr(Lanes, f"vcmpv_{_relation}", _bits(_relation, blocks=True))
-    setattr(Lanes, f"vec_cmpv_{_relation}", _bits(_relation, blocks=False))
-    setattr(Lanes, f"vcmpvs_{_relation}", _bits_of_scalar(_relation))
-    setattr(Lanes, f"vcmp_{_relation}", _register(_relation))
+    setattr(CompareSelectCalls, f"vcmpv_{_relation}", _bits(_relation, blocks=True))
+    setattr(CompareSelectCalls, f"vec_cmpv_{_relation}", _bits(_relation, blocks=False))
+    setattr(CompareSelectCalls, f"vcmpvs_{_relation}", _bits_of_scalar(_relation))
+    setattr(CompareSelectCalls, f"vcmp_{_relation}", _register(_relation))

@@ -25,7 +25,7 @@ _MOST_CHANNELS, _MOST_SIDE, _MOST_FILTER, _MOST_STRIDE = 256, 4096, 255, 63
 """spec/tik.md 4.7: C1, H and W (and Cout), Kh and Kw, and the strides."""
 
 
-class Columns(Cube):
+class Img2ColCalls(Cube):
     """load3dv1, col2img, conv2d, broadcast_ub_to_l0c, v4dtrans."""
 
     def load3dv1(

@@ -272,10 +272,10 @@ class Tiles:
 
 def _whole(kernel: Cube, mem: Mem) -> Tensor:
     """Return L0A or L0B as one tensor: matmul has both to itself."""
-    from cubecore.frontends.tik.trace.buffers import Buffer
+    from cubecore.frontends.tik.trace.buffers import TensorBuffer
 
     size = kernel.trace.buffers.capacity[mem]
-    buffer = Buffer(mem.label, mem, Expr(0), 0, size)
+    buffer = TensorBuffer(mem.label, mem, Expr(0), 0, size)
     return Tensor(buffer, INT8, (size,), mem.label, lambda _tensor, _value: None)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from math import factorial, pi, prod
 from typing import Any
 
-from cubecore.frontends.tik.calls.compare_select import RELATIONS, Lanes
+from cubecore.frontends.tik.calls.compare_select import RELATIONS, CompareSelectCalls
 from cubecore.frontends.tik.calls.convert import Conversions
 from cubecore.frontends.tik.calls.reduce_transpose import Shapes
 from cubecore.frontends.tik.trace.buffers import SCOPE_UB
@@ -35,7 +35,7 @@ _SINE = tuple((-1) ** (n // 2) / factorial(n) for n in range(11, 0, -2))
 """Taylor's coefficients, from x**11 down to x: the rest is below 1e-7 up to a quarter turn."""
 
 
-class Whole(Conversions, Lanes, Shapes):
+class Whole(Conversions, CompareSelectCalls, Shapes):
     """h_add and its kin, h_abs and its kin, h_sin, h_cmpv, h_reduce_sum, h_cast, h_data_move."""
 
     def h_duplicate(self, dst: Tensor, scalar: Any) -> None:

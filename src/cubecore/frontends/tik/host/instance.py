@@ -9,11 +9,11 @@ from cubecore.frontends.tik.calls.compare_select import CompareMask
 from cubecore.frontends.tik.calls.data_move import Moves
 from cubecore.frontends.tik.calls.explicit import Explicit
 from cubecore.frontends.tik.calls.gather import Gathering
-from cubecore.frontends.tik.calls.img2col import Columns
+from cubecore.frontends.tik.calls.img2col import Img2ColCalls
 from cubecore.frontends.tik.calls.region_proposals import Proposals
 from cubecore.frontends.tik.calls.scalar import Scalars
 from cubecore.frontends.tik.calls.whole_tensor import Whole
-from cubecore.frontends.tik.host.kernel import Kernel, TikRun, sub_core
+from cubecore.frontends.tik.host.kernel import TikKernel, TikRun, sub_core
 from cubecore.frontends.tik.host.session import active
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
@@ -25,13 +25,13 @@ from cubecore.isa.declare.instruction import Mem
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Columns):
+class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
     """One kernel: built by its calls, run by `tikdb` or `launch`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.kernel: Kernel | None = None
-        self.tikdb = Debugger(self)
+        self.kernel: TikKernel | None = None
+        self.tikdb = TikDebugger(self)
 
     def BuildCCE(  # noqa: N802 - TIK's name
         self,
@@ -64,7 +64,7 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Columns):
         sub = sub_core(chip, memories)
         physical = (chip.aiv_count or chip.aic_count) if sub else chip.aic_count
         wanted = 1 if self.blocks is None else self.blocks.constant or physical
-        self.kernel = Kernel(
+        self.kernel = TikKernel(
             name=kernel_name,
             chip=chip,
             inputs=tuple(given),
@@ -123,7 +123,7 @@ def _listed(tensors: Any) -> list[Tensor]:
     return [t.tensor if isinstance(t, InputScalar) else t for t in given]
 
 
-class Debugger:
+class TikDebugger:
     """``tikdb``: runs a built kernel."""
 
     def __init__(self, instance: Tik) -> None:

@@ -67,7 +67,7 @@ class TikRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _GlobalTensor:
     """Where a tensor lies in global memory, and its shape and bytes in this launch."""
 
     base: int
@@ -81,7 +81,7 @@ class _Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class TikKernel:
     """A tree for each core, and its tensors of global memory in the order of the arguments."""
 
     name: str
@@ -142,9 +142,9 @@ class Kernel:
 
     def _laid_out(
         self, gm: GlobalMemory, given: Mapping[str, Array], shared: Mapping[str, str]
-    ) -> dict[str, _Place]:
+    ) -> dict[str, _GlobalTensor]:
         """Return where each tensor lies in global memory, with what it is given."""
-        places: dict[str, _Place] = {}
+        places: dict[str, _GlobalTensor] = {}
         for tensor in (*self.inputs, *self.outputs, *self.others):
             if tensor.name in places:
                 continue
@@ -161,7 +161,7 @@ class Kernel:
                 raw = np.zeros(padded, np.uint8)
                 raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
                 placed = gm.place(tensor.name, raw)
-            places[tensor.name] = _Place(placed.address, placed.buffer, tuple(shape), size)
+            places[tensor.name] = _GlobalTensor(placed.address, placed.buffer, tuple(shape), size)
         return places
 
     def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from cubecore.errors import CubecoreError
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.tik.host.legacy_names import older_names
-from cubecore.frontends.tik.host.session import Session
+from cubecore.frontends.tik.host.session import TikSession
 from cubecore.frontends.tik.host.vendor_modules import ROOTS, provided
-from cubecore.frontends.tik.trace.run_options import Options
+from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.frontends.tik.trace.target import DEFAULT_SOC, Platform
 
 _USAGE = "usage: python -m cubecore.frontends.tik PROGRAM.py [ARGUMENT...]\n"
@@ -35,14 +35,14 @@ def imports_tik(path: str) -> bool:
 
 
 @contextmanager
-def program_session(options: Options | None = None) -> Iterator[Session]:
+def program_session(options: TikOptions | None = None) -> Iterator[TikSession]:
     """Let a program inside import TIK; collect what it builds and launches."""
     Platform.soc = DEFAULT_SOC
-    with Session(options or Options()).collecting() as session, provided(), older_names():
+    with TikSession(options or TikOptions()).collecting() as session, provided(), older_names():
         yield session
 
 
-def run_program(path: str, arguments: tuple[str, ...] = ()) -> tuple[Session, str | None]:
+def run_program(path: str, arguments: tuple[str, ...] = ()) -> tuple[TikSession, str | None]:
     """Run a program as ``__main__``; return what it built, and what it holds against it.
 
     Raises:

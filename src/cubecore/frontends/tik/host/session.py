@@ -6,14 +6,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from cubecore.frontends.tik.host.kernel import Kernel, TikRun
-from cubecore.frontends.tik.trace.run_options import Options, run_with
+from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
+from cubecore.frontends.tik.trace.run_options import TikOptions, run_with
 
 
 class Instance(Protocol):
     """A Tik object whose BuildCCE was called."""
 
-    kernel: Kernel | None
+    kernel: TikKernel | None
 
     def launch(
         self,
@@ -25,15 +25,15 @@ class Instance(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Session:
+class TikSession:
     """Kernels in the order in which they were built, and their launches."""
 
-    options: Options = field(default_factory=Options)
+    options: TikOptions = field(default_factory=TikOptions)
     built: list[Instance] = field(default_factory=list)
     runs: list[TikRun] = field(default_factory=list)
 
     @contextmanager
-    def collecting(self) -> Iterator["Session"]:
+    def collecting(self) -> Iterator["TikSession"]:
         """Collect what is built and launched inside."""
         token = _active.set(self)
         try:
@@ -43,9 +43,9 @@ class Session:
             _active.reset(token)
 
 
-_active: ContextVar[Session | None] = ContextVar("tik_session", default=None)
+_active: ContextVar[TikSession | None] = ContextVar("tik_session", default=None)
 
 
-def active() -> Session:
+def active() -> TikSession:
     """Return the session that collects now; outside of any, one of its own."""
-    return _active.get() or Session()
+    return _active.get() or TikSession()

@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 @dataclass(eq=False, slots=True)
-class Buffer:
+class TensorBuffer:
     """The bytes of one tensor: a memory, where it starts, how long it is, whether it is alive.
 
     `size_bytes` is of one instance; in a loop of several threads there are `instances`. Where the
@@ -62,7 +62,7 @@ class _Scope:
     late: dict[Mem, Expr]
     threads: int
     turn: Expr
-    made: list[Buffer] = field(default_factory=list)
+    made: list[TensorBuffer] = field(default_factory=list)
 
 
 class Buffers:
@@ -107,7 +107,7 @@ class Buffers:
         start = align_up(self._top[mem], _ALIGN[mem])
         return start, self.capacity[mem] - start
 
-    def allocate(self, name: str, mem: Mem, size_bytes: int) -> Buffer:
+    def allocate(self, name: str, mem: Mem, size_bytes: int) -> TensorBuffer:
         """Return a new buffer.
 
         Raises:
@@ -120,7 +120,9 @@ class Buffers:
         base = Expr(start) + scope.turn * size if scope.threads > 1 else Expr(start)
         late = self._late[mem]
         until = None if late.constant == 0 else self.capacity[mem]
-        made = Buffer(name, mem, base + late, start, size, scope.threads, owner=self, until=until)
+        made = TensorBuffer(
+            name, mem, base + late, start, size, scope.threads, owner=self, until=until
+        )
         scope.made.append(made)
         if end > self.capacity[mem]:
             raise self._full(mem, end)
@@ -128,7 +130,7 @@ class Buffers:
         self.peak[mem] = max(self.peak[mem], end)
         return made
 
-    def allocate_late(self, name: str, mem: Mem, size_bytes: Expr) -> tuple[Buffer, Expr]:
+    def allocate_late(self, name: str, mem: Mem, size_bytes: Expr) -> tuple[TensorBuffer, Expr]:
         """Return a new buffer of a size that only the run knows, and how far it moves later ones.
 
         The run checks that it fits. In a loop of several threads there is one of it.
@@ -136,21 +138,21 @@ class Buffers:
         unit, start = _ALIGN[mem], align_up(self._top[mem], _ALIGN[mem])
         room = self.capacity[mem] - start
         base = Expr(start) + self._late[mem]
-        made = Buffer(name, mem, base, start, room, owner=self, until=self.capacity[mem])
+        made = TensorBuffer(name, mem, base, start, room, owner=self, until=self.capacity[mem])
         self._scopes[-1].made.append(made)
         self._top[mem] = start
         return made, self._late[mem] + (size_bytes + unit - 1) // unit * unit
 
-    def last(self, name: str, mem: Mem, size_bytes: int) -> Buffer:
+    def last(self, name: str, mem: Mem, size_bytes: int) -> TensorBuffer:
         """Return a memory's last bytes, whosever they are: what is put there must be put back."""
         start = self.capacity[mem] - size_bytes
-        return Buffer(name, mem, Expr(start), start, size_bytes, owner=self)
+        return TensorBuffer(name, mem, Expr(start), start, size_bytes, owner=self)
 
     def placed_late(self, mem: Mem, moved: Expr) -> None:
         """Let later buffers of a memory start `moved` bytes further on."""
         self._late[mem] = moved
 
-    def living(self) -> list[Buffer]:
+    def living(self) -> list[TensorBuffer]:
         """Return the buffers of every open scope."""
         return [buffer for scope in self._scopes for buffer in scope.made]
 

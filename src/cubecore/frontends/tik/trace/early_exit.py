@@ -9,7 +9,7 @@ from cubecore.isa.program.tree import Branch, Node
 
 
 @dataclass(eq=False, slots=True)
-class Body:
+class TracedBody:
     """The nodes of a loop's or a branch's body while it is traced.
 
     `placed`: the branch that contains it stands in the outer body already (an else of it). `left`
@@ -33,7 +33,7 @@ class Body:
         return tuple(nodes)
 
 
-def leave(bodies: Sequence[Body], variable: Var) -> None:
+def leave(bodies: Sequence[TracedBody], variable: Var) -> None:
     """Note in bodies, from the one that is left inward, that `variable` says it from here on."""
     for outer, inner in itertools.pairwise(bodies):
         outer.left.append((len(outer.nodes) + (not inner.placed), variable))

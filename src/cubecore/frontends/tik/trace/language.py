@@ -8,10 +8,10 @@ from typing import Any
 from cubecore.dtypes import element_type
 from cubecore.frontends.tik.trace import tensor as views
 from cubecore.frontends.tik.trace import values as scalars
-from cubecore.frontends.tik.trace.buffers import MEMORIES, SCOPE_GM, Buffer
+from cubecore.frontends.tik.trace.buffers import MEMORIES, SCOPE_GM, TensorBuffer
 from cubecore.frontends.tik.trace.errors import refuse, user_location
 from cubecore.frontends.tik.trace.target import Platform, profiled, target
-from cubecore.frontends.tik.trace.tree import Trace, touch_of
+from cubecore.frontends.tik.trace.tree import KernelTrace, touch_of
 from cubecore.frontends.tik.trace.values import SCALAR_TYPES, Value, converted, integer, truth
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies_joined_core import StoreScalar
@@ -101,7 +101,7 @@ class Language:
     ) -> None:
         self._profile = profiling if isinstance(profiling, Dprofile) else Dprofile()
         soc = self._profile.soc
-        self.trace = Trace(target(soc))
+        self.trace = KernelTrace(target(soc))
         self.gm_tensors: dict[str, views.Tensor] = {}
         self.zeroed: set[str] = set()
         self.constants: dict[str, Any] = {}
@@ -117,11 +117,11 @@ class Language:
 
     def Scalar(  # noqa: N802 - TIK's name
         self, dtype: str = "int64", name: str | None = None, init_value: Any = None
-    ) -> scalars.Scalar:
+    ) -> scalars.TikScalar:
         """Return a new Scalar."""
         if dtype not in SCALAR_TYPES:
             raise refuse("Scalar.dtype", f"be one of {', '.join(SCALAR_TYPES)}", repr(dtype))
-        made = scalars.Scalar(
+        made = scalars.TikScalar(
             self.trace.variable(name or "scalar"),
             element_type(dtype),
             name or "scalar",
@@ -204,14 +204,14 @@ class Language:
     def _global(self, name: str, record: Any, extents: Sequence[Any], scope: str) -> views.Tensor:
         again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
         name = f"{name}#{again + 1}" if again else name
-        buffer = Buffer(
+        buffer = TensorBuffer(
             name, Mem.GM, Expr.of(self.trace.slot(name)), 0, 0, owner=self.trace.buffers
         )
         made = views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
         self.gm_tensors[name] = made
         return made
 
-    def _assign(self, scalar: scalars.Scalar, value: Any) -> None:
+    def _assign(self, scalar: scalars.TikScalar, value: Any) -> None:
         if self.trace.buffers.unreached:
             return
         if not isinstance(value, views.Tensor):
@@ -236,7 +236,7 @@ class Language:
             code = kind.bits if kind.kind == "uint" else -kind.bits
             self.trace.assign(scalar.var, Expr.of(scalar.var).applied("wrap", code))
 
-    def _load(self, tensor: views.Tensor) -> scalars.Scalar:
+    def _load(self, tensor: views.Tensor) -> scalars.TikScalar:
         return self.Scalar(tensor.dtype, tensor.name, tensor)
 
     def _store(self, tensor: views.Tensor, value: Any) -> None:

@@ -9,7 +9,7 @@ from cubecore.machine.sanitizer.findings import checks_of
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TikOptions:
     """What replaces the choices of a program's kernels; None leaves them.
 
     `order` is program, late or early (consumers, or producers, as early as the flags allow) or
@@ -30,16 +30,16 @@ class Options:
         return checks_of((self.checks or "usual").split(","))
 
 
-_options: ContextVar[Options] = ContextVar("tik_run_options", default=Options())  # noqa: B039 - frozen
+_options: ContextVar[TikOptions] = ContextVar("tik_run_options", default=TikOptions())  # noqa: B039 - frozen
 
 
-def run_options() -> Options:
+def run_options() -> TikOptions:
     """Return the options of the run that goes on; outside of any, the defaults."""
     return _options.get()
 
 
 @contextmanager
-def run_with(options: Options) -> Iterator[None]:
+def run_with(options: TikOptions) -> Iterator[None]:
     """Run what is inside with `options`."""
     token = _options.set(options)
     try:

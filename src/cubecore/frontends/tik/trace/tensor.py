@@ -5,7 +5,7 @@ from math import prod
 from typing import Any, NoReturn
 
 from cubecore.dtypes import ElementType, element_type
-from cubecore.frontends.tik.trace.buffers import Buffer
+from cubecore.frontends.tik.trace.buffers import TensorBuffer
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.values import Value, integer
 from cubecore.isa.declare.instruction import Mem
@@ -26,7 +26,7 @@ class Tensor:
 
     def __init__(
         self,
-        buffer: Buffer,
+        buffer: TensorBuffer,
         dtype: ElementType,
         shape: Sequence[Extent],
         scope: str,

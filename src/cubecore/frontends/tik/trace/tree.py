@@ -9,7 +9,7 @@ from typing import Any
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.frontends.tik.trace.buffers import Buffers
-from cubecore.frontends.tik.trace.early_exit import Body, leave
+from cubecore.frontends.tik.trace.early_exit import TracedBody, leave
 from cubecore.frontends.tik.trace.errors import located, refuse, user_location
 from cubecore.frontends.tik.trace.sync import Synchroniser, Touch
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -24,7 +24,7 @@ from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVector
 from cubecore.isa.vector.common.repeated import Repeated
 
 
-class Trace:
+class KernelTrace:
     """One kernel being built."""
 
     def __init__(self, chip: Chip) -> None:
@@ -35,11 +35,11 @@ class Trace:
         self.slots: dict[str, Var] = {}
         self._variables = 0
         self.core, self.cores = self.variable("core"), self.variable("cores")
-        self._open = [Body()]
+        self._open = [TracedBody()]
         self._ended: Var | None = None
         self._mask: tuple[Expr, Expr] | None = None
         self._place: Location | None = None
-        self._branches: list[tuple[Body, int, list[tuple[Expr, tuple[Node, ...]]]]] = []
+        self._branches: list[tuple[TracedBody, int, list[tuple[Expr, tuple[Node, ...]]]]] = []
 
     def variable(self, name: str) -> Var:
         """Return a new variable."""
@@ -78,7 +78,7 @@ class Trace:
         """Repeat what is issued inside; gives the index."""
         self.sync.barrier()
         index = self.variable(name)
-        self._open.append(Body(loops=True))
+        self._open.append(TracedBody(loops=True))
         self._mask = None
         yield Expr.of(index)
         self.sync.barrier()
@@ -109,7 +109,7 @@ class Trace:
             self._ended = self.variable("ended")
         self._leave(self._open, self._ended)
 
-    def _leave(self, bodies: Sequence[Body], variable: Var) -> None:
+    def _leave(self, bodies: Sequence[TracedBody], variable: Var) -> None:
         self.sync.barrier()
         self.assign(variable, Expr(1))
         leave(bodies, variable)
@@ -130,7 +130,7 @@ class Trace:
         settled = any(earlier.constant not in {None, 0} for earlier, _ in chain)
         unreached = settled or taken.constant == 0
         before = self.sync.state.copy()
-        self._open.append(Body(placed=placed))
+        self._open.append(TracedBody(placed=placed))
         self._mask = None
         self.buffers.unreached += unreached
         yield

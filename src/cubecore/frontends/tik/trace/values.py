@@ -128,13 +128,13 @@ class Value:
         return _compare("ge", self, other)
 
 
-class Scalar(Value):
+class TikScalar(Value):
     """A typed variable of the scalar unit."""
 
     __slots__ = ("_assign", "name", "var")
 
     def __init__(
-        self, var: Var, dtype: ElementType, name: str, assign: Callable[["Scalar", Any], None]
+        self, var: Var, dtype: ElementType, name: str, assign: Callable[["TikScalar", Any], None]
     ) -> None:
         super().__init__(Expr.of(var), dtype)
         self.var, self.name, self._assign = var, name, assign
@@ -144,7 +144,7 @@ class Scalar(Value):
         self._assign(self, value)
 
 
-class InputScalar(Scalar):
+class InputScalar(TikScalar):
     """A Scalar that the launch gives: the kernel reads it where it is declared."""
 
     __slots__ = ("tensor",)
@@ -154,7 +154,7 @@ class InputScalar(Scalar):
         var: Var,
         dtype: ElementType,
         name: str,
-        assign: Callable[[Scalar, Any], None],
+        assign: Callable[[TikScalar, Any], None],
         tensor: Any,
     ) -> None:
         super().__init__(var, dtype, name, assign)
@@ -306,7 +306,7 @@ class ScalarArray:
     """
 
     def __init__(
-        self, scalars: Sequence[Scalar], branch: Callable[[Value], AbstractContextManager[None]]
+        self, scalars: Sequence[TikScalar], branch: Callable[[Value], AbstractContextManager[None]]
     ) -> None:
         self._scalars, self._branch = scalars, branch
 
@@ -332,7 +332,7 @@ class _Chosen(Value):
 
     def __init__(
         self,
-        scalars: Sequence[Scalar],
+        scalars: Sequence[TikScalar],
         index: Value,
         branch: Callable[[Value], AbstractContextManager[None]],
     ) -> None:
@@ -343,7 +343,7 @@ class _Chosen(Value):
         self._scalars, self._index, self._branch = scalars, index, branch
 
     def set_as(self, value: Any) -> None:
-        """Take a value, as `Scalar.set_as`."""
+        """Take a value, as `TikScalar.set_as`."""
         for place, scalar in enumerate(self._scalars):
             with self._branch(self._index == place):
                 scalar.set_as(value)
