@@ -64,7 +64,7 @@ def drawn(seed):
 
 def searched(problem, lines):
     case = RuleCase(None, problem, planned_chip(problem.chip_record))
-    search = TilingSearch(case, 3, NO_LIMITS, strict=False, lines=lines)
+    search = TilingSearch(case, 3, NO_LIMITS, strict=False, traces=lines)
     search.residencies_left = 3000
     return search.run()
 

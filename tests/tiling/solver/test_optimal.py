@@ -238,7 +238,7 @@ def complete(case, rng):
     )
     of_splits, of_pairs = split_bound(case, blocks), pair_bound_of(case, blocks)
     both = pair_bounds(case, blocks, of_blocks, (a, b), rows)
-    found = residency_cycles(case, blocks, a, b, rows, turns=True)
+    found = residency_cycles(case, blocks, a, b, rows, both_orders=True)
     fields = {n: getattr(a.columns, n)[rows[0]] for n in RESIDENCY_FIELDS["a"]}
     fields |= {n: getattr(b.columns, n)[rows[1]] for n in RESIDENCY_FIELDS["b"]}
     for n_first in (0, 1):
