@@ -85,7 +85,7 @@ def drawn(rng):
 @pytest.fixture
 def bit_by_bit(monkeypatch):
     """Let the search look at few candidates at a time, so that bounds decide on tiny problems."""
-    for name in ("FIRST_PAIRS", "FIRST_WAYS", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE"):
+    for name in ("FIRST_PAIRS", "FIRST_RESIDENCIES", "PAIRS_AT_ONCE", "BLOCKS_AT_ONCE"):
         monkeypatch.setattr(branch_and_bound, name, 1)
     monkeypatch.setattr(branch_and_bound, "SPLITS_AT_ONCE", 1)
     monkeypatch.setattr(branch_and_bound, "FIRST_BLOCKS", 1)
