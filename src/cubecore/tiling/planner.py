@@ -57,7 +57,7 @@ def plan_tilings(
     doubtful = _doubtful(problem, chip)
     known = _settled(problem, chip, narrowing) if doubtful else None
     try:
-        found = solved(shared, chip, count, problem.fix, explained=known is None)
+        found = solve_plannable(shared, chip, count, problem.fix, explained=known is None)
         return _completed(found, problem, chip)
     except NoLegalTilingError:
         known = known if doubtful else _settled(problem, chip, narrowing)

@@ -143,7 +143,9 @@ def _in_timed_order(
     return timed_solution, tuple(lines[index].us for index in order)
 
 
-def _solution(request: Request, settings: Mapping[str, str] | None, alternatives: int) -> Solution:
+def _solution(
+    request: TilingRequest, settings: Mapping[str, str] | None, alternatives: int
+) -> Solution:
     def narrowed() -> "Narrowing":
         from cubecore.workflows.infeasibility import narrowing
 
