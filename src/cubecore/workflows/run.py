@@ -181,7 +181,7 @@ class _Executed:
 
 
 def _execute(
-    request: Request,
+    request: TilingRequest,
     launch: Launch,
     operands: Operands,
     checks: frozenset[str],
