@@ -168,7 +168,7 @@ def legal_or_planned(
         return _solution(request, request.settings, 1).best.tiling
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
-    timed_solution = check_tiling(given, request.problem, request.chip)
-    if timed_solution.findings:
-        raise IllegalTilingError(timed_solution.findings)
+    checked = check_tiling(given, request.problem, request.chip)
+    if checked.findings:
+        raise IllegalTilingError(checked.findings)
     return given
