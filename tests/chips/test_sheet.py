@@ -1,47 +1,25 @@
-"""The catalogue against the fact sheet's table, row by row, where the sheet is at hand."""
-
-from pathlib import Path
+"""The catalogue against the fact sheet's table, row by row."""
 
 import pytest
 
 from cubecore.chips import chip, chip_names
+from data_files import data
 
-SHEET = Path(__file__).parents[2].parent / "shared" / "facts" / "hardware.md"
-HEADER = "| SoC | NpuArch |"
+ROWS = data("chip_rows")
 USER_UB = {"3510", "3002"}
 """Architectures whose configuration states the UB that a kernel may use, not the physical one."""
 MEASURED_L1_TO_L0 = {"2201": (256, 128)}
 """Where documents and measurements contradict the configuration (the sheet's conflict note)."""
 
 
-def rows() -> list[list[str]]:
-    if not SHEET.exists():
-        return []
-    lines = iter(SHEET.read_text("utf-8").splitlines())
-    next(line for line in lines if line.startswith(HEADER))
-    next(lines)
-    result = []
-    for line in lines:
-        if not line.startswith("|"):
-            return result
-        result.append([cell.strip() for cell in line.strip("|").split("|")])
-    return result
-
-
-ROWS = rows()
-needs_sheet = pytest.mark.skipif(not ROWS, reason=f"the fact sheet is not at {SHEET}")
-
-
 def number(text: str) -> int | None:
     return None if text in {"-", ""} else int(text)
 
 
-@needs_sheet
 def test_every_row_is_a_chip_and_every_chip_but_ascend310_a_row():
     assert sorted([row[0] for row in ROWS] + ["Ascend310"]) == sorted(chip_names())
 
 
-@needs_sheet
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_every_column_agrees(row):
     name, arch, aic, aiv, mhz, l2, memory, l0, l1, ub, ddr, l2_rw, *paths, vector = row

@@ -8,7 +8,7 @@ from cubecore.frontends.capi.binding import bind, known
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
-from isa import inventory
+from data_files import data
 
 LIMIT = 15
 """Names that may stay out of the model for good."""
@@ -19,30 +19,26 @@ def answers(name: str) -> bool:
     return bool(spelled(name)) or hasattr(CoreHandle, name)
 
 
-@pytest.fixture(scope="module")
-def names() -> dict[str, str]:
-    if not inventory.SHARED.exists():
-        pytest.skip("the inventory is not beside this checkout")
-    return inventory.names()
+def names(arch: str = "2201") -> list[str]:
+    """Return every name that the inventory has for an architecture."""
+    return data("c_api_names")[arch]["names"]
 
 
-def test_the_inventory_has_302_names(names):
-    assert len(names) == 302
+def test_the_inventory_has_302_names():
+    assert len(set(names())) == len(names()) == 302
 
 
-def test_every_name_answers_or_is_listed(names):
-    assert {n for n in names if not answers(n)} == set(NOT_MODELLED)
+def test_every_name_answers_or_is_listed():
+    assert {n for n in names() if not answers(n)} == set(NOT_MODELLED)
 
 
 @pytest.mark.parametrize("arch", ["2201", "3510"])
 def test_every_synchronous_form_follows_from_the_declaration(arch):
     """No declaration names one; the 202 of 2201 answer, or are refused as their names are."""
-    if not inventory.SHARED.exists():
-        pytest.skip("the inventory is not beside this checkout")
-    names = inventory.synchronous(arch)
-    assert len(names) == {"2201": 202, "3510": 32}[arch]
+    forms = data("c_api_names")[arch]["synchronous"]
+    assert len(forms) == {"2201": 202, "3510": 32}[arch]
     out = set(NOT_MODELLED) | set(NOT_MODELLED_3510)
-    assert [n for n in names if not known(f"{n}_sync") and n not in out] == []
+    assert [n for n in forms if not known(f"{n}_sync") and n not in out] == []
     assert [n for n in spellings() if n.startswith("asc_") and n.endswith("_sync")] == ["asc_sync"]
 
 
@@ -68,11 +64,9 @@ SCALAR_3510 = {f"asc_float2int32_{way}" for way in ("rn", "rna", "rd", "ru")}
 
 def test_every_name_of_3510_answers_there_or_is_listed():
     """Apart from register code, whose sections the inventory keeps apart."""
-    if not inventory.SHARED.exists():
-        pytest.skip("the inventory is not beside this checkout")
     silent = {
         name
-        for name in inventory.names("3510")
+        for name in names("3510")
         if not hasattr(CoreHandle, name)
         and not any("3510" in kind.archs for kind, _ in spelled(name))
     }

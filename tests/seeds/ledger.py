@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
 
 ISSUES = {
     2: "2. Width, speed and the report",

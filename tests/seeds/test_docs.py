@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seeds.seed_text import ROOT
+from seeds.ledger import ROOT
 
 
 def load_docs():

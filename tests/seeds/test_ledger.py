@@ -3,7 +3,6 @@
 import ast
 import copy
 import importlib
-import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache
@@ -11,17 +10,12 @@ from typing import Any
 
 import pytest
 
-from seeds import ledger, seed_text
-from seeds.ledger import FOLDER, Claim, Entry, Ledger, LedgerError
-from seeds.seed_text import ROOT, Unit, holds
+from seeds import ledger
+from seeds.extract import Unit, hashed, table_1_words, table_rows, units
+from seeds.ledger import FOLDER, ROOT, Claim, Entry, Ledger, LedgerError
 
 LEDGERS = {book.seed: book for book in ledger.load_all()}
 ENTRIES = [entry for book in LEDGERS.values() for entry in book.entries]
-SEEDS = seed_text.seed_paths()
-
-needs_seeds = pytest.mark.skipif(
-    not SEEDS, reason="the seed documents (../shared/spec/seeds) are not beside this checkout"
-)
 every_seed = pytest.mark.parametrize("seed", sorted(LEDGERS))
 
 
@@ -53,10 +47,6 @@ def functions_of(path: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def units_of(seed: str) -> tuple[Unit, ...]:
-    return seed_text.units(seed, SEEDS[seed].read_text(encoding="utf-8"))
-
-
 def row_of(book: Ledger, unit: Unit) -> str | None:
     """Return the name of the table row that a unit lies in; None where the markup does not say."""
     return book.section(unit.section).rows[unit.row - 1] if unit.row else None
@@ -67,15 +57,14 @@ def in_reach(book: Ledger, entry: Entry, unit: Unit) -> bool:
     return entry.section == unit.section and row_of(book, unit) in (None, entry.row)
 
 
-def uncovered(book: Ledger, units: Iterable[Unit]) -> list[Unit]:
+def uncovered(book: Ledger, pieces: Iterable[Unit]) -> list[Unit]:
     """Return the units that no entry of their section names and that are no narration."""
     return [
         unit
-        for unit in units
-        if not any(holds(unit.text, text) for text in book.section(unit.section).narration)
+        for unit in pieces
+        if not any(unit.holds(text) for text in book.section(unit.section).narration)
         and not any(
-            in_reach(book, entry, unit)
-            and any(holds(unit.text, anchor) for anchor in entry.anchors)
+            in_reach(book, entry, unit) and any(unit.holds(anchor) for anchor in entry.anchors)
             for entry in book.entries
         )
     ]
@@ -140,72 +129,65 @@ def test_deleting_any_entry_is_noticed(seed):
         assert any(f"{seed}/{entry.section}: " in line for line in refused.value.problems)
 
 
-@needs_seeds
 @every_seed
 def test_every_unit_of_the_seed_is_named(seed):
-    assert uncovered(LEDGERS[seed], units_of(seed)) == []
+    assert uncovered(LEDGERS[seed], units(seed)) == []
 
 
-@needs_seeds
 @every_seed
 def test_every_anchor_occurs_where_the_entry_points(seed):
-    book, units = LEDGERS[seed], units_of(seed)
+    book, pieces = LEDGERS[seed], units(seed)
     stale = [
         (entry.id, anchor)
         for entry in book.entries
         for anchor in entry.anchors
-        if not any(in_reach(book, entry, unit) and holds(unit.text, anchor) for unit in units)
+        if not any(in_reach(book, entry, unit) and unit.holds(anchor) for unit in pieces)
     ]
     assert stale == []
 
 
-@needs_seeds
 @every_seed
 def test_every_narration_occurs(seed):
-    units = units_of(seed)
+    pieces = units(seed)
     stale = [
         (section.name, text)
         for section in LEDGERS[seed].sections
         for text in section.narration
-        if not any(unit.section == section.name and holds(unit.text, text) for unit in units)
+        if not any(unit.section == section.name and unit.holds(text) for unit in pieces)
     ]
     assert stale == []
 
 
-@needs_seeds
 @every_seed
 def test_tables_have_as_many_rows_as_the_ledger_says(seed):
     rows = {section.name: len(section.rows) for section in LEDGERS[seed].sections if section.rows}
-    counted = seed_text.table_rows(units_of(seed))
+    counted = table_rows(units(seed))
     assert {name: rows[name] for name in counted} == counted
 
 
-@needs_seeds
 def test_the_unmarked_table_1_has_as_many_fields_as_the_ledger_says():
-    types = [u for u in units_of("001") if (u.section, u.text) == ("t1", "int")]
+    types = [u for u in units("001") if (u.section, u.text_hash) == ("t1", hashed("int"))]
     assert len(types) == len(LEDGERS["001"].section("t1").rows)
 
 
-@needs_seeds
 @every_seed
 def test_without_a_sections_entries_the_seed_is_uncovered(seed):
-    book, units = LEDGERS[seed], units_of(seed)
+    book, pieces = LEDGERS[seed], units(seed)
     for section in book.sections:
         rest = tuple(entry for entry in book.entries if entry.section != section.name)
         if len(rest) < len(book.entries):
             bare = Ledger(book.seed, book.title, book.sections, rest)
-            assert section.name in {unit.section for unit in uncovered(bare, units)}
+            assert section.name in {unit.section for unit in uncovered(bare, pieces)}
 
 
-@needs_seeds
 @every_seed
 def test_without_a_rows_entries_the_seed_is_uncovered(seed):
-    book, units = LEDGERS[seed], units_of(seed)
-    marked = seed_text.table_rows(units)
+    book, pieces = LEDGERS[seed], units(seed)
+    marked = table_rows(pieces)
     for address in {entry.address for entry in book.entries if entry.section in marked}:
         rest = tuple(entry for entry in book.entries if entry.address != address)
         bare = Ledger(book.seed, book.title, book.sections, rest)
-        left = {f"{seed}/{unit.section}/{row_of(book, unit)}" for unit in uncovered(bare, units)}
+        left = {f"{seed}/{unit.section}/{row_of(book, unit)}" for unit in uncovered(bare, pieces)}
         assert address in left
 
 
@@ -225,16 +207,9 @@ def test_every_tiling_field_of_table_1_is_in_an_id(seed):
     assert [field for field in FIELDS_OF[seed] if field not in words] == []
 
 
-@needs_seeds
 @pytest.mark.parametrize("seed", FIELDS_OF)
 def test_table_1_fields_are_the_seeds(seed):
-    found = {
-        word
-        for unit in units_of(seed)
-        if unit.section == "t1"
-        for word in re.split(r"[^A-Za-z0-9]+", unit.text)
-    }
-    assert [field for field in FIELDS_OF[seed] if field not in found] == []
+    assert [f for f in FIELDS_OF[seed] if hashed(f) not in table_1_words(seed)] == []
 
 
 GOOD: dict[str, Any] = {

@@ -1,24 +1,16 @@
 """The vendor's recorded answers as our problems and tilings, and our plans beside them."""
 
-import json
 import statistics
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from cubecore.errors import CubecoreError
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import Solution, solve
-
-FACTS = Path(__file__).parents[3] / "shared" / "facts"
-
-
-def read(name):
-    return [json.loads(line) for line in (FACTS / name).read_text("utf-8").splitlines()]
-
+from data_files import data
 
 SIZES = {"l0a": "l0a_bytes", "l0b": "l0b_bytes", "l0c": "l0c_bytes", "bt": "bt_bytes"}
 MX_MODE = 2
@@ -50,10 +42,22 @@ def chip_of(record, p):
 
 
 @cache
+def recorded(kind):
+    """Return the records: "answers" or "crashes"; a tiling has all of its fields."""
+    names = data("reference_tilings")["constraints"]
+    found = []
+    for record in data("reference_tilings")[kind]:
+        tiling = record.get("tiling") and dict.fromkeys(FIELDS, 0) | record["tiling"]
+        breaks = {names[number] for number in record.get("breaks", ())}
+        found.append(record | {"tiling": tiling, "breaks": breaks})
+    return found
+
+
+@cache
 def answered():
     """Return the vendor's answers that our contract can express."""
     found = []
-    for record in read("reference_tilings.jsonl"):
+    for record in recorded("answers"):
         p = problem_of(record)
         if p is not None and record["tiling"]:
             soc = chip_of(record, p)
@@ -82,7 +86,7 @@ class Beside:
 def plans_beside_answers():
     """Return our plan for every recorded problem that we plan, beside the answer if it is legal."""
     found = []
-    for record in read("reference_tilings.jsonl") + read("reference_crashes.jsonl"):
+    for record in recorded("answers") + recorded("crashes"):
         p = problem_of(record)
         if p is None:
             continue

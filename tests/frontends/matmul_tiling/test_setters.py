@@ -1,8 +1,6 @@
 """The vendor's tiling classes: every documented setter works, or says why not."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +17,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import solve
-
-FACTS = Path(__file__).parents[4] / "shared" / "facts"
+from tiling.reference import recorded
 
 SHARED = """
 SetAType SetBType SetCType SetBiasType SetDequantType SetShape SetOrgShape SetALayout SetBLayout
@@ -647,8 +644,7 @@ def test_an_unknown_chip_or_launch_is_refused():
 
 
 def option_records():
-    path = FACTS / "reference_tilings.jsonl"
-    for record in map(json.loads, path.read_text("utf-8").splitlines()):
+    for record in recorded("answers"):
         options = record["options"] or {}
         if options and record["tiling"] and "l1" not in options and "cfg_schedule" not in options:
             yield record, options
@@ -662,7 +658,7 @@ def ported(record, options):
     tiling.set_a_type(p["pos_a"], p["format_a"], p["a"], p["trans_a"])
     tiling.set_b_type(p["pos_b"], p["format_b"], p["b"], p["trans_b"])
     tiling.set_c_type(p["pos_c"], p["format_c"], p["c"])
-    if p["bias"]:
+    if p.get("bias"):
         tiling.set_bias_type("GM", "ND", p["bias"])
         tiling.enable_bias(True)
     tiling.set_org_shape(p["m"], p["n"], p["k"])
@@ -679,7 +675,6 @@ def ported(record, options):
     return tiling
 
 
-@pytest.mark.skipif(not FACTS.is_dir(), reason="the fact sheets are not beside this checkout")
 def test_recorded_options_are_kept_to_and_no_slower():
     from cubecore.tiling.cost.closed_form import predict
 

@@ -1,16 +1,20 @@
 """What a seed document says, cut into units: one clause, short table row or code paragraph each.
 
-Nothing of a seed is stored in this repository. Where the documents lie beside the checkout, the
-ledger is held against their text: every unit must hold a fragment that some entry names.
+No sentence of a seed is stored in this repository. The extract has, for each unit, where it lies,
+the hash of its text, and the hashes of the ledger's fragments that it holds.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from seeds import ledger
+from seeds.extract import hashed
+
 SHORT_ROW_CHARACTERS = 120
 
 
@@ -100,15 +104,26 @@ _HEADING_CHARACTERS = 30
 _NO_DEMAND = re.compile(r"^(?:!\[|\*\*[表图]|\[!NOTE|表\d|Table \d|<a name|</?table|~)")
 
 
-def seed_paths() -> dict[str, Path]:
-    """Return the seed documents that lie beside (or in) this checkout, by number."""
-    folders = (ROOT.parent / "shared/spec/seeds", ROOT / "shared/spec/seeds")
-    return {
-        path.name[:3]: path
-        for folder in folders
-        for path in sorted(folder.glob("0*.txt"))
-        if path.name[:3] in SHAPES
-    }
+def extract(shared: Path) -> dict[str, Any]:
+    """Return the units of every seed, and the words of its first table, as places and hashes."""
+    found = {}
+    for path in sorted((shared / "spec" / "seeds").glob("0*.txt")):
+        if (number := path.name[:3]) in SHAPES:
+            book = ledger.load(ledger.FOLDER / f"{number}.toml")
+            fragments = {text for section in book.sections for text in section.narration}
+            fragments |= {anchor for entry in book.entries for anchor in entry.anchors}
+            read = units(number, path.read_text(encoding="utf-8"))
+            words = (re.split(r"[^A-Za-z0-9]+", u.text) for u in read if u.section == "t1")
+            found[number] = {
+                "units": [_hashed(unit, fragments) for unit in read],
+                "words": sorted({hashed(word) for row in words for word in row if word}),
+            }
+    return found
+
+
+def _hashed(unit: Unit, fragments: Iterable[str]) -> list[Any]:
+    held = sorted(hashed(text) for text in fragments if holds(unit.text, text))
+    return [unit.section, unit.row, hashed(unit.text), *held]
 
 
 def units(number: str, text: str) -> tuple[Unit, ...]:
@@ -121,15 +136,6 @@ def units(number: str, text: str) -> tuple[Unit, ...]:
         end = table.end()
     reader.prose(text[end:])
     return tuple(reader.found)
-
-
-def table_rows(found: tuple[Unit, ...]) -> dict[str, int]:
-    """Return the number of body rows of every table among the units."""
-    rows: dict[str, int] = {}
-    for unit in found:
-        if unit.row is not None:
-            rows[unit.section] = max(rows.get(unit.section, 0), unit.row)
-    return rows
 
 
 def holds(text: str, fragment: str) -> bool:

@@ -1,0 +1,14 @@
+"""Extracts of documents that are no part of the repository; python -m tools.extracts makes them."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent / "data"
+
+
+@cache
+def data(name: str) -> Any:
+    """Return what tests/data/NAME.json holds."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
