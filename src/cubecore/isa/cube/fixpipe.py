@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -32,6 +32,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, UINT64
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.numerics.codes import codes_of
@@ -71,7 +72,7 @@ def _leaky(values: Array, alpha: int) -> Array:
         return np.asarray(np.where(values < 0, values * factor, values), np.float32)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Fixpipe(Instruction):
     """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
 
@@ -243,7 +244,7 @@ class _Fixpipe(Instruction):
         return [Violation(f"{self.name}.n_size", must, str(self.n_size))]
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Rows(_Fixpipe):
     """What may write row-major: fixpipe to global memory, on architecture 3510 to L1 too."""
 

@@ -1,7 +1,7 @@
 """Fixpipe of architecture 3510, from L0C to global memory and to L1."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
@@ -44,7 +45,7 @@ _UNCERTAIN = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _FixpipeV2(Rows):
     """Fixpipe with 3510's strides, conversions and layouts.
 

@@ -6,7 +6,7 @@ belongs to byte x of L0A or L0B lies at x / 16.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Self
 
@@ -34,6 +34,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost
 from cubecore.layouts import Offsets
 from cubecore.numerics import accumulate_product, exact
@@ -50,7 +51,7 @@ _FRACTAL_SCALES = 2
 _FP4, _FP8 = ("float4_e2m1fn", "float4_e1m2"), ("float8_e4m3fn", "float8_e5m2")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _LoadScales(Instruction):
     """Move x_step rows of y_step blocks of 32 bytes; strides count 32 bytes. A step 0: nothing.
 

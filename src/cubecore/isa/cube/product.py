@@ -1,11 +1,10 @@
 """What every product of the Cube shares: extents, where C starts, and the unit flag."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cubecore import layouts
 from cubecore.isa.declare.instruction import Instruction, Mem, choice, param, read, update
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
@@ -19,7 +18,7 @@ DEPENDENT_MAD_FRACTALS = 10
 """Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class CubeProduct(Instruction):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C."""
 

@@ -22,6 +22,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 
 Array = NDArray[Any]
@@ -187,11 +188,10 @@ class InstructionCost:
     traffic: GlobalTraffic | None = None
 
 
-class Instruction:
+class Instruction(Template):
     """Base of all templates; subclasses are declared with `@instruction`."""
 
-    __slots__ = ("__dict__", "_hash")
-    _hash: int
+    __slots__ = ()
     name: ClassVar[str]
     pipe: ClassVar[Pipe]
     names: ClassVar[Mapping[str, str]]
@@ -249,10 +249,6 @@ class Instruction:
     """The operand of which values say what is read (`picked`), where they say nothing else."""
     stacks_steered: ClassVar[bool] = False
     """Whether it serves cores whose steering values differ: `reaching` is all that they touch."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the hash behind: another process computes another one."""
-        return self.__dict__
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses.
@@ -435,19 +431,6 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
     return []
 
 
-def _kept(compute: Callable[[Instruction], int]) -> Callable[[Instruction], int]:
-    """Return a hash that keeps what it computed: templates are the keys of every cache."""
-
-    def kept(self: Instruction) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            object.__setattr__(self, "_hash", compute(self))
-            return self._hash
-
-    return kept
-
-
 DECLARED: dict[str, type[Instruction]] = {}
 """Instructions by name, as far as their modules are imported; `isa.catalogue` has them all."""
 
@@ -473,8 +456,7 @@ def instruction(
     """
 
     def declare(cls: type[Any]) -> Any:
-        frozen: Any = dataclass(frozen=True, kw_only=True)(cls)
-        frozen.__hash__ = _kept(frozen.__hash__)
+        frozen: Any = parameters(cls)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
         frozen.uncertain, frozen.copies = uncertain, copies

@@ -1,7 +1,6 @@
 """Data moves between global memory and the local memories, arch 2201."""
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -23,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up
 
@@ -31,7 +31,7 @@ _ND2NZ_TYPES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Bursts(Instruction):
     """n_burst runs of len_burst blocks; gaps lie from one run's tail to the next one's head."""
 
@@ -175,7 +175,7 @@ FRACTAL_TYPES = (*("int4", "int8", "uint8", "float16", "bfloat16", "int32", "uin
 """What fractals that move whole may hold by the prototypes of the C API (2201)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Load2d(Instruction):
     """Move 512-byte fractals from L1 to L0: repeat of them, one after another; 0: nothing."""
 
@@ -272,7 +272,7 @@ _EDGES = {4: 64, 8: 32}
 """Rows and columns of a square by the element's bits; 16 for wider ones."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _LoadTranspose(Instruction):
     """Transpose squares on the way from L1 to L0.
 

@@ -31,6 +31,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import UINT64
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
@@ -84,7 +85,7 @@ class SetMte2NzPara(Instruction):
         return replace(registers, nz_para=self.config)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _ToNz(Instruction):
     """Matrices from global memory to L1 in NZ, as MTE2_NZ_PARA says where.
 
@@ -236,7 +237,7 @@ class CopyGmToCbufMultiDn2Nz(_ToNz):
         return self._cost(chip, self.d_value, self.dtype.bytes_of(self.n_value), each)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _ByteRuns(Instruction):
     """n_burst runs of len_burst bytes; strides lie from one run's head to the next one's."""
 

@@ -1,7 +1,6 @@
 """What the earlier AI Cores do between the Cube's accumulators, the scalar unit and UB."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import Bursts
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
@@ -233,7 +233,7 @@ class StoreScalar(Instruction):
         return {"dst": value_of(self.value, self.dtype).reshape(1)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _StoreRegister(Instruction):
     reads_left = True
     stacks_left = True

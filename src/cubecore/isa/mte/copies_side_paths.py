@@ -5,7 +5,6 @@ No page gives their cost: they are taken at the rate of the main path over the s
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import FRACTAL_TYPES, Bursts, Load2d
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
@@ -36,7 +36,7 @@ _RATE = "no page gives the cost: that of copy_gm_to_cbuf over as many bytes is t
 _GAPS_UNIT = "gaps count 32 B: the page names the unit of dst_gap alone, its example agrees"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _GlobalFractals(Load2d):
     """Move 512-byte fractals from global memory: repeat of them, one after another; 0: nothing."""
 

@@ -6,7 +6,7 @@ the whole copy in an inner and an outer loop.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,6 +32,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import CopyLoops, Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
@@ -42,7 +43,7 @@ _TYPES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Aligned(Instruction):
     """n_burst runs of len_burst bytes, again in each turn of the two loops that registers hold.
 
@@ -295,7 +296,7 @@ class CopyUbufToGmAlignV2(_Aligned):
 # --- registers
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _SetLoop(Instruction):
     """Part of the loops that repeat a copy of any length; they stay until they are set anew."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES
 
@@ -30,7 +30,7 @@ _TYPES = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32"
 _RATE = "no page gives the cost: the rate of the memory's inputs is taken"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Fill(Instruction):
     """Runs of blk_num blocks, dst_gap blocks from one run's tail to the next one's head.
 

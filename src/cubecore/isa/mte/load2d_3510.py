@@ -1,7 +1,5 @@
 """2D loads of architecture 3510 from L1 to L0: a window of an NZ matrix, as it is or transposed."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cubecore.chips import costs
@@ -19,6 +17,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost
 from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
@@ -31,7 +30,7 @@ _TURNED_TYPES = (
 _ORDER = "transposed, the parts go to NZ as a product reads it: the page shows a figure only"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Window(Instruction):
     """m_step x k_step fractals of 512 B of an M x K matrix in NZ, from (m, k) start on; 0: nothing.
 
@@ -72,7 +71,7 @@ class _Window(Instruction):
         return self.m_step * self.k_step * FRACTAL_BYTES
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Straight(_Window):
     pointers = _TURNED_TYPES
     block: ElementType = types("the unit of the move", "fractal", default=FRACTAL)
@@ -87,7 +86,7 @@ class _Straight(_Window):
         return k * self.dst_stride + m
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Turned(_Window):
     """The window transposed: what was a column of L1's matrix is a row of L0's.
 

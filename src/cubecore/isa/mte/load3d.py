@@ -8,7 +8,7 @@ of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import FeatureMap, Load3dRepeat, Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost
 from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
@@ -49,7 +50,7 @@ class WindowAxis(NamedTuple):
     extent: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Img2col(Instruction):
     """Write a window of the expanded matrix to L0.
 
@@ -356,7 +357,7 @@ class Img2colv2CbufToCb(Img2col):
 # --- registers
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _SetFmatrix(Instruction):
     l1_height: int = param(1, 32767, "rows of the map")
     l1_width: int = param(1, 32767, "columns of the map")

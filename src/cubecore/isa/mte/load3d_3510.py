@@ -1,6 +1,6 @@
 """Image to column of architecture 3510: L0A holds NZ, and a register says how far columns lie."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Load3dRepeat, Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost
 from cubecore.isa.mte.load3d import UNCERTAIN, Img2col
 from cubecore.layouts import Offsets
@@ -33,7 +34,7 @@ _TYPES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Img2col3510(Img2col):
     """`Img2col` with parts of K dst_stride fractals apart, as set_l3d_rpt_v2 said; it must have.
 

@@ -5,7 +5,6 @@ another, and C0 columns, the channels of one block that one point of the filter 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.units import FRACTAL_ROWS
@@ -34,7 +34,7 @@ from cubecore.units import FRACTAL_ROWS
 _SOURCE = "spec/tik.md 4.1, from the pages of TIK and how public TIK programs use the call"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Places(Instruction):
     """The map, the filter, and the places that it takes."""
 
@@ -94,7 +94,7 @@ class _Places(Instruction):
         return y, x
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Img2col(_Places):
     """Fractals of a feature map in L1: 16 places from the first one on, at one point of the filter.
 

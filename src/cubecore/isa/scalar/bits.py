@@ -1,17 +1,17 @@
 """What the scalar unit computes on words of 64 bits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cubecore.isa.declare.family import member
 from cubecore.isa.declare.instruction import Instruction, Pipe, param
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 
 _WORD = 64
 _ONES = 2**_WORD - 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Bits(Instruction):
     """The scalar unit reads the result at once; nothing else changes."""
 
@@ -23,7 +23,7 @@ class Bits(Instruction):
         return (self.function(self.value & _ONES),)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class OneBit(Instruction):
     """The scalar unit reads the result at once; nothing else changes.
 

@@ -13,12 +13,13 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
+from cubecore.isa.scalar.load import ScalarLoad
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.queue_order import Queues
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
-from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, ScalarLoad
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 
 AIC_MEMORIES = (
     *(Mem.L1, Mem.L0A, Mem.L0B, Mem.L0B_INDEX, Mem.L0A_MX, Mem.L0B_MX, Mem.L0C, Mem.BT, Mem.FB),

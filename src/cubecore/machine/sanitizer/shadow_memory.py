@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.footprint import Footprint
@@ -49,13 +49,6 @@ class MemoryAccess(NamedTuple):
     where: Location
     atomic: str = ""
     makes: bool = False
-
-
-class ScalarLoad(Instruction):
-    """The scalar unit's read of one value; not an instruction that a program lists."""
-
-    name = "scalar load"
-    pipe = Pipe.S
 
 
 class Meeting(NamedTuple):

@@ -1,7 +1,7 @@
 """What every vector instruction that works in masked repeats has in common (seed 003)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Array, Instruction, InstructionCost, param, taken
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES, MaskState, lanes_of
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float, saturate, wrap
@@ -24,7 +25,7 @@ _WRAPS = 256
 """Times that a count may cover the whole Unified Buffer: zero strides read blocks again."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Repeated(Instruction):
     """It takes `repeat` times 256 bytes of the widest operand, under the mask.
 

@@ -1,7 +1,6 @@
 """Vector instructions of two sources, as one family."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,13 +9,14 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Array, Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
 from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class BinaryStrides(Repeated):
     """The strides of dst, src0 and src1, in blocks of 32 bytes."""
 
@@ -36,7 +36,7 @@ class BinaryStrides(Repeated):
         return self.strided(element, block, repeat)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Binary(BinaryStrides):
     """dst = f(src0, src1), lane by lane.
 

@@ -1,7 +1,6 @@
 """Comparisons: into CMPMASK for one repeat, or into the Unified Buffer as bits; and CMPMASK."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, wide
 from cubecore.isa.vector.elementwise.binary import BinaryStrides
@@ -59,7 +59,7 @@ def _relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Ar
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class CompareToRegister(BinaryStrides):
     """CMPMASK[lane] = whether src0 and src1 relate so; one repeat, whatever `repeat` says.
 
@@ -148,7 +148,7 @@ class BitsOut(Repeated):
         return np.arange(self.repeats * size, dtype=np.intp).reshape(self.repeats, size)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Compare(BitsOut, BinaryStrides):
     """dst = whether src0 and src1 relate so, a bit for each lane; the mask does not count.
 
@@ -168,7 +168,7 @@ class Compare(BitsOut, BinaryStrides):
         return {"dst": _packed(_relation(type(self).function, x, y))}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class CompareScalar(BitsOut, UnaryStrides):
     """dst = whether src and the scalar relate so, a bit for each lane; the mask does not count.
 

@@ -1,7 +1,6 @@
 """Conversions between element types, as one family; each pair with its rounding modes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Array, Mem, choice, param, read, write
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.elementwise.unary import UnaryStrides
 from cubecore.numerics import round_float, saturate, wrap
@@ -19,7 +19,7 @@ from cubecore.numerics.conversion import to_float, to_integer, to_integral
 _LANES_OF_A_BYTE = 0x5555_5555_5555_5555_5555_5555_5555_5555
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Convert(UnaryStrides):
     """dst = src in another element type, lane by lane; the wider type decides how many lanes.
 

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Self
@@ -28,6 +28,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.elementwise.unary import UnaryStrides
 from cubecore.layouts import Offsets
@@ -72,7 +73,7 @@ class SetDeqscale(Instruction):
         return replace(registers, deq_scale=self.value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Dequantise(UnaryStrides):
     """dst = src * scale rounded to half, lane by lane; the scale is DEQSCALE's half.
 
@@ -111,7 +112,7 @@ def _factors_of(word: int) -> tuple[Array, Array]:
     return _factors(np.array([word], np.uint64))
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class DequantiseBytes(UnaryStrides):
     """dst = src * scale + offset as 8 bits, in one half of each block of dst.
 
@@ -171,7 +172,7 @@ class DequantiseBytes(UnaryStrides):
         return [Violation(f"{self.name}: DEQSCALE", needs, stated if signed.size == 1 else "mixed")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class DequantiseBytesByLane(DequantiseBytes):
     """dst = src * scale[lane] + offset[lane] as 8 bits, in one half of each block of dst.
 

@@ -1,7 +1,6 @@
 """Vector instructions that fill: duplicate, copy, index, broadcast."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle
 from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides
@@ -32,7 +32,7 @@ _BLOCKS = 8
 """Blocks of 32 bytes in one repeat."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Duplicate(Repeated):
     """dst = value, in every lane."""
 
@@ -53,7 +53,7 @@ class Duplicate(Repeated):
         return {"dst": np.broadcast_to(value_of(self.value, self.dtype), shape)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Copy(UnaryStrides):
     """dst = src, lane by lane; unwritten elements stay unwritten."""
 

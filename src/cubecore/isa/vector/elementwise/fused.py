@@ -5,7 +5,6 @@ boundary values of Memory vector compute, tables 20 to 28, list each step's valu
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Array, Mem, param, read, types, update, write
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.lane_functions import relu
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
@@ -49,7 +49,7 @@ def _multiply_add(x: Array, y: Array, z: Array, to: ElementType, registers: Regi
     return settle(wide(product, to) + wide(z, to), to, registers)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Axpy(UnaryStrides):
     """dst = src * value + dst, lane by lane; the scalar has src's type.
 
@@ -79,7 +79,7 @@ class Axpy(UnaryStrides):
         return _combined(self, self.combinations) or super().preconditions(chip)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class MultiplyInto(BinaryStrides):
     """dst = src0 * src1 + dst, lane by lane.
 
@@ -104,7 +104,7 @@ class MultiplyInto(BinaryStrides):
         return _combined(self, self.combinations) or super().preconditions(chip)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class MultiplyAdd(BinaryStrides):
     """dst = src0 * dst + src1, lane by lane, and for the relu form what is positive of it.
 
@@ -125,7 +125,7 @@ class MultiplyAdd(BinaryStrides):
             return {"dst": relu(total) if self.rectifies else total}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class WithRelu(BinaryStrides):
     """dst = relu(src0 +- src1), lane by lane, and for a narrower dst converted to its type.
 
@@ -172,7 +172,7 @@ class WithRelu(BinaryStrides):
         return _combined(self, self.combinations) or super().preconditions(chip)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class MultiplyConvert(BinaryStrides):
     """dst = src0 * src1 as an integer, lane by lane: the nearest, ties to even, saturated.
 

@@ -1,7 +1,7 @@
 """vsel: take each lane from one of two sources, in its three modes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Array, Mem, Operand, param, read, taken, types, write
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.isa.vector.elementwise.binary import BinaryStrides
@@ -31,7 +32,7 @@ def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
     return found[: repeats * width].reshape(repeats, width)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Selects(Repeated):
     """What the modes share: `chosen` are the bits, 1 for src0; None before they are known."""
 
@@ -57,7 +58,7 @@ class Selects(Repeated):
         return own if on is None else on & own
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class BitsInMemory(Selects):
     """What the modes share whose bits lie in UB, one repeat's behind the last one's."""
 
@@ -94,7 +95,7 @@ class BitsInMemory(Selects):
         return np.unpackbits(inputs["sel"], axis=-1, bitorder="little").view(np.bool_)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class SelectByRegister(BinaryStrides, Selects):
     """dst = src0 where CMPMASK has a 1, else src1; every repeat uses the same bits."""
 
@@ -124,7 +125,7 @@ class SelectByRegister(BinaryStrides, Selects):
         return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}, left
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class SelectByTensor(BitsInMemory, BinaryStrides):
     """dst = src0 where a bit in memory is 1, else src1; each repeat uses bits of its own.
 
@@ -162,7 +163,7 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
         return self.compute(inputs, registers), left
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class SelectScalar(BitsInMemory):
     """dst = src0 where a bit in memory is 1, else CMPMASK's scalar; each repeat has its own bits.
 

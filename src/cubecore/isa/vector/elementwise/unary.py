@@ -1,7 +1,6 @@
 """Vector instructions of one source, and of one source and a scalar, as two families."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Array, Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
 from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
@@ -20,7 +20,7 @@ from cubecore.numerics import wrap
 from cubecore.numerics.conversion import value_of
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class UnaryStrides(Repeated):
     """The strides of dst and src, in blocks of 32 bytes."""
 
@@ -38,7 +38,7 @@ class UnaryStrides(Repeated):
         return self.strided(element, block, repeat)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Unary(UnaryStrides):
     """dst = f(src), lane by lane.
 
@@ -65,7 +65,7 @@ class Unary(UnaryStrides):
 SCALAR_DOC = "the scalar: an integer, or a float's bits"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class VectorScalar(UnaryStrides):
     """dst = f(src, value), lane by lane.
 
@@ -87,7 +87,7 @@ class VectorScalar(UnaryStrides):
         return {"dst": settle(exact, self.dtype, registers)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Shift(UnaryStrides):
     """dst = src shifted by `distance` bits; bits that leave the type are lost, whatever CTRL says.
 

@@ -1,7 +1,7 @@
 """Copies of a vector core beyond whole blocks: inside the Unified Buffer, of any length, padded."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import Bursts
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.layouts import Offsets
@@ -75,7 +76,7 @@ class SetMovPadVal(Instruction):
         return replace(registers, pad_value=self.value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Aligned(Instruction):
     """Runs of any number of elements, each from a block of UB on.
 

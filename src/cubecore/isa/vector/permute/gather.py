@@ -1,7 +1,7 @@
 """Gathers by offsets in memory: of elements, and of blocks of 32 bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.layouts import Offsets
@@ -50,7 +51,7 @@ def _misaligned(name: str, offsets: Offsets, unit: int) -> list[Violation]:
     return [Violation(f"{name}: the offsets", f"be multiples of {unit} B", got)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Gather(Repeated):
     """dst[lane] = the element of src that lies offset[lane] bytes behind src's address.
 

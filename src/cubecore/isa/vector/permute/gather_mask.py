@@ -1,7 +1,7 @@
 """Gather mask: the elements that a pattern of bits keeps, one behind another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -28,6 +28,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.layouts import Offsets
 from cubecore.units import ceil_div
@@ -38,7 +39,7 @@ _PATTERNS = {1: 0b0101, 2: 0b1010, 3: 0b0001, 4: 0b0010, 5: 0b0100, 6: 0b1000, 7
 """Built-in patterns, repeated every four elements (asc-devkit, asc_reduce)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class GatherMask(Instruction):
     """What gather mask and squeeze share: which elements are kept, and where they lie."""
 

@@ -4,7 +4,7 @@ Sums add neighbours, then neighbours of those, each sum rounded (and in half cla
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar
@@ -28,6 +28,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
@@ -46,7 +47,7 @@ def _added(level: Array, size: int, element: ElementType) -> Array:
     return level.astype(element.numpy, copy=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Reduction(Repeated):
     """Lanes that the mask excludes do not count."""
 
@@ -126,7 +127,7 @@ class Reduction(Repeated):
     takes_largest: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class RepeatSum(Reduction):
     """dst[r] = the sum of repeat r.
 
@@ -162,7 +163,7 @@ class RepeatSum(Reduction):
 _ORDERS = ("value_index", "index_value", "only_value", "only_index")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class RepeatExtreme(Reduction):
     """dst[r] = the extreme of repeat r and its lane, of several the first.
 
@@ -243,7 +244,7 @@ class RepeatExtreme(Reduction):
 _BLOCKS = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class BlockReduction(Reduction):
     """dst[r, b] = the result of block b of repeat r; a block without a lane writes nothing.
 
@@ -280,7 +281,7 @@ class BlockReduction(Reduction):
         return {"dst": self.extremes(values, self.dtype.c0, registers)[0]}
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class PairSum(Reduction):
     """dst[r, i] = lane 2 i of repeat r plus lane 2 i + 1; a pair without a lane writes nothing.
 

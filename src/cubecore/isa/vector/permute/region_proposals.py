@@ -5,7 +5,7 @@ float32.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -28,6 +28,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.permute.sort import take_heads
 from cubecore.layouts import Offsets
 
@@ -38,7 +39,7 @@ _SOURCE = "spec/tik.md 4.6, from the public pages of TIK and how public programs
 _TIES = "of equal scores the earlier one comes first: the pages leave it open"
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class Component(Instruction):
     """One component of proposals, 16 in a repeat."""
 

@@ -5,7 +5,7 @@ b of the group that is being judged. A vector holds 0 for a proposal that is kep
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.numerics.conversion import value_of
@@ -48,7 +49,7 @@ def _area(low: Array, high: Array, offset: Array) -> Array:
     return area
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Areas(Instruction):
     overlap = "none"
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
@@ -90,7 +91,7 @@ class Vrpac(_Areas):
         return self._stored(found, registers)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Pairs(_Areas):
     dst = write(Mem.UB, "proposal other")
 
@@ -164,7 +165,7 @@ class Vaadd(_Pairs):
 # --- suppression
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class _Judging(Instruction):
     reads_left = True
     register = "suppressed"

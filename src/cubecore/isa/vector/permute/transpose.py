@@ -1,7 +1,7 @@
 """Transposes: 16 x 16 in place of a repeat, and blocks at sixteen addresses (NCHW to 5HD)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from cubecore.isa.declare.instruction import (
     write,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
 
@@ -114,7 +115,7 @@ class SetVaRegSb(Instruction):
 _BY_REGISTER = ("dst_va", "src_va", "repeat", "dst_stride", "src_stride")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parameters
 class To5hd(Instruction):
     """Transpose between sixteen blocks of src and sixteen of dst, wherever they lie; no mask.
 
