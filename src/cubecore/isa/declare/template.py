@@ -60,7 +60,8 @@ class Template:
         """Whether the other is of the same class with the same parameters."""
         if other.__class__ is not self.__class__:
             return NotImplemented
-        return bool(self._values(self.__dict__) == self._values(other.__dict__))
+        mine, its = self.__dict__, other.__dict__
+        return mine == its or bool(self._values(mine) == self._values(its))  # one may keep more
 
     def __hash__(self) -> int:
         """Return a hash that is computed once: templates are the keys of every cache."""
