@@ -91,7 +91,7 @@ def run(
         options |= {"engine": engine, "order": order, "checks": checks}
         return run_of_script(script, arguments, sarif, asked, options)
     require_script(asked)
-    from cubecore.reports.files.output_files import RunFiles
+    from cubecore.reports.files.run_files import RunFiles
     from cubecore.reports.text.answers import run_text
     from cubecore.reports.text.progress import working
     from cubecore.tiling.model.export import load_tiling

@@ -164,7 +164,7 @@ def run_of_script(
 ) -> int:
     """Run a script and show what its launches left; `asked` is what `debug_options` give."""
     from cubecore.errors import CubecoreError
-    from cubecore.reports.files.output_files import RunFiles
+    from cubecore.reports.files.run_files import RunFiles
     from cubecore.reports.text.script import script_run_text
     from cubecore.workflows.scripts.script import run_script
 

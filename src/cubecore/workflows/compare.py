@@ -1,14 +1,19 @@
 """compare: two tilings of one problem, side by side."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
-from cubecore.tiling.model.problem import Problem
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_tiling
 from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_runnable
 from cubecore.workflows.time import Timed, time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cubecore.tiling.model.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,14 @@
 """run: execute the kernel that a tiling implies, instruction by instruction, and verify it."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from io import BytesIO
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cubecore.isa.program.launch import Launch
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
@@ -18,8 +17,6 @@ from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
-from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES
 from cubecore.workflows.data.files import array_file, require_apart, require_writable, write_whole
 from cubecore.workflows.data.operands import (
@@ -40,6 +37,15 @@ from cubecore.workflows.request import (
     make_request,
     require_runnable,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from cubecore.isa.program.launch import Launch
+    from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,13 @@
 """time: where the cycles of a kernel go."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
-from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.advise import TimedChanges, product_changes
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     TilingRequest,
@@ -18,6 +15,14 @@ from cubecore.workflows.request import (
     require_runnable,
 )
 from cubecore.workflows.timed_product import TimedProduct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+    from cubecore.timing.records import Timeline
+    from cubecore.workflows.advise import TimedChanges
 
 _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""
@@ -76,7 +81,11 @@ def time(
         _require_walkable(chosen)
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
-    return Timed(request, chosen, line, product_changes(product, line) if advise else None)
+    if not advise:
+        return Timed(request, chosen, line)
+    from cubecore.workflows.advise import product_changes
+
+    return Timed(request, chosen, line, product_changes(product, line))
 
 
 def _require_walkable(tiling: TCubeTiling) -> None:

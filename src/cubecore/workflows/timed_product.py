@@ -1,17 +1,22 @@
 """One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
-from cubecore.chips import Chip
 from cubecore.chips.costs import peak_ops_per_cycle
-from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.timing.launch import time_launch
-from cubecore.timing.records import Timeline
+
+if TYPE_CHECKING:
+    from cubecore.chips import Chip
+    from cubecore.isa.program.launch import Launch
+    from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+    from cubecore.timing.records import Timeline
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class TimedProduct:
             full=full,
         )
 
-    def with_tiling(self, **fields: int) -> "TimedProduct":
+    def with_tiling(self, **fields: int) -> TimedProduct:
         """Return the same with fields of the tiling replaced."""
         return replace(self, tiling=replace(self.tiling, **fields))
 

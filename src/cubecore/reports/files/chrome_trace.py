@@ -1,19 +1,24 @@
 """A timeline as Chrome JSON, the format that Perfetto and chrome://tracing open."""
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cubecore.chips.model import Chip
 from cubecore.errors import RequestError, refuse
 from cubecore.reports.html.lanes import PIPE_ORDER, Aside, CoreGroup, Lane, groups, ranges
 from cubecore.reports.text.answers import problem_line
-from cubecore.timing.records import CoreTime, Segment, Timeline
-from cubecore.workflows.scripts.script import TimedLaunch
-from cubecore.workflows.time import Timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cubecore.chips.model import Chip
+    from cubecore.timing.records import CoreTime, Segment, Timeline
+    from cubecore.workflows.scripts.script import TimedLaunch
+    from cubecore.workflows.time import Timed
 
 TRACED_INSTRUCTIONS = 20_000
 """Instructions of each group of cores that a trace holds, unless there are many groups."""
@@ -58,7 +63,7 @@ class TraceView:
     @classmethod
     def of_options(
         cls, instructions: int | None, cores: str | None, window: str | None, waits: bool
-    ) -> "TraceView":
+    ) -> TraceView:
         """Return the view that options of the command line ask for.
 
         `cores` is as ``0,4..7``, `window` as ``0..250``, microseconds.

@@ -1,41 +1,19 @@
-"""The files that a run or a timing can leave: findings, a report, a trace."""
+"""The files that a timing can leave: a report, a trace, figures."""
 
-from collections.abc import Callable, Iterable, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cubecore.errors import refuse
-from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.reports.files.chrome_trace import WHOLE, TraceView
 from cubecore.workflows.data.files import require_writable, write_whole
-from cubecore.workflows.scripts.script import ScriptTime
-from cubecore.workflows.time import Timed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-@dataclass(frozen=True, slots=True)
-class RunFiles:
-    """Path of the SARIF file with the findings; None for none."""
-
-    sarif: str | None
-
-    def require_writable(self) -> None:
-        """Refuse a path that cannot be written, before any work is done.
-
-        Raises:
-            RequestError: one sentence on the path.
-        """
-        if self.sarif is not None:
-            require_writable(self.sarif, "--sarif")
-
-    def write(self, findings: Iterable[SanitizerFinding]) -> None:
-        """Write the file in one step.
-
-        Raises:
-            RequestError: a path that can no longer be written.
-        """
-        if self.sarif is not None:
-            from cubecore.reports.files.sarif import sarif_bytes
-
-            write_whole(self.sarif, sarif_bytes(findings), "--sarif")
+    from cubecore.workflows.scripts.script import ScriptTime
+    from cubecore.workflows.time import Timed
 
 
 @dataclass(frozen=True, slots=True)

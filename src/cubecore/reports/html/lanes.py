@@ -1,12 +1,18 @@
 """Recorded instructions by group of cores and pipe, for the page's timeline and the trace."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from cubecore.timing.pipes.queues import CROSS_CORE
-from cubecore.timing.records import CoreTime, Segment, Timeline
 from cubecore.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cubecore.timing.records import CoreTime, Segment, Timeline
 
 PIPE_ORDER = ("S", "MTE2", "MTE1", "M", "FIX", "V", "MTE3")
 """The order of lanes and threads: as data flows through a matrix kernel, then the vector side."""
@@ -70,7 +76,7 @@ class CoreGroup:
     time: CoreTime
     lanes: tuple[Lane, ...]
     shown: int
-    aside: tuple["Aside", ...] = ()
+    aside: tuple[Aside, ...] = ()
 
     @property
     def label(self) -> str:

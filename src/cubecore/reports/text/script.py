@@ -1,9 +1,15 @@
 """What a script's launches left, and where their cycles go, as text."""
 
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
-from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
+
+if TYPE_CHECKING:
+    from cubecore.machine.sanitizer.findings import SanitizerFinding
+    from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
 
 
 def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:

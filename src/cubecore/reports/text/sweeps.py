@@ -1,15 +1,20 @@
 """What a sweep did, and what a store holds, as text and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.reports.text.answers import number, table
 from cubecore.units import plural
-from cubecore.workflows.sweep.plan_many import QueryAnswer
-from cubecore.workflows.sweep.store import StoredPlan
-from cubecore.workflows.sweep.store_compare import AnswerPair, ModelComparison
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from cubecore.workflows.sweep.plan_many import QueryAnswer
+    from cubecore.workflows.sweep.store import StoredPlan
+    from cubecore.workflows.sweep.store_compare import AnswerPair, ModelComparison
 
 SHOWN_BROKEN = 20
 """Broken lines that are named on standard error; the answers name all."""

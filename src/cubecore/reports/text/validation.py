@@ -1,10 +1,15 @@
 """A validation as text and as a page of the documentation."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from cubecore.reports.text.answers import number, table
 from cubecore.units import plural
 from cubecore.workflows.calibration.validation import GROUPS, Errors, HeldOut, Validated, Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 def validation_text(answer: Validation) -> str:

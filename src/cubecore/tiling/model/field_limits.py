@@ -180,7 +180,7 @@ class FieldLimits:
             return np.full(1, limits.only)
         unit = self.unit(name, unit)
         near = (proposed >= limits.low) & (proposed <= limits.high) & (proposed % unit == 0)
-        return np.union1d(proposed[near], _within(limits, unit)[:1])
+        return distinct(np.append(proposed[near], _within(limits, unit)[:1]))
 
     def unit(self, name: str, unit: int) -> int:
         """Return what a field must be a multiple of that must be one of `unit` besides."""

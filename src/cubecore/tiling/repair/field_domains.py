@@ -242,8 +242,8 @@ def _divisors(m: int, n: int, most: int) -> Ints:
                 power += 1
         for _ in range(power - 1):
             step = step[step <= most // prime] * prime
-            found = np.union1d(found, step)
+            found = distinct(np.append(found, step))
     for prime in {value for value in rest if value > 1}:
         for _ in range(rest.count(prime)):
-            found = np.union1d(found, found[found <= most // prime] * prime)
+            found = distinct(np.append(found, found[found <= most // prime] * prime))
     return found

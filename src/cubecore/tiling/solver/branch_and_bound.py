@@ -48,7 +48,7 @@ from cubecore.tiling.solver.lower_bounds import (
     pair_bound,
     split_bound,
 )
-from cubecore.units import FRACTAL_BYTES
+from cubecore.units import FRACTAL_BYTES, distinct
 
 FIRST_PAIRS, FIRST_BLOCKS = 96, 4
 """How many of each are looked at before there is a limit."""
@@ -403,7 +403,7 @@ class TilingSearch:
 def _mixed(pair: Ints, order: Ints, count: int) -> Ints:
     """Return `order` with the best and the best of each pair, `count` of both, at its front."""
     _, heads = np.unique(pair, return_index=True)
-    front = np.union1d(np.sort(heads)[:count], np.arange(min(count, len(order))))
+    front = distinct(np.append(np.sort(heads)[:count], np.arange(min(count, len(order)))))
     return np.concatenate([order[front], np.delete(order, front)])
 
 
