@@ -109,7 +109,7 @@ def run_core(
     values into local memories, at (memory, byte address), before the program starts.
     """
     gm = GlobalMemory()
-    placed = {name: gm.place(name, values) for name, values in (inputs or {}).items()}
+    placed = {name: gm.allocate_from(name, values) for name, values in (inputs or {}).items()}
     shapes = {name: (v.shape, v.dtype) for name, v in (inputs or {}).items()}
     for name, (shape, dtype) in (outputs or {}).items():
         shapes[name] = (shape, element_type(dtype).numpy)
@@ -228,7 +228,7 @@ def run_matmul(
         else:
             flat = as_stored(problem, operands)[spec.name]
             assert flat.nbytes == spec.size_bytes
-            bases[spec.name] = gm.place(spec.name, flat).address
+            bases[spec.name] = gm.allocate_from(spec.name, flat).address
     assert c is not None
     chosen = [core for core in launch.cores if only is None or core.core in only]
     tasks = [Task(CoreId(core.core, core.sub), _body(core, bases)) for core in chosen]

@@ -22,7 +22,7 @@ def replay(
     placed = {
         spec.name: gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
         if spec.output
-        else gm.place(spec.name, as_stored(problem, operands)[spec.name])
+        else gm.allocate_from(spec.name, as_stored(problem, operands)[spec.name])
         for spec in launch.tensors
     }
 

@@ -30,7 +30,7 @@ def answer(launch: Launch, operands: Mapping[str, Array], engine: str, on: Chip 
         if spec.output:
             c = tensor = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
         else:
-            tensor = gm.place(spec.name, operands[spec.name])
+            tensor = gm.allocate_from(spec.name, operands[spec.name])
         bases[spec.name] = tensor.address
     outcome, ran = run_launch(launch, on, gm, bases, engine)
     assert c is not None

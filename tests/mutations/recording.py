@@ -105,7 +105,7 @@ def replayed(recording, order="program", checks=frozenset()):
     """Run a recording again; the result of one that stands still has nothing left."""
     gm, values = GlobalMemory(), {}
     tensors = [
-        gm.place(t.name, np.frombuffer(t.data, np.uint8))
+        gm.allocate_from(t.name, np.frombuffer(t.data, np.uint8))
         if t.placed
         else gm.allocate(t.name, len(t.data), scratch=t.scratch)
         for t in recording.tensors
@@ -179,6 +179,6 @@ def first_writers(recording):
 
     gm = GlobalMemory()
     for t in recording.tensors:
-        gm.place(t.name, np.frombuffer(t.data, np.uint8))
+        gm.allocate_from(t.name, np.frombuffer(t.data, np.uint8))
     run(recording.chip, gm, [Task(core, body) for core in recording.streams])
     return found

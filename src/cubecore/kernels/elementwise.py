@@ -1,4 +1,4 @@
-"""Streaming kernels: what vector cores do to arrays element by element, and loads alone.
+"""Element-wise kernels: streamed vector work on arrays, and loads alone.
 
 Each core walks its share in tiles: MTE2 brings the tile's inputs to the Unified Buffer, the Vector
 unit works, MTE3 writes the result back. With two buffers the next tile's loads run beside it.

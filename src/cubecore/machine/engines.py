@@ -14,7 +14,7 @@ from cubecore.isa.program.tree import Issue
 from cubecore.machine.blas import prover
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
-from cubecore.machine.blas.operand_cache import Shadows
+from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
@@ -115,7 +115,7 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
 
     Atomic stores, which may meet, are committed in the order of the cores.
     """
-    shadows = Shadows()
+    cache = OperandCache()
     work = [
         (store, place, number)
         for prover in proven
@@ -130,11 +130,11 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
         for pair in tile.terms
         for factor in pair
     }
-    conversions = [part for factor in factors.values() for part in shadows.prepare(factor)]
+    conversions = [part for factor in factors.values() for part in cache.prepare(factor)]
 
     def compute(item: tuple[ProvenStore, int, int]) -> Callable[[], None]:
         store, place, _ = item
-        values, known = computed(store, place, shadows)
+        values, known = computed(store, place, cache)
         if store.atomic:
             return lambda: commit(store, place, values, known)
         commit(store, place, values, known)

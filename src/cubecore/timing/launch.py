@@ -165,7 +165,7 @@ def _walked(
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
     crossing = Crossing(cores, latency)
     clocks, walks = [], []
-    for number, (group, part) in enumerate(zip(groups, _turns(traffic), strict=True)):
+    for number, (group, part) in enumerate(zip(groups, _memory_shares(traffic), strict=True)):
         memory = MemoryPort(chip, part, traffic.written_back, start)
         shares = traffic.shares(number)
         clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
@@ -188,7 +188,7 @@ def _parts(groups: Sequence[CoreGroup]) -> list[str]:
     return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
 
 
-def _turns(traffic: Traffic) -> list[float]:
+def _memory_shares(traffic: Traffic) -> list[float]:
     """Return each group's part of device memory's time.
 
     What it misses over what all miss: then all groups need it for equally long. But every core has

@@ -1,4 +1,4 @@
-"""What timing answers: frozen records."""
+"""Results of timing: frozen records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -210,7 +210,7 @@ def _execute(
             given = words.view(np.uint8)
         else:
             given = memory_bytes(given, kinds[spec.name])
-        tensors[spec.name] = gm.place(spec.name, given)
+        tensors[spec.name] = gm.allocate_from(spec.name, given)
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
     outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine, checks, order=order)

@@ -149,7 +149,7 @@ def window(m: Map, p: dict, bits: int, rpt=(0, 1, 0)) -> tuple[dict, int, int]:
     return found, tall * (1 if along_k else time), wide * (time if along_k else 1)
 
 
-def place_of(mem: Mem, i: int, j: int, rows: int, columns: int, bits: int, turned: bool) -> int:
+def location_of(mem: Mem, i: int, j: int, rows: int, columns: int, bits: int, turned: bool) -> int:
     """Where element (i, j) of the windows goes, in elements."""
     c0 = 256 // bits
     if mem is Mem.L0B:  # ZN: fractals of C0 x 16 row by row, elements column by column
@@ -170,7 +170,7 @@ def run(sink_of, m: Map, p: dict, *, pad: int | None = PAD, rpt=(0, 1, 0), bound
     found, rows, columns = window(m, p, bits, rpt)
     turned = bool(p.get("transpose"))
     for (i, j), place in found.items():
-        to = place_of(mem, i, j, rows, columns, bits, turned)
+        to = location_of(mem, i, j, rows, columns, bits, turned)
         if place is None:
             word = (0xFFFFFFFF if pad is None else pad) & (1 << bits) - 1
             sink.put(512, to, word, [int(pad is not None)] * max(1, bits // 8))
@@ -240,7 +240,7 @@ TURNED = [s for s in TO_A if BITS[s[2]] >= 16]
 
 @pytest.mark.parametrize("sink", TURNED + TO_B, ids=lambda s: f"{s[0].name} {s[2]}")
 def test_transposed_windows(sink):
-    """On the way to L0B the flag changes nothing: `place_of` does not ask for it there."""
+    """On the way to L0B the flag changes nothing: `location_of` does not ask for it there."""
     c0 = 256 // BITS[sink[2]]
     for m in (Map(4, 8, 3 * c0), Map(5, 7, c0, kh=3, kw=1, pads=(1, 1, 1, 1))):
         run(sink, m, whole(m, c0) | {"transpose": True})

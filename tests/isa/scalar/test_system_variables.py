@@ -78,7 +78,7 @@ def test_cores_are_counted_without_gaps():
 def test_a_core_alone_is_the_only_one():
     bench = Bench(1)
     assert [ask(bench.core, name) for name in QUESTIONS] == [(0,), (1,), (0,), (1,)]
-    assert Registers().place == CorePosition(0, 1, 0, 1)
+    assert Registers().position == CorePosition(0, 1, 0, 1)
 
 
 @pytest.mark.parametrize("value", [0, 1 << 48, 1 << 48 | 1 << 53 | 1 << 56])
@@ -175,7 +175,7 @@ def test_a_scalar_is_read_after_what_came_before():
         assert ask(core, "get_ctrl") == (1 << 53,)
 
     gm = GlobalMemory()
-    gm.place("x", np.zeros(8, np.int32))
+    gm.allocate_from("x", np.zeros(8, np.int32))
     assert run(A2, gm, [Task(CoreId(0, 1), body)]).findings == ()
 
 
@@ -183,5 +183,5 @@ def test_a_scalar_is_read_after_what_came_before():
 def test_what_the_launch_decides_no_instruction_changes(name):
     template = instruction_named(name)()
     place = CorePosition(3, 7, 1, 2)
-    fresh, used = Registers(place=place), Registers(place=place, ctrl=5, ffts_base=9, kept=2)
+    fresh, used = Registers(position=place), Registers(position=place, ctrl=5, ffts_base=9, kept=2)
     assert template.of_launch == (template.result(fresh) == template.result(used))

@@ -11,7 +11,7 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location, Loop
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.fold_trace import Folder
-from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
+from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
 
 VADD = instruction_named("vadd")(dtype=element_type("float32"))
 SUB = instruction_named("vsub")(dtype=element_type("float32"))
@@ -36,7 +36,7 @@ def folded(trace):
 def assert_unfolds(trace):
     folder, items = folded(trace)
     again = [
-        (trace.templates[leaf.kind], bases, trace.places[leaf.place])
+        (trace.templates[leaf.kind], bases, trace.locations[leaf.location])
         for leaf, bases in folder.unfold(items)
     ]
     assert again == list(trace)
@@ -48,7 +48,7 @@ def test_a_trace_gives_back_what_it_took():
     trace = trace_of(*steps)
     assert len(trace) == 3
     assert [(t, a, w.line) for t, a, w in trace] == steps
-    assert (len(trace.templates), len(trace.places)) == (2, 2)
+    assert (len(trace.templates), len(trace.locations)) == (2, 2)
 
 
 def test_a_loop_with_even_steps_is_one_item():
@@ -116,8 +116,8 @@ def recording(core, offset, trips=5):
 
 
 TENSORS = [
-    Placed(TensorSpec("a", 8192), 4096),
-    Placed(TensorSpec("c", 8192, output=True), 65536),
+    RecordedTensor(TensorSpec("a", 8192), 4096),
+    RecordedTensor(TensorSpec("c", 8192, output=True), 65536),
 ]
 
 

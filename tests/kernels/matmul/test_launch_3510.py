@@ -60,7 +60,7 @@ def on_both_engines(problem, tiling, stored):
                 made = gm.allocate(spec.name, spec.size_bytes, zeroed=spec.zeroed)
                 bases[spec.name] = made.address
             else:
-                bases[spec.name] = gm.place(spec.name, stored[spec.name]).address
+                bases[spec.name] = gm.allocate_from(spec.name, stored[spec.name]).address
         outcome, ran = run_launch(launch, A5, gm, bases, engine)
         assert (ran, [f.message for f in outcome.findings]) == (engine, []), brief(tiling)
         yield engine, made.buffer.data.view(problem.c_type.numpy)
@@ -237,7 +237,7 @@ def test_a_client_that_does_not_wait_for_the_one_before_is_a_race():
             made = (
                 gm.allocate(spec.name, spec.size_bytes)
                 if spec.output
-                else gm.place(spec.name, stored[spec.name])
+                else gm.allocate_from(spec.name, stored[spec.name])
             )
             bases[spec.name] = made.address
         outcome, _ = run_launch(broken, A5, gm, bases, "reference")

@@ -7,7 +7,7 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.machine.blas.block_products import Block, IrregularError, ProductSum
-from cubecore.machine.blas.operand_cache import Shadows, require_matrix
+from cubecore.machine.blas.operand_cache import OperandCache, require_matrix
 from cubecore.machine.blas.stores import Target
 from cubecore.machine.memory.buffers import GlobalMemory
 
@@ -15,7 +15,7 @@ HALF, INT8, INT4, BRAIN = (element_type(n) for n in ("float16", "int8", "int4", 
 
 
 def tensor_of(values):
-    return GlobalMemory().place("a", values)
+    return GlobalMemory().allocate_from("a", values)
 
 
 def nd(tensor, kind, columns, start, r, k, *, k_inner=True, distances=(0,)):
@@ -33,7 +33,7 @@ def nz(tensor, kind, rows, start, r, k, *, k_inner=True, distances=(0,)):
 
 
 def values_of(block, core=0):
-    shadows = Shadows()
+    shadows = OperandCache()
     for convert in shadows.prepare(block):
         convert()
     return shadows.values(block, core)

@@ -34,7 +34,7 @@ def launched(name: str) -> tuple[str, list[tuple[str, str]], int]:
     program = Program((Issue(template, addresses, HERE),), (base,))
     cores = (CoreProgram(0, program, {base: ("tensor", 0)}),)
     gm = GlobalMemory()
-    tensor = gm.place("tensor", np.zeros(65536, np.uint8))
+    tensor = gm.allocate_from("tensor", np.zeros(65536, np.uint8))
     launch = Launch((TensorSpec("tensor", 65536),), cores)
     outcome, engine = run_launch(launch, A2, gm, {"tensor": tensor.address})
     return engine, [(f.id, f.message) for f in outcome.findings], outcome.issued

@@ -63,9 +63,9 @@ def outcome_of(launch: Launch, engine: str, c_holds: float = 0.0):
     for spec in launch.tensors:
         if spec.output:
             values = np.full(spec.size_bytes // 2, c_holds, np.float16)
-            c = tensor = gm.place(spec.name, values)
+            c = tensor = gm.allocate_from(spec.name, values)
         else:
-            tensor = gm.place(spec.name, operands[spec.name])
+            tensor = gm.allocate_from(spec.name, operands[spec.name])
         bases[spec.name] = tensor.address
     outcome, ran_on = run_launch(launch, A2, gm, bases, engine)
     assert c is not None

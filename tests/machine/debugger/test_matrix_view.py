@@ -56,7 +56,7 @@ def test_layouts(mem, layout, dtype, fractal, shape):
     core.memory(mem).valid[512 : 512 + raw.size] = 1
     found = view(core, mem, 512, kind, shape, layout)
     assert (found.values == matrix).all()
-    assert found.known.all()
+    assert found.written.all()
     assert found.layout == layout
     if mem is not Mem.L1:
         assert (view(core, mem, 512, kind, shape).values == matrix).all()
@@ -92,14 +92,14 @@ def test_types_that_no_library_has_and_halves_of_bytes():
     buffer.data[:2], buffer.valid[:2] = (0x21, 0xF3), 1
     found = view(core, Mem.UB, 0, element_type("int4"), (5,))
     assert found.values[:4].astype(int).tolist() == [1, 2, 3, -1]
-    assert found.known.tolist() == [True] * 4 + [False]
+    assert found.written.tolist() == [True] * 4 + [False]
     found = view(core, Mem.UB, 0, element_type("hifloat8"), (2,)).values
     assert found.tolist() == [1.125 * 2**2, -(2.0**-9) * 1.5]
 
 
 def test_global_memory():
     core = core_of()
-    tensor = core.gm.place("a", np.arange(8, dtype=np.int16))
+    tensor = core.gm.allocate_from("a", np.arange(8, dtype=np.int16))
     found = view(core, Mem.GM, tensor.address + 4, element_type("int16"), (3,))
     assert (found.values.tolist(), found.memory, found.start) == ([2, 3, 4], "a", 4)
     with pytest.raises(RequestError) as error:

@@ -90,7 +90,7 @@ def test_distances_are_kept_and_asked_for():
     assert not reach.agree(first.address, np.array([0, 64, 192]))
     assert (reach.distances(first).step, reach.distances(first).unit) == (64, 64)
     start = first.address
-    assert reach.place(first, start, start + 32) is first
+    assert reach.visible(first, start, start + 32) is first
     for tensor, low in (
         (first, start + 4096 - 128),
         (first, start - 1),
@@ -98,12 +98,12 @@ def test_distances_are_kept_and_asked_for():
         (None, 0),
     ):
         with pytest.raises(IrregularError):
-            reach.place(tensor, low, low + 32)
+            reach.visible(tensor, low, low + 32)
 
 
 def test_what_was_written_is_put_back():
     gm = GlobalMemory()
-    placed = gm.place("x", np.arange(64, dtype=np.uint8))
+    placed = gm.allocate_from("x", np.arange(64, dtype=np.uint8))
     fresh = gm.allocate("z", 64)
     before = [(t.buffer.data.copy(), t.buffer.valid.copy()) for t in (placed, fresh)]
     snapshots = Snapshots()

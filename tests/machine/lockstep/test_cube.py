@@ -133,7 +133,7 @@ class Pair:
         self.far = np.array([0, 1, 2] if even else [0, 2, 1]) * FAR
         self.gm, self.other = GlobalMemory(), GlobalMemory()
         values = (self.rng.standard_normal(2 * FAR) * 3).astype(np.float16)
-        self.tensor, _ = (gm.place("tensor", values) for gm in (self.gm, self.other))
+        self.tensor, _ = (gm.allocate_from("tensor", values) for gm in (self.gm, self.other))
         self.apart = [self.core(core) for core in CORES]
         log = StrictLog(frozenset())  # what went wrong in memory counts all the same
         on_places = [(core, CorePosition(n, 3)) for n, core in enumerate(CORES)]

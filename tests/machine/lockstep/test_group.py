@@ -128,11 +128,11 @@ class Pair:
 
     def left(self, n):
         own = {"cmp_mask": 32 * int(self.rng.integers(3000)), "kept": n, "extreme": (n, n)}
-        return replace(self.registers, place=CorePosition(n, 3), deq_scale=SCALES, **own)
+        return replace(self.registers, position=CorePosition(n, 3), deq_scale=SCALES, **own)
 
     def memory(self):
         gm = GlobalMemory()
-        return gm, gm.place("tensor", self.values)
+        return gm, gm.allocate_from("tensor", self.values)
 
     def core(self, n):
         def unmet(*_):

@@ -177,7 +177,7 @@ def test_addresses_find_their_tensor():
 def test_placed_tensors_are_written_and_allocated_ones_are_not():
     gm = GlobalMemory()
     matrix = np.arange(6, dtype=np.int16).reshape(2, 3)
-    placed = gm.place("a", matrix.T)
+    placed = gm.allocate_from("a", matrix.T)
     assert placed.buffer.data.tobytes() == np.ascontiguousarray(matrix.T).tobytes()
     assert placed.buffer.valid.all()
     room = gm.allocate("b", 6)

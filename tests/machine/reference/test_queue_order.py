@@ -201,7 +201,9 @@ def handed_over(order, change=lambda leaf: leaf):
     gm, bases = GlobalMemory(), {}
     for spec in launch.tensors:
         made = (
-            gm.allocate("c", spec.size_bytes) if spec.output else gm.place("x", operands[spec.name])
+            gm.allocate("c", spec.size_bytes)
+            if spec.output
+            else gm.allocate_from("x", operands[spec.name])
         )
         bases[spec.name] = made.address
     tasks = [
@@ -285,7 +287,7 @@ def product_of(launch, operands, order):
             output = gm.allocate(spec.name, spec.size_bytes)
             bases[spec.name] = output.address
         else:
-            bases[spec.name] = gm.place(spec.name, operands[spec.name]).address
+            bases[spec.name] = gm.allocate_from(spec.name, operands[spec.name]).address
     outcome, ran_on = run_launch(launch, A2, gm, bases, order=order)
     assert ran_on == "reference"
     c = output.buffer.data.view(PROBLEM.c_type.numpy).reshape(PROBLEM.m, PROBLEM.n)

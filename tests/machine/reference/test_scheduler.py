@@ -73,7 +73,7 @@ def double(core):
 
 
 def integers(gm, name, *values):
-    return gm.place(name, np.resize(np.array(values, np.int32), 8))
+    return gm.allocate_from(name, np.resize(np.array(values, np.int32), 8))
 
 
 def values(tensor):
@@ -329,8 +329,8 @@ def program_that_reads(cell, table, out):
 
 def test_a_value_in_memory_steers_a_branch():
     gm = GlobalMemory()
-    cell = gm.place("cell", np.array([11, 10, -1], np.int32))
-    table = gm.place("table", np.repeat(np.arange(1, 7, dtype=np.int32), 8))
+    cell = gm.allocate_from("cell", np.array([11, 10, -1], np.int32))
+    table = gm.allocate_from("table", np.repeat(np.arange(1, 7, dtype=np.int32), 8))
     out = gm.allocate("out", 96)
     program = program_that_reads(cell, table, out)
     outcome = run(A2, gm, [Task(CoreId(0, 1), lambda core: program.run(core, {}))])

@@ -26,7 +26,7 @@ FIRST = {
 def messages(first: str, barrier: str | None, order: str) -> tuple[list[str], bytes]:
     """What is found and stored when `first` writes UB and MTE3 stores it behind the barrier."""
     gm = GlobalMemory()
-    source = gm.place("source", np.arange(64, dtype=np.int16))
+    source = gm.allocate_from("source", np.arange(64, dtype=np.int16))
     target = gm.allocate("target", 128)
 
     def body(core):

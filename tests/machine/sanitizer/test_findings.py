@@ -46,7 +46,7 @@ def lines(outcome) -> list[str]:
 
 def tensors(**sizes):
     gm = GlobalMemory()
-    return gm, [gm.place(name, np.zeros(size, np.uint8)) for name, size in sizes.items()]
+    return gm, [gm.allocate_from(name, np.zeros(size, np.uint8)) for name, size in sizes.items()]
 
 
 def mad(**changes):
@@ -76,7 +76,7 @@ def test_reading_what_was_loaded_and_what_never_was():
 def test_unwritten_bytes_travel_through_moves_until_something_reads_them():
     """One byte of a row of A was never written in GM: only mad tells."""
     gm = GlobalMemory()
-    a = gm.place("a", np.zeros(512, np.uint8))
+    a = gm.allocate_from("a", np.zeros(512, np.uint8))
     a.buffer.valid[32 * 5 + 2 * 3] = 0  # row 5, k 3
     path = [
         (CopyGmToCbuf(n_burst=1, len_burst=16), 0, a.address),
@@ -171,7 +171,7 @@ def test_a_result_of_unwritten_input_is_written_and_found_once():
 
 def test_unwritten_elements_reach_the_output_unwritten():
     gm = GlobalMemory()
-    a, c = gm.place("a", np.zeros(512, np.uint8)), gm.allocate("c", 1024)
+    a, c = gm.allocate_from("a", np.zeros(512, np.uint8)), gm.allocate("c", 1024)
     path = [
         (CopyGmToCbuf(n_burst=1, len_burst=16), 0, a.address),
         (LoadCbufToCa(repeat=1), 0, 0),
@@ -201,8 +201,8 @@ def test_a_scalar_read_of_unwritten_memory_is_a_finding():
 
 def test_a_scalar_read_gives_integers_and_the_bits_of_floats():
     gm = GlobalMemory()
-    values = gm.place("v", np.array([-5, 7], np.int32))
-    floats = gm.place("f", np.array([1.5], np.float32))
+    values = gm.allocate_from("v", np.array([-5, 7], np.int32))
+    floats = gm.allocate_from("f", np.array([1.5], np.float32))
     seen = []
 
     def body(core: Core) -> None:
@@ -216,14 +216,14 @@ def test_a_scalar_read_gives_integers_and_the_bits_of_floats():
             load = LoadScalar(Var("n", 0), mem, kind, Expr(address), HERE)
             seen.append(core.load_scalar(load, address))
 
-    near = gm.place("near", np.arange(8, dtype=np.int32))
+    near = gm.allocate_from("near", np.arange(8, dtype=np.int32))
     run(A2, gm, [Task(CoreId(0, 1), body)])
     assert seen == [-5, 7, 0x3FC00000, 1]
 
 
 def test_a_scalar_read_outside_every_tensor_is_a_finding():
     gm = GlobalMemory()
-    gm.place("v", np.array([1], np.int32))
+    gm.allocate_from("v", np.array([1], np.int32))
 
     def body(core: Core) -> None:
         core.load_scalar(LoadScalar(Var("n", 0), Mem.GM, INT, Expr(0), HERE), 0)

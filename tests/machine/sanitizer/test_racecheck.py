@@ -82,7 +82,7 @@ MASK = (SetVectorMask(mask_high=0, mask_low=0xFF),)
 
 def placed(*names, size=4096):
     gm = GlobalMemory()
-    return gm, [gm.place(name, np.zeros(size, np.uint8)).address for name in names]
+    return gm, [gm.allocate_from(name, np.zeros(size, np.uint8)).address for name in names]
 
 
 # --- pairs of pipes: right with the flag, wrong without, and the sentence

@@ -138,7 +138,7 @@ def test_both_engines_find_the_same():
                     bases[spec.name] = gm.allocate(spec.name, spec.size_bytes).address
                 else:
                     raw = np.zeros(spec.size_bytes, np.uint8)
-                    bases[spec.name] = gm.place(spec.name, raw).address
+                    bases[spec.name] = gm.allocate_from(spec.name, raw).address
             outcome, ran_on = run_launch(broken, A2, gm, bases, engine)
             assert ran_on == engine
             found.append({(f.id, f.message) for f in outcome.findings})

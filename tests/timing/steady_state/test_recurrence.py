@@ -21,8 +21,8 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.timing.steady_state.loop_body import LoopBody, turns_of
-from cubecore.timing.steady_state.loop_guards import Course, ValueRange, _Test
+from cubecore.timing.steady_state.loop_body import LoopBody, resets_of
+from cubecore.timing.steady_state.loop_guards import CounterPath, ValueRange, _Test
 from kernels.cases import draw_problem, draw_tiling
 from timing.clock import (
     A2,
@@ -378,7 +378,7 @@ def taken(body, values, trips, turning=()) -> list:
             if isinstance(node, Assign):
                 values[node.target] = node.value.at(values)
                 if node in turning:
-                    values[turns_of(node.target)] += 1
+                    values[resets_of(node.target)] += 1
                 continue
             left, right = (x.at(values) for x in (node.condition.left, node.condition.right))
             told.append(eval(f"{left}{node.condition.comparison}{right}"))
@@ -414,11 +414,11 @@ def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     for values in (first, later):
         values.update(dict.fromkeys(set(counters) - set(values), 0))
     begin, now = dict(first), dict(later)
-    known, then = (taken(body, values, trips, found.turning) for values in (first, later))
+    known, then = (taken(body, values, trips, found.resets) for values in (first, later))
     places = [[values[v] for v in found.counters] for values in (begin, first, now)]
-    courses = [Course.once(begin[v], first[v], now[v]) for v in counters]
+    paths = [CounterPath.once(begin[v], first[v], now[v]) for v in counters]
     told = [now[v] for v in found.given]
-    if not found.turned_back(*places) and found.guards.periods(courses, told, 1):
+    if not found.was_reset(*places) and found.guards.periods(paths, told, 1):
         assert then == known
         for v, value in begin.items():
             assert later[v] == first[v] + (now[v] - value if v in counters else 0)
@@ -428,16 +428,16 @@ def test_a_wheel_that_turns_elsewhere_is_no_other_way():
     """A slower wheel stands one further on: nothing turns it in the stretch, so it follows."""
     slow = Branch(Condition.of(at(RING), ">=", 5), (Assign(RING, Expr(0)),))
     carry = (Assign(COUNTED, Expr(0)), Assign(RING, at(RING) + 1), slow)
-    wheels = (
+    moduli = (
         Assign(COUNTED, at(COUNTED) + 1),
         Branch(Condition.of(at(COUNTED), ">=", 4), carry),
     )
-    found = LoopBody.of(Loop(INDEX, Expr(99), (*wheels, *STEP)))
+    found = LoopBody.of(Loop(INDEX, Expr(99), (*moduli, *STEP)))
 
     def follows(places):
         counters = INDEX, *found.counters
-        courses = [Course.once(*places.get(v, (0, 0, 0))) for v in counters]
-        return bool(found.guards.periods(courses, [0] * len(found.given), 1))
+        paths = [CounterPath.once(*places.get(v, (0, 0, 0))) for v in counters]
+        return bool(found.guards.periods(paths, [0] * len(found.given), 1))
 
     assert follows({COUNTED: (0, 2, 0), RING: (1, 1, 2)})
     assert follows({COUNTED: (2, 0, 2), RING: (1, 2, 2)})  # it turns in both
@@ -450,8 +450,8 @@ def test_a_wheel_may_turn_between_two_looks(down):
     """The state is looked at every few trips; a wheel then stands further on, one turn or none."""
     one, index = (-1 if down else 1), Var("i0", 0)
     work = Issue(ScalarWork(step="BASIC"), (), HERE)
-    for wheel in range(2, 12):
-        over = Condition.of(at(COUNTED) * one, ">=", wheel)
+    for modulus in range(2, 12):
+        over = Condition.of(at(COUNTED) * one, ">=", modulus)
         for stride in range(3, 9):
             body = (
                 work,

@@ -102,13 +102,13 @@ class CoreHandle:
     @property
     def block_idx(self) -> int:
         """As asc_get_block_idx: this part's index among those of its kind in the launch."""
-        place = self._core.registers.place
+        place = self._core.registers.position
         return RuntimeInt(place.block * place.parts + place.part, "block_idx")
 
     @property
     def block_num(self) -> int:
         """As asc_get_block_num: the blocks of the launch."""
-        return RuntimeInt(self._core.registers.place.blocks, "block_num")
+        return RuntimeInt(self._core.registers.position.blocks, "block_num")
 
     # --- what needs more than one instruction
 

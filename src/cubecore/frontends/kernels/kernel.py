@@ -294,7 +294,7 @@ class _Launch:
             self.traces[core.id] = core.trace
         elif self.options.trace:
             trace = self.traces.setdefault(core.id, InstructionTrace())
-        core.registers = replace(core.registers, place=self._place(core.id))
+        core.registers = replace(core.registers, position=self._position(core.id))
         arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         if self.debugger is not None:
@@ -315,7 +315,7 @@ class _Launch:
                 error = error.with_traceback(error.__traceback__.tb_next)
             raise KernelError.at(where, refuse("the kernel", "run to its end", got)) from error
 
-    def _place(self, core: CoreId) -> CorePosition:
+    def _position(self, core: CoreId) -> CorePosition:
         """Return where a core is: a vector kernel's blocks are single AIVs."""
         each = _per_core(self.chip)
         if self.made.kind == "vector":
@@ -389,7 +389,7 @@ def _placed(
             raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
         place = _shared(made, host, found.values())
         if place is None and host.at in read:
-            place = gm.place(host.name, host.raw)
+            place = gm.allocate_from(host.name, host.raw)
         elif place is None:
             place = gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
         found[host.name] = host, place

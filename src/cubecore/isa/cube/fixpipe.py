@@ -175,7 +175,7 @@ class _Fixpipe(Instruction):
         scales = tuple(o for o in self.declared if o.mem is Mem.FB)
         return tile if self.scales_at is None else tile + scales
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """The scales are not addressed by the instruction itself."""
         return addresses if self.scales_at is None else (*addresses, self.scales_at)
 

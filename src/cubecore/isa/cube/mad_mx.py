@@ -72,19 +72,19 @@ class _LoadScales(Instruction):
     y_step: int = param(0, 255, "blocks of a row: 64 of K each")
     src_stride: int = param(0, 65535, "32 B from one row to the next in L1")
     dst_stride: int = param(0, 65535, "32 B from one row to the next at the target")
-    placed: bool | None = taken("whether dst's place is known")
+    addressed: bool | None = taken("whether dst's address is known")
 
     def resolved(self, registers: Registers) -> Self:
         """Dst has its place when the instruction starts."""
-        return replace(self, placed=True)
+        return replace(self, addressed=True)
 
     def operands(self) -> tuple[Operand, ...]:
         """Dst's place is a parameter."""
-        return self.declared if self.placed else self.declared[:1]
+        return self.declared if self.addressed else self.declared[:1]
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Dst's place is a parameter."""
-        return (addresses[0], self.dst_at) if self.placed else addresses
+        return (addresses[0], self.dst_at) if self.addressed else addresses
 
     def offsets_src(self) -> Offsets:
         """Shape [x_step, y_step]."""
@@ -174,7 +174,7 @@ class MadMx(CubeProduct):
     b_type: ElementType = types("right matrix", *_FP4, *_FP8)
     k: int = param(0, 4095, "columns of a, rows of b", multiple=2 * SHARED)
     disable_gemv: bool = param(0, 1, "one row is read as NZ, not as a vector", default=False)
-    placed: bool | None = taken("whether the scales' places are known: a 16th of a's and b's")
+    addressed: bool | None = taken("whether the scales' addresses are known: a 16th of a's and b's")
 
     @property
     def c_type(self) -> ElementType:
@@ -188,16 +188,16 @@ class MadMx(CubeProduct):
 
     def resolved(self, registers: Registers) -> Self:
         """The scales have a place when the instruction starts."""
-        return replace(self, placed=True)
+        return replace(self, addressed=True)
 
     def operands(self) -> tuple[Operand, ...]:
         """C is only written unless it accumulates; the scales' places are no arguments."""
         wide = self.a_type.bits == 8
-        return _operands(self.accumulates, self.starts_from_bias, bool(self.placed), wide)
+        return _operands(self.accumulates, self.starts_from_bias, bool(self.addressed), wide)
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """The scales lie at a 16th of a's and b's address."""
-        if not self.placed:
+        if not self.addressed:
             return addresses
         given = addresses[: len(self.operands()) - 2]
         return (*given, *(given[at] // _BYTES_PER_SCALE_BYTE for at in (1, 2)))
@@ -265,8 +265,8 @@ _WIDE_ALIGN = 1024
 
 
 @lru_cache
-def _operands(accumulates: bool, biased: bool, placed: bool, wide: bool) -> tuple[Operand, ...]:
+def _operands(accumulates: bool, biased: bool, addressed: bool, wide: bool) -> tuple[Operand, ...]:
     """8-bit values start at multiples of 1024 B, so that their scales do at multiples of 64."""
     c = replace(_C, access=OperandAccess.UPDATE if accumulates else OperandAccess.WRITE)
     a, b = (replace(o, align_bytes=_WIDE_ALIGN) if wide else o for o in (_A, _B))
-    return (c, a, b, *((_BIAS,) if biased else ()), *(_SCALES if placed else ()))
+    return (c, a, b, *((_BIAS,) if biased else ()), *(_SCALES if addressed else ()))

@@ -78,19 +78,21 @@ class LoadCbufToCbSp(Instruction):
     index_block: ElementType = types("its indices", "index fractal", default=INDEX_FRACTAL)
     start_index: int = param(0, 65535, "first fractal, counted from the source address", default=0)
     repeat: int = param(0, 255, "fractals")
-    placed: bool | None = taken("whether the indices' place is known: a quarter of dst's address")
+    addressed: bool | None = taken(
+        "whether the indices' address is known: a quarter of dst's address"
+    )
 
     def resolved(self, registers: Registers) -> Self:
         """The indices have a place when the instruction starts."""
-        return replace(self, placed=True)
+        return replace(self, addressed=True)
 
     def operands(self) -> tuple[Operand, ...]:
         """The indices' place is no argument."""
-        return self.declared if self.placed else self.declared[:3]
+        return self.declared if self.addressed else self.declared[:3]
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """The indices lie at a quarter of dst's address."""
-        if not self.placed:
+        if not self.addressed:
             return addresses
         return (*addresses[:3], addresses[0] // _PER_INDEX_BYTE)
 
@@ -145,7 +147,9 @@ class MadSp(CubeProduct):
     )
     steered_by = ("index",)
     index = read(Mem.L0B_INDEX, "k n", "index_type")
-    placed: bool | None = taken("whether the indices' place is known: a quarter of b's address")
+    addressed: bool | None = taken(
+        "whether the indices' address is known: a quarter of b's address"
+    )
     picks: bytes | None = taken("the indices, taken when the instruction starts")
 
     @property
@@ -167,7 +171,7 @@ class MadSp(CubeProduct):
 
     def resolved(self, registers: Registers) -> Self:
         """The indices have a place when the instruction starts."""
-        return replace(self, placed=True)
+        return replace(self, addressed=True)
 
     def located(self, values: Mapping[str, Array]) -> Self:
         """Take the indices."""
@@ -175,11 +179,11 @@ class MadSp(CubeProduct):
 
     def operands(self) -> tuple[Operand, ...]:
         """C is only written unless it accumulates; the indices' place is no argument."""
-        return _operands(self.accumulates, self.starts_from_bias, bool(self.placed))
+        return _operands(self.accumulates, self.starts_from_bias, bool(self.addressed))
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """The indices lie at a quarter of b's address."""
-        if not self.placed:
+        if not self.addressed:
             return addresses
         count = len(self.operands()) - 1
         return (*addresses[:count], addresses[2] // _PER_INDEX_BYTE)
@@ -258,6 +262,6 @@ _C, _A, _B, _BIAS, _INDEX = MadSp.declared
 
 
 @lru_cache
-def _operands(accumulates: bool, biased: bool, placed: bool) -> tuple[Operand, ...]:
+def _operands(accumulates: bool, biased: bool, addressed: bool) -> tuple[Operand, ...]:
     c = replace(_C, access=OperandAccess.UPDATE if accumulates else OperandAccess.WRITE)
-    return (c, _A, _B, *((_BIAS,) if biased else ()), *((_INDEX,) if placed else ()))
+    return (c, _A, _B, *((_BIAS,) if biased else ()), *((_INDEX,) if addressed else ()))

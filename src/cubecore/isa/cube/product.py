@@ -1,4 +1,4 @@
-"""What every product of the Cube shares: extents, where C starts, and the unit flag."""
+"""Base of the Cube's products: extents, where C starts, and the unit flag."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the instructions of the 3510 architecture share: bounds of their fields, cache hints."""
+"""Field bounds and cache hints shared by the instructions of the 3510 architecture."""
 
 ARCH = ("3510",)
 L2_HINTS = (0, 1, 2, 4)

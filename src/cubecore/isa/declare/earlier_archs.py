@@ -1,4 +1,4 @@
-"""Which instructions of arch 2201 the earlier AI Cores have, with the meaning that TIK gives them.
+"""Instructions of arch 2201 on the earlier AI Cores, with the meaning that TIK gives them.
 
 Their kits are programmed in TIK, whose public pages name the chips that each call exists on
 (spec/tik.md, sections 4 and 6; "where a chip is not named, the call exists from 310 on"). What a

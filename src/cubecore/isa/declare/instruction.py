@@ -1,4 +1,4 @@
-"""What an instruction is: a declaration that every layer reads.
+"""The declaration of an instruction, which every layer reads.
 
 An instruction is a frozen dataclass of its parameters other than addresses (a *template*) with
 operands declared as class attributes. Its meaning has two parts: for each operand the offsets of
@@ -208,7 +208,7 @@ class Instruction(Template):
     """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
     resolved_by_left: ClassVar[bool] = False
     """Whether `resolved` takes something from its `register`, which holds values."""
-    placed_by_left: ClassVar[bool] = False
+    addressed_by_left: ClassVar[bool] = False
     """Whether its `register` says where operands lie."""
     register: ClassVar[str] = ""
     """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
@@ -302,7 +302,7 @@ class Instruction(Template):
         """
         raise NotImplementedError(f"{self.name} picks nothing")
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
 
@@ -313,7 +313,7 @@ class Instruction(Template):
         """
         return self, addresses
 
-    def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
         """Return what is wrong with the operands' addresses beyond alignment and bounds."""
         return []
 
@@ -321,7 +321,10 @@ class Instruction(Template):
     def lies_anywhere(self) -> bool:
         """Whether only the operands' alignment, bounds and distances decide anything."""
         own = type(self)
-        return own.misplaced is Instruction.misplaced and own.rebased is Instruction.rebased
+        return (
+            own.address_violations is Instruction.address_violations
+            and own.rebased is Instruction.rebased
+        )
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return what this template needs of the registers and does not find there.

@@ -1,4 +1,4 @@
-"""Where an instruction's operands lie, and whether they may meet there (seed 003, overlap)."""
+"""Overlap of an instruction's operands: the cases that the pages allow (seed 003, overlap)."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

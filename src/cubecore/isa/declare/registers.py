@@ -123,7 +123,7 @@ class Registers:
     lrelu_alpha: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
-    place: CorePosition = CorePosition()
+    position: CorePosition = CorePosition()
     ffts_base: int = 0
     fmatrix: FeatureMap | None = None
     fmatrix_b: FeatureMap | None = None

@@ -1,4 +1,4 @@
-"""What fixpipe reads besides L0C: its scales, and how stores to global memory combine."""
+"""Registers that fixpipe reads: its scales, and how stores to global memory combine."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the earlier AI Cores do between the Cube's accumulators, the scalar unit and UB."""
+"""Moves of the earlier AI Cores between the Cube's accumulators, the scalar unit and UB."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

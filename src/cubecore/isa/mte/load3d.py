@@ -117,7 +117,7 @@ class Img2col(Instruction):
             return self, addresses
         return replace(self, src_at=addresses[1]), (addresses[0], 0)
 
-    def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
         """Src starts before the boundary, on its alignment."""
         if self.src_at is None or self.boundary is None:
             return []
@@ -146,7 +146,7 @@ class Img2col(Instruction):
         )
 
     @property
-    def places_of_filter(self) -> tuple[int, int]:
+    def filter_positions(self) -> tuple[int, int]:
         """Places of the filter down and along the map; none before the map is known."""
         f = self.feature
         if f is None:
@@ -163,10 +163,10 @@ class Img2col(Instruction):
     def matrix(self) -> tuple[int, int]:
         """Rows and columns of the expanded matrix."""
         high, wide = self.filter
-        down, along = self.places_of_filter
+        down, along = self.filter_positions
         return down * along, high * wide * self.channel_size
 
-    def side(self, along_k: bool) -> WindowAxis:
+    def window_axis(self, along_k: bool) -> WindowAxis:
         """Return one axis of all windows; indices outside of the matrix are left out."""
         unit = self.dtype.c0 if along_k else FRACTAL_ROWS
         start, extent = (
@@ -185,11 +185,11 @@ class Img2col(Instruction):
     def offsets_src(self) -> Offsets:
         """Shape [rows, columns] of the windows; points outside of the map are negative."""
         f = self.feature
-        rows, columns = self.side(along_k=False).taken, self.side(along_k=True).taken
+        rows, columns = self.window_axis(along_k=False).taken, self.window_axis(along_k=True).taken
         if f is None:
             return np.zeros((0, 0), np.intp)
         base, channel, width, y, x = self._columns(columns, f)
-        down, along = np.divmod(rows, max(1, self.places_of_filter[1]))
+        down, along = np.divmod(rows, max(1, self.filter_positions[1]))
         y = down[:, None] * self.stride_h - f.top + y * self.dilation_filter_h
         x = along[:, None] * self.stride_w - f.left + x * self.dilation_filter_w
         inside = (y >= 0) & (y < f.height) & (x >= 0) & (x < f.width)
@@ -214,7 +214,7 @@ class Img2col(Instruction):
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
-        rows, columns = self.side(along_k=False), self.side(along_k=True)
+        rows, columns = self.window_axis(along_k=False), self.window_axis(along_k=True)
         c0 = self.dtype.c0
         i, j = rows.at[:, None], columns.at
         if not self.turned:
@@ -262,7 +262,7 @@ class Img2col(Instruction):
         if self.feature is None or found:
             return found
         high, wide = self.filter
-        down, along = self.places_of_filter
+        down, along = self.filter_positions
         for word, fits, size in (("filter_h", down, high), ("filter_w", along, wide)):
             if not fits:
                 need = "fit the padded map"
@@ -287,7 +287,10 @@ class Img2col(Instruction):
     @property
     def size_bytes(self) -> int:
         """Bytes written: whole fractals of the windows."""
-        rows, columns = self.side(along_k=False).extent, self.side(along_k=True).extent
+        rows, columns = (
+            self.window_axis(along_k=False).extent,
+            self.window_axis(along_k=True).extent,
+        )
         size: int = self.dtype.bytes_of(rows * columns)
         return size
 

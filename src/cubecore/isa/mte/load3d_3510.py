@@ -57,7 +57,7 @@ class _Img2col3510(Img2col):
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's; fractals of a part of K, C0 wide, follow each other."""
-        rows, columns = self.side(along_k=False), self.side(along_k=True)
+        rows, columns = self.window_axis(along_k=False), self.window_axis(along_k=True)
         i, j = rows.at[:, None], columns.at
         k, across = (i, j) if self.turned else (j, i)
         c0 = self.dtype.c0
@@ -71,7 +71,7 @@ class _Img2col3510(Img2col):
         found = super().preconditions(chip)
         if found or self.feature is None or not self.pitch:
             return found
-        fractals = ceil_div(self.side(along_k=self.turned).extent, FRACTAL_ROWS)
+        fractals = ceil_div(self.window_axis(along_k=self.turned).extent, FRACTAL_ROWS)
         if fractals <= self.pitch:
             return []
         need = f"follow a set_l3d_rpt_v2 with a dst_stride of {fractals} or more"

@@ -1,4 +1,4 @@
-"""What expressions compute beyond sums and products: bits, relations, and floats as their bits.
+"""Operations of expressions beyond sums and products: bits, relations, floats as bits.
 
 Every function takes integers and gives one, so that an expression stays a value and a program stays
 Python over integers. A float stands for itself as the bits of a float32, rounded after every step

@@ -1,4 +1,4 @@
-"""Static checks: what can be said of an instruction before it runs."""
+"""Static checks of an instruction, made before it runs."""
 
 from functools import lru_cache
 

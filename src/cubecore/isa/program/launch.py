@@ -1,4 +1,4 @@
-"""A launch: which cores run which trees on which tensors. Values and times both start from it."""
+"""A launch: cores, their program trees and tensors; execution and timing both start from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

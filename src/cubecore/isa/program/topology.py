@@ -1,4 +1,4 @@
-"""Cores and their parts, and who hears whose signals."""
+"""Topology of a launch: cores, their parts, and which of them receive a signal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Topology:
             return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
         return self.peers(core, mode)
 
-    def place(self, core: CoreId) -> CorePosition:
+    def position(self, core: CoreId) -> CorePosition:
         """Return what a core knows of its launch; without an AIC every AIV is a block of its own.
 
         asc-devkit, GetBlockNum and GetSubBlockNum.

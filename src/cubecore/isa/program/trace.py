@@ -1,4 +1,4 @@
-"""What cores issued, in order: a million instructions in some tens of megabytes."""
+"""Recorded traces: the instructions that cores issued, in order, compactly."""
 
 from array import array
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
 class Names:
-    """Numbers of templates and places; traces that share them compare by number.
+    """Numbers of issue templates and source locations; traces that share them compare by number.
 
-    `kind_of` and `place_of` find them by the identity of those that were met first, which is faster
-    than by value.
+    `kind_of` and `location_of` find them by the identity of those that came first, which is
+    faster than by value.
     """
 
     def __init__(self) -> None:
         self.templates: list[Instruction] = []
-        self.places: list[Location] = []
+        self.locations: list[Location] = []
         self.mems: list[tuple[Mem, ...]] = []
         self._kinds: dict[Instruction, int] = {}
-        self._places: dict[Location, int] = {}
+        self._locations: dict[Location, int] = {}
         self.kind_of: dict[int, int] = {}
-        self.place_of: dict[int, int] = {}
+        self.location_of: dict[int, int] = {}
 
     def kind(self, template: Instruction) -> int:
         """Return the number of a template."""
@@ -35,18 +35,18 @@ class Names:
             self.mems.append(tuple(operand.mem for operand in template.operands()))
         return found
 
-    def place(self, where: Location) -> int:
+    def location_number(self, where: Location) -> int:
         """Return the number of a place."""
-        found = self._places.get(where)
+        found = self._locations.get(where)
         if found is None:
-            found = self._places[where] = len(self.places)
-            self.places.append(where)
-            self.place_of[id(where)] = found
+            found = self._locations[where] = len(self.locations)
+            self.locations.append(where)
+            self.location_of[id(where)] = found
         return found
 
 
 class InstructionTrace:
-    """Instructions with concrete addresses; equal templates and places are held once."""
+    """Instructions with concrete addresses; equal templates and locations are held once."""
 
     def __init__(self, names: Names | None = None) -> None:
         self.names = names or Names()
@@ -60,16 +60,18 @@ class InstructionTrace:
         return self.names.templates
 
     @property
-    def places(self) -> list[Location]:
-        """The places by their numbers."""
-        return self.names.places
+    def locations(self) -> list[Location]:
+        """The source locations by their numbers."""
+        return self.names.locations
 
     def append(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take the next instruction."""
         names = self.names
-        kind, place = names.kind_of.get(id(template)), names.place_of.get(id(where))
+        kind, location_number = names.kind_of.get(id(template)), names.location_of.get(id(where))
         self.kinds.append(names.kind(template) if kind is None else kind)
-        self.wheres.append(names.place(where) if place is None else place)
+        self.wheres.append(
+            names.location_number(where) if location_number is None else location_number
+        )
         self.addresses.extend(addresses)
 
     def __len__(self) -> int:
@@ -85,6 +87,6 @@ class InstructionTrace:
         for number in range(start, stop):
             kind = self.kinds[number]
             end = at + widths[kind]
-            place = self.names.places[self.wheres[number]]
-            yield self.names.templates[kind], tuple(self.addresses[at:end]), place
+            location_number = self.names.locations[self.wheres[number]]
+            yield self.names.templates[kind], tuple(self.addresses[at:end]), location_number
             at = end

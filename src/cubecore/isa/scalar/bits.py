@@ -1,4 +1,4 @@
-"""What the scalar unit computes on words of 64 bits."""
+"""Bit operations of the scalar unit on words of 64 bits."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""System variables: what a kernel may ask of its launch and its core."""
+"""System variables: values of the launch and the core that a kernel may read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ _VARIABLES = (
     _Line(
         "get_block_idx",
         "Read the index of this part of a core among those of its kind in the launch",
-        lambda r: r.place.block * r.place.parts + r.place.part,
+        lambda r: r.position.block * r.position.parts + r.position.part,
         "GetBlockIdx",
         uncertain=(
             "an AIV of a mix launch counts AIVs, as the C++ page has it; the C API's page only "
@@ -55,28 +55,28 @@ _VARIABLES = (
     _Line(
         "get_block_num",
         "Read how many cores the launch has; AIVs where it has no AIC",
-        lambda r: r.place.blocks,
+        lambda r: r.position.blocks,
         "GetBlockNum",
         of_launch=True,
     ),
     _Line(
         "get_sub_block_id",
         "Read which of its core's AIVs this is",
-        lambda r: r.place.part,
+        lambda r: r.position.part,
         "GetSubBlockIdx",
         of_launch=True,
     ),
     _Line(
         "get_sub_block_num",
         "Read how many AIVs, or on an AIC how many AICs, the core has in this launch",
-        lambda r: r.place.parts,
+        lambda r: r.position.parts,
         "GetSubBlockNum",
         of_launch=True,
     ),
     _Line(
         "get_core_id",
         "Read the number of the core",
-        lambda r: r.place.block,
+        lambda r: r.position.block,
         uncertain=("cores are numbered as in the launch; the hardware's numbers may differ",),
         of_launch=True,
     ),

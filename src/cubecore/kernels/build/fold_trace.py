@@ -16,10 +16,10 @@ _LONGEST_BODY = 512
 
 @dataclass(frozen=True, slots=True)
 class FoldedInstruction:
-    """One instruction of a trace: which template, at which place, with how many addresses."""
+    """One instruction of a trace: its template, its source location, its count of addresses."""
 
     kind: int
-    place: int
+    location: int
     width: int
 
 

@@ -9,48 +9,48 @@ from cubecore.kernels.build.builder import Builder, ScalarVariable
 
 
 class Cursor:
-    """A place in a sequence; the wheels, (name, positions), run from the fastest to the slowest."""
+    """A place in a sequence; the levels, (name, positions), run from the fastest to the slowest."""
 
-    def __init__(self, builder: Builder, name: str, wheels: list[tuple[str, int]]) -> None:
+    def __init__(self, builder: Builder, name: str, levels: list[tuple[str, int]]) -> None:
         """Wheels with one position need no scalar."""
         self._builder = builder
-        self._wheels: list[tuple[str, ScalarVariable | None, Int]] = [
-            (wheel, None if trips == 1 else builder.scalar(f"{name}_{wheel}"), trips)
-            for wheel, trips in wheels
+        self._levels: list[tuple[str, ScalarVariable | None, Int]] = [
+            (level, None if trips == 1 else builder.scalar(f"{name}_{level}"), trips)
+            for level, trips in levels
         ]
-        self._positions = [trips for _, trips in wheels]
+        self._positions = [trips for _, trips in levels]
 
     def walk(self) -> tuple[tuple[Expr, int], ...]:
-        """Return (position, positions in all) of each wheel that turns, from the slowest."""
+        """Return (position, positions in all) of each level that moves, from the slowest."""
         turning = [
             (scalar.value, trips)
-            for (_, scalar, _), trips in zip(self._wheels, self._positions, strict=True)
+            for (_, scalar, _), trips in zip(self._levels, self._positions, strict=True)
             if scalar is not None
         ]
         return tuple(reversed(turning))
 
-    def at(self, wheel: str) -> Expr:
-        """Return the wheel's position."""
-        for name, scalar, _ in self._wheels:
-            if name == wheel:
+    def at(self, level: str) -> Expr:
+        """Return the level's position."""
+        for name, scalar, _ in self._levels:
+            if name == level:
                 return Expr(0) if scalar is None else scalar.value
-        raise KeyError(wheel)
+        raise KeyError(level)
 
-    def limit(self, wheel: str, trips: Expr) -> None:
-        """Let the positions of a wheel depend on slower ones."""
-        self._wheels = [
-            (name, scalar, trips if name == wheel else limit)
-            for name, scalar, limit in self._wheels
+    def limit(self, level: str, trips: Expr) -> None:
+        """Let the positions of a level depend on slower ones."""
+        self._levels = [
+            (name, scalar, trips if name == level else limit)
+            for name, scalar, limit in self._levels
         ]
 
     def advance(self) -> None:
-        """Take one step, carrying into slower wheels."""
-        self._carry([(s, t) for _, s, t in self._wheels if s is not None])
+        """Take one step, carrying into slower levels."""
+        self._carry([(s, t) for _, s, t in self._levels if s is not None])
 
-    def _carry(self, wheels: list[tuple[ScalarVariable, Int]]) -> None:
-        if not wheels:
+    def _carry(self, levels: list[tuple[ScalarVariable, Int]]) -> None:
+        if not levels:
             return
-        (scalar, trips), slower = wheels[0], wheels[1:]
+        (scalar, trips), slower = levels[0], levels[1:]
         scalar.set(scalar.value + 1)
         with self._builder.when(scalar.value, ">=", trips):
             scalar.set(0)

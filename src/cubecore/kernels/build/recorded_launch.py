@@ -12,7 +12,7 @@ from cubecore.kernels.build.fold_trace import Bases, FoldedInstruction, Folder, 
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RecordedTensor:
     """A tensor of the launch, and where global memory had it when it was recorded."""
 
     spec: TensorSpec
@@ -29,7 +29,7 @@ class Recording:
 
 
 def recorded_launch(
-    name: str, tensors: Sequence[Placed], recordings: Sequence[Recording]
+    name: str, tensors: Sequence[RecordedTensor], recordings: Sequence[Recording]
 ) -> Launch:
     """Return the launch that cores recorded; cores that differ by constant distances share a tree.
 
@@ -43,22 +43,22 @@ def recorded_launch(
 class _Writer:
     """Writes trees over slots: one for each tensor."""
 
-    def __init__(self, name: str, tensors: tuple[Placed, ...]) -> None:
+    def __init__(self, name: str, tensors: tuple[RecordedTensor, ...]) -> None:
         self.name, self._tensors = name, tensors
         self.slots = tuple(Var(p.spec.name, n) for n, p in enumerate(tensors))
-        self._known: list[tuple[InstructionTrace, list[Item], Program]] = []
+        self._built: list[tuple[InstructionTrace, list[Item], Program]] = []
         self._folder = Folder()
 
     def core(self, recording: Recording) -> CoreProgram:
         """Return one core's share."""
         trace = recording.trace
         items = self._folder.fold(trace)
-        for known, its_items, program in self._known:
+        for known, its_items, program in self._built:
             distances = self._distances(known, its_items, trace, items)
             if distances is not None:
                 return self._share(recording, program, distances)
         program = _Tree(self, trace, self._folder).program(items)
-        self._known.append((trace, items, program))
+        self._built.append((trace, items, program))
         return self._share(recording, program, [0] * len(self._tensors))
 
     def _share(
@@ -78,7 +78,7 @@ class _Writer:
         items: list[Item],
     ) -> list[int] | None:
         """Return how far apart two cores are in each tensor; None if they differ otherwise."""
-        if (known.templates, known.places) != (trace.templates, trace.places):
+        if (known.templates, known.locations) != (trace.templates, trace.locations):
             return None
         if [item.shape for item in its_items] != [item.shape for item in items]:
             return None
@@ -154,4 +154,4 @@ class _Tree:
             for var, steps in moves.items():
                 address = address + Expr.of(var) * steps[place]
             addresses.append(address)
-        return Issue(template, tuple(addresses), self._trace.places[leaf.place])
+        return Issue(template, tuple(addresses), self._trace.locations[leaf.location])

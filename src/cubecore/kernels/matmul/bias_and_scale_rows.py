@@ -1,4 +1,4 @@
-"""Rows with a value for each column of C: bias on its way to BiasTable, scales to fixpipe's buffer.
+"""Rows with a value for each column of C: bias to BiasTable, scales to fixpipe's buffer.
 
 A row goes from global memory to L1, and a tile's part of it to the table.
 """
@@ -38,7 +38,7 @@ class TableRow(ABC):
     """
 
     builder: Builder
-    place: OperandAddresses
+    addresses: OperandAddresses
     n: int
     base_n: int
     room_bytes: int
@@ -81,7 +81,7 @@ class TableRow(ABC):
         return int(align_up(self.n * self.value_bytes, self.alignment_bytes))
 
     @property
-    def stays(self) -> bool:
+    def is_resident(self) -> bool:
         """Whether the whole row is in L1."""
         return self.n <= _LONGEST_ROW and self.row_bytes <= self.room_bytes
 
@@ -89,30 +89,30 @@ class TableRow(ABC):
     def held_bytes(self) -> int:
         """Bytes of L1 that are used: the row, or a tile's part of it."""
         part = int(align_up(self.base_n * self.value_bytes, self.alignment_bytes))
-        return self.row_bytes if self.stays else part
+        return self.row_bytes if self.is_resident else part
 
     def start(self) -> None:
-        """Load what stays."""
-        if self.stays:
+        """Load the row if it is resident."""
+        if self.is_resident:
             self._load(Expr(0), self.n)
 
     def finish(self) -> None:
         """Let go of it."""
-        if self.stays:
+        if self.is_resident:
             self._flags.set(self.copier, "MTE2", self.event)
 
     def fetch(self, n_block: Expr, n: int) -> None:
         """Bring the values of tile `n_block`, `n` columns, to the table once it is free."""
         offset = n_block * (self.base_n * self.value_bytes)
-        if not self.stays:
+        if not self.is_resident:
             self._load(offset, n)
         pipe, number = self.reader
         if pipe == self.copier:
             self.builder.issue(PipeBarrier(on=pipe))
         else:
             self._flags.wait(pipe, self.copier, number)
-        self._copy(self.place.l1 + (offset if self.stays else Expr(0)), n)
-        if not self.stays:
+        self._copy(self.addresses.l1 + (offset if self.is_resident else Expr(0)), n)
+        if not self.is_resident:
             self._flags.set(self.copier, "MTE2", self.event)
 
     def used(self) -> None:
@@ -127,7 +127,7 @@ class TableRow(ABC):
 
     def _load(self, offset: Expr, columns: int) -> None:
         self._flags.wait(self.copier, "MTE2", self.event)
-        self._transfer(self.place.source + offset, columns)
+        self._transfer(self.addresses.source + offset, columns)
         self._flags.set("MTE2", self.copier, self.event)
         self._flags.wait("MTE2", self.copier, self.event)
 
@@ -154,7 +154,7 @@ class BiasRow(TableRow):
         row = CopyGmToCbufMultiNd2Nz(
             dtype=self.kind, n_value=1, d_value=columns, src_d_value=columns, dst_nz_c0_stride=1
         )
-        self.builder.issue(row, self.place.l1, source)
+        self.builder.issue(row, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
         blocks = ceil_div(columns * self.value_bytes, DATA_BLOCK_BYTES)
@@ -184,7 +184,7 @@ class ScaleRow(TableRow):
         # A fixpipe to NZ scales whole fractals.
         row_bytes = align_up(columns, FRACTAL_ROWS) * SCALE_WORD_BYTES
         copy = CopyGmToCbuf(n_burst=1, len_burst=row_bytes // DATA_BLOCK_BYTES)
-        self.builder.issue(copy, self.place.l1, source)
+        self.builder.issue(copy, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
         units = ceil_div(columns * SCALE_WORD_BYTES, FIXPIPE_ALIGN_BYTES)

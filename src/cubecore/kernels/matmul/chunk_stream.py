@@ -1,4 +1,4 @@
-"""An operand's chunks on their way: which stays in L1, which is loaded ahead, what moves to L0.
+"""The stream of an operand's chunks: L1 residency, loads ahead of use, moves to L0.
 
 `Stream` is what every template shares; `ChunkStream` moves a chunk of several base blocks in one
 transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_stream`.

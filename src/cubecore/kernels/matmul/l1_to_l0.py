@@ -19,7 +19,7 @@ from cubecore.kernels.matmul.gm_to_l1 import vector_at
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
-_Grid = tuple[int, int, int]
+_LoopNest = tuple[int, int, int]
 """A loop over fractals or squares: how many, the step at the source, the step at L0."""
 
 
@@ -70,8 +70,8 @@ class Mover:
         if by_column and (down == r or k == 1):
             self.builder.issue(template(repeat=r * k), slot, start)
             return
-        grids: tuple[_Grid, _Grid] = ((r, 1, to_r), (k, down, to_k))
-        self._nest(template, grids if k <= r else grids[::-1], slot, start, FRACTAL_BYTES)
+        nests: tuple[_LoopNest, _LoopNest] = ((r, 1, to_r), (k, down, to_k))
+        self._nest(template, nests if k <= r else nests[::-1], slot, start, FRACTAL_BYTES)
 
     def _squares(self, start: Expr, slot: Expr, tile: BaseBlock, strides: tuple[int, int]) -> None:
         """Squares, transposed; `strides` are from one to the next along (r, k) at the source."""
@@ -94,11 +94,11 @@ class Mover:
         # overwrite what the unused part left behind, once that is complete.
         overlapping = not plan.is_a and fractals_r % along != 0
         along_r = squares_k <= r or overlapping
-        grids: tuple[_Grid, _Grid] = ((r, strides[0], to_r), (squares_k, strides[1], to_k))
+        nests: tuple[_LoopNest, _LoopNest] = ((r, strides[0], to_r), (squares_k, strides[1], to_k))
         square_bytes = int(plan.dtype.bytes_of(edge * edge))
         self._nest(
             template,
-            grids if along_r else grids[::-1],
+            nests if along_r else nests[::-1],
             slot,
             start,
             square_bytes,
@@ -132,7 +132,7 @@ class Mover:
     def _nest(
         self,
         template: Callable[..., Instruction],
-        grids: tuple[_Grid, ...],
+        nests: tuple[_LoopNest, ...],
         slot: Expr,
         start: Expr,
         unit_bytes: int,
@@ -143,7 +143,7 @@ class Mover:
 
         Instructions that do not write apart from each other run one after the other.
         """
-        (count, step, to), (outer, outer_step, outer_to) = grids
+        (count, step, to), (outer, outer_step, outer_to) = nests
         with self.builder.loop("part", outer) as i:
             self.builder.issue(
                 template(repeat=count, src_stride=step, dst_gap=to - 1),

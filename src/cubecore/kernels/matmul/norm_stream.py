@@ -1,4 +1,4 @@
-"""Template NORM: base blocks travel one by one, and each may be used as soon as it is there (D13).
+"""Template NORM: base blocks are loaded one by one, each usable as soon as it is in L1 (D13).
 
 L1 holds depth base blocks of an operand. Where they hold all of K, they stay as a chunk does in
 template MDL; otherwise they are a ring: chunks of one block, in as many buffers as L1 and the flags
@@ -76,8 +76,8 @@ class StayingBlocks(_Blocks):
         self._buffers = plan.buffers // self._slots
         rounds = self._other_chunks if self._level == "inner" else 1
         tiles = min(walk.step, self._own_tiles)
-        wheels = [("k", self._k_blocks), ("tile", tiles), ("own", self._own_chunks)]
-        self._cursor = Cursor(builder, self._name, [*wheels, ("round", rounds)])
+        levels = [("k", self._k_blocks), ("tile", tiles), ("own", self._own_chunks)]
+        self._cursor = Cursor(builder, self._name, [*levels, ("round", rounds)])
         if self._own_tiles % walk.step and self._own_chunks > 1:
             self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
         seen = EVENTS - self._buffers

@@ -1,4 +1,4 @@
-"""C on its way out: where a tile lies in global memory, and what writes it there."""
+"""Stores of C: addresses of its tiles in global memory, and the instructions that write them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""L0C of a group of cores: which tiles it holds, and what an older tile left beside them."""
+"""L0C of a group of cores: the tiles it holds, and the lanes of older tiles beside them."""
 
 from dataclasses import dataclass
 

@@ -40,7 +40,7 @@ def unit_elements(kind: ElementType) -> int:
     return min(FRACTAL_ROWS, kind.c0)
 
 
-def turned_places(offsets: Offsets, kind: ElementType) -> Offsets:
+def transposed_units(offsets: Offsets, kind: ElementType) -> Offsets:
     """Return the units of L0 that start at element `offsets` of transposed fractals."""
     unit = unit_elements(kind)
     fractal, within = np.divmod(offsets, FRACTAL_ROWS * kind.c0)
@@ -50,11 +50,11 @@ def turned_places(offsets: Offsets, kind: ElementType) -> Offsets:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Grid:
-    """Where `mad` reads an operand in L0, either way, and what the codes must run along.
+class ReadLayout:
+    """The addresses at which `mad` reads an operand in L0, as stored and transposed.
 
-    `straight` is [r, pieces of K], `turned` [units of r, k]. With `filled` K may end in zeros that
-    are no part of the block.
+    `as_stored` is [r, pieces of K], `transposed` [units of r, k]. With `filled` K may end in zeros
+    that are no part of the block.
     """
 
     r: int
@@ -63,36 +63,36 @@ class Grid:
     is_vector: bool
     filled: bool
     fractals: Offsets
-    straight: Offsets
-    turned: Offsets
+    as_stored: Offsets
+    transposed: Offsets
 
     @staticmethod
     def of(
         offsets: Offsets, kind: ElementType, *, is_vector: bool = False, filled: bool = False
-    ) -> "Grid":
-        """Return the grid of an operand whose elements [r, k] lie at `offsets`."""
+    ) -> "ReadLayout":
+        """Return the read layout of an operand whose elements [r, k] lie at `offsets`."""
         r, k = offsets.shape
         fractal, within = np.divmod(offsets[:, :: kind.c0], FRACTAL_ROWS * kind.c0)
-        return Grid(
+        return ReadLayout(
             r=r,
             k=k,
             kind=kind,
             is_vector=is_vector,
             filled=filled,
             fractals=distinct(fractal),
-            straight=fractal * UNITS + within // kind.c0,
-            turned=turned_places(offsets[:: unit_elements(kind)], kind),
+            as_stored=fractal * UNITS + within // kind.c0,
+            transposed=transposed_units(offsets[:: unit_elements(kind)], kind),
         )
 
 
 @lru_cache(maxsize=128)
-def grids(template: Mad | MadMx) -> tuple[Grid, Grid]:
+def read_layouts(template: Mad | MadMx) -> tuple[ReadLayout, ReadLayout]:
     """Return where `mad` reads A, and B; K of scaled ones is filled up to whole pairs of scales."""
     a, b = template.offsets("a"), template.offsets("b").T
     filled = isinstance(template, MadMx)
     return (
-        Grid.of(a, template.a_type, is_vector=template.is_gemv, filled=filled),
-        Grid.of(b, template.b_type, filled=filled),
+        ReadLayout.of(a, template.a_type, is_vector=template.is_gemv, filled=filled),
+        ReadLayout.of(b, template.b_type, filled=filled),
     )
 
 
@@ -135,23 +135,23 @@ def _stored(taken: Codes, kind: ElementType) -> int:
     return int(taken[0]) * 8 // kind.bits
 
 
-def straight_shape(codes: Codes, grid: Grid) -> Shape:
+def stored_shape(codes: Codes, layout: ReadLayout) -> Shape:
     """Return the shape of the block whose [r, pieces of K] have these codes."""
-    (kind, wanted), (r, pieces) = (grid.kind, grid.k), codes.shape
+    (kind, wanted), (r, pieces) = (layout.kind, layout.k), codes.shape
     place, taken = codes >> TAKEN_BITS, codes & TAKEN
     first = int(place[0, 0])
     pitch = int(place[1, 0]) - first if r > 1 else 0
     step = int(place[0, 1]) - first if pieces > 1 else DATA_BLOCK_BYTES
     rows = first + np.arange(r)[:, None] * pitch
     _require_in_order(place, rows + np.arange(pieces) * step, pitch, step)
-    if grid.filled:
+    if layout.filled:
         wanted = min(wanted, _stored(taken[:, -1], kind) + (pieces - 1) * kind.c0)
     last = -(-(wanted - (pieces - 1) * kind.c0) * kind.bits // 8)
     if (taken[:, :-1] < DATA_BLOCK_BYTES).any() or (taken[:, -1] < last).any():
         raise IrregularError("lanes that were never loaded")
     size = (r - 1) * pitch + (pieces - 1) * step + last
     return Shape(
-        r=grid.r,
+        r=layout.r,
         k=wanted,
         pitch_bytes=pitch,
         step_bytes=step,
@@ -163,14 +163,14 @@ def straight_shape(codes: Codes, grid: Grid) -> Shape:
     )
 
 
-def turned_shape(codes: Codes, grid: Grid) -> Shape:
+def transposed_shape(codes: Codes, layout: ReadLayout) -> Shape:
     """Return the shape of the block whose [units of r, k] have these codes.
 
     r may reach beyond the lanes that are stored, into zeros: the block leaves those out.
     """
-    if grid.is_vector:
+    if layout.is_vector:
         raise IrregularError("a vector in transposed fractals")
-    kind, (units, k) = grid.kind, codes.shape
+    kind, (units, k) = layout.kind, codes.shape
     unit = unit_elements(kind)
     each, unit_bytes = kind.c0 // unit, kind.bytes_of(unit)
     place, taken = codes >> TAKEN_BITS, codes & TAKEN
@@ -180,7 +180,7 @@ def turned_shape(codes: Codes, grid: Grid) -> Shape:
     number = np.arange(units)
     along = number // each * step + number % each * unit_bytes
     _require_in_order(place, first + along[:, None] + np.arange(k) * pitch, pitch, step)
-    r, full, least = grid.r, (units - 1) * unit, int(taken[-1].min())
+    r, full, least = layout.r, (units - 1) * unit, int(taken[-1].min())
     if (taken[:-1] < unit_bytes).any():
         raise IrregularError("lanes that were never loaded")
     if least < kind.bytes_of(r - full):

@@ -1,4 +1,4 @@
-"""A walk over a tree that follows each leaf after the reference engine's checks of it."""
+"""A walk over a tree that makes the reference engine's checks of each instruction."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Act = Callable[..., None]
 """What follows one leaf, given its addresses."""
 
 
-class Leaves(ABC):
+class CheckedWalk(ABC):
     """A sink for `Program.run`; it gives up where a check of the reference engine would fail.
 
     Registers are followed. `move` says what becomes of an instruction with operands; it is asked
@@ -81,7 +81,7 @@ class Leaves(ABC):
             raise IrregularError("cores that wait for each other")
         if not template.declared:
             return self._setter(template)
-        return self._placed(template, self.move(template, issue))
+        return self._at_addresses(template, self.move(template, issue))
 
     def _setter(self, template: Instruction) -> Act:
         after = template.apply(self.registers)
@@ -93,20 +93,20 @@ class Leaves(ABC):
 
         return set_registers
 
-    def _placed(self, template: Instruction, act: Act) -> Act:
+    def _at_addresses(self, template: Instruction, act: Act) -> Act:
         """Check alignment and bounds of local operands before `act`."""
         limits = []
-        for place, operand in enumerate(template.operands()):
+        for index, operand in enumerate(template.operands()):
             if operand.mem is Mem.GM:
                 continue
             start, end = span_of(template, operand.name)
             usable = memory_bytes(self.chip, operand.mem)[1]
-            limits.append((place, operand.alignment, -start, usable - end))
+            limits.append((index, operand.alignment, -start, usable - end))
 
         def run(*addresses: int) -> None:
-            places = template.places(addresses)
-            for place, alignment, least, most in limits:
-                address = places[place]
+            resolved = template.operand_addresses(addresses)
+            for index, alignment, least, most in limits:
+                address = resolved[index]
                 if address % alignment or not least <= address <= most:
                     raise IrregularError(f"{template.name} leaves its memory")
             act(*addresses)

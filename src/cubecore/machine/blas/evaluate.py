@@ -13,7 +13,7 @@ from cubecore.machine.blas.block_products import (
     fits_int32,
     product_bound,
 )
-from cubecore.machine.blas.operand_cache import Shadows, row_values
+from cubecore.machine.blas.operand_cache import OperandCache, row_values
 from cubecore.machine.blas.stores import ProvenStore
 from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
@@ -24,15 +24,15 @@ Known = NDArray[np.bool_] | None
 """Which elements were written in L0C; None: all."""
 
 
-def computed(store: ProvenStore, core: int, shadows: Shadows) -> tuple[Array, Known]:
+def computed(store: ProvenStore, core: int, cache: OperandCache) -> tuple[Array, Known]:
     """Return what one core stores, [m, n] in the target's type."""
-    total, known = _sum(store.tile, core, shadows)[: store.m, : store.n], None
+    total, known = _sum(store.tile, core, cache)[: store.m, : store.n], None
     if total.shape != (store.m, store.n):
         whole = np.zeros((store.m, store.n), total.dtype)
         known = np.zeros(whole.shape, bool)
         whole[:, : total.shape[1]], known[:, : total.shape[1]] = total, True
         for leftover in store.leftovers:
-            _add_leftover(whole, leftover, core, shadows)
+            _add_leftover(whole, leftover, core, cache)
             known[leftover.rows, leftover.columns] = True
         total = whole
     inputs = {"src": total}
@@ -45,13 +45,13 @@ def commit(store: ProvenStore, core: int, values: Array, known: Known) -> None:
     """Write what one core stores, and which elements are initialised by that."""
     buffer, kind = store.tensor.buffer, store.target.kind
     size = kind.size_bytes
-    for columns, place in store.places(buffer.data.view(kind.numpy), core):
+    for columns, place in store.located(buffer.data.view(kind.numpy), core):
         found = _by_panel(values[:, columns], place.shape)
         place[...] = atomic(store.atomic, place, found) if store.atomic else found
     if store.atomic:
         return  # all of it was initialised, and is
     whole = np.ones(size, np.uint8).view(f"u{size}")[0]
-    for columns, place in store.places(buffer.valid.view(f"u{size}"), core):
+    for columns, place in store.located(buffer.valid.view(f"u{size}"), core):
         place[...] = whole if known is None else _by_panel(known[:, columns], place.shape) * whole
 
 
@@ -61,25 +61,25 @@ def _by_panel(values: Array, shape: tuple[int, ...]) -> Array:
     return values.reshape(m, groups, wide).transpose(1, 0, 2)
 
 
-def _add_leftover(total: Array, leftover: Leftover, core: int, shadows: Shadows) -> None:
+def _add_leftover(total: Array, leftover: Leftover, core: int, cache: OperandCache) -> None:
     """Fill in the lanes of an older tile: 16 columns of it at a time are computed again."""
     groups = leftover.tile_columns // FRACTAL_ROWS
     for group in distinct(groups):
         first = int(group) * FRACTAL_ROWS
-        values = _sum(leftover.tile.columns(first), core, shadows)
+        values = _sum(leftover.tile.columns(first), core, cache)
         here = groups == group
         lanes = values[leftover.tile_rows[here], leftover.tile_columns[here] - first]
         total[leftover.rows[here], leftover.columns[here]] = lanes
 
 
-def _sum(tile: ProductSum, core: int, shadows: Shadows) -> Array:
+def _sum(tile: ProductSum, core: int, cache: OperandCache) -> Array:
     """Return start + sum of products, [m, n]."""
     bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
     integer = tile.kind.kind == "int"
-    return (_integer_sum if integer else _float_sum)(tile, bias, core, shadows)
+    return (_integer_sum if integer else _float_sum)(tile, bias, core, cache)
 
 
-def _float_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows) -> Array:
+def _float_sum(tile: ProductSum, bias: Array | None, core: int, cache: OperandCache) -> Array:
     """Return the sum in float32; BLAS chooses the order within each product.
 
     Products with scales too far for float32 are made in float64.
@@ -87,7 +87,7 @@ def _float_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows
     total: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         for a, b in tile.terms:
-            product = _rows(a, tile.m, core, shadows) @ shadows.factor(b, core).T
+            product = _rows(a, tile.m, core, cache) @ cache.factor(b, core).T
             total = product if total is None else np.add(total, product, out=total)
         assert total is not None
         if bias is not None:
@@ -95,7 +95,7 @@ def _float_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows
         return total.astype(np.float32, copy=False)
 
 
-def _integer_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shadows) -> Array:
+def _integer_sum(tile: ProductSum, bias: Array | None, core: int, cache: OperandCache) -> Array:
     """Return the sum as int32, clamped after each product that may leave its range.
 
     Parts of K are exact in float32.
@@ -106,7 +106,7 @@ def _integer_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shado
     largest = tile.largest - sum(product_bound(a, b) for a, b in tile.terms)
     for a, b in tile.terms:
         largest += product_bound(a, b)
-        left, right = _rows(a, tile.m, core, shadows), shadows.values(b, core)
+        left, right = _rows(a, tile.m, core, cache), cache.values(b, core)
         exact = 1 << (EXACT_FLOAT32_BITS - (a.kind.bits - 1) - (b.kind.bits - 1))
         parts = (slice(k, k + exact) for k in range(0, a.k, exact))
         pieces = (left[:, part] @ right[:, part].T for part in parts)
@@ -121,7 +121,7 @@ def _integer_sum(tile: ProductSum, bias: Array | None, core: int, shadows: Shado
     return total
 
 
-def _rows(a: Block, m: int, core: int, shadows: Shadows) -> Array:
+def _rows(a: Block, m: int, core: int, cache: OperandCache) -> Array:
     """Return the block's [r, k] with rows of zeros up to m."""
-    values = shadows.factor(a, core)
+    values = cache.factor(a, core)
     return values if a.r == m else np.pad(values, ((0, m - a.r), (0, 0)))

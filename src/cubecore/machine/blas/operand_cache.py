@@ -36,22 +36,22 @@ def require_matrix(block: Block) -> None:
             raise IrregularError("pieces of no NZ matrix")
 
 
-class Shadows:
+class OperandCache:
     """Tensors as float32; all that `mad` multiplies on this architecture converts exactly.
 
     One in NZ becomes a row-major matrix; several matrices of a batch lie side by side in it.
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, ElementType, int, str], Array] = {}
+        self._matrices: dict[tuple[int, ElementType, int, str], Array] = {}
 
     def prepare(self, block: Block) -> list[Callable[[], None]]:
         """Enter the block's tensor; return what must be done before its values are asked for."""
-        if _key(block) in self._made:
+        if _key(block) in self._matrices:
             return []
         flat = elements(block.tensor, block.kind)
         if block.kind is FLOAT32 and block.hf32 == "off" and not block.is_nz:
-            self._made[_key(block)] = flat
+            self._matrices[_key(block)] = flat
             return []
         source: Array = flat
         made: Array = np.empty(flat.size, np.float32)
@@ -61,7 +61,7 @@ class Shadows:
             count, rows, c0 = source.shape
             made = made.reshape(rows, count * c0)
             target = made.reshape(rows, count, c0).transpose(1, 0, 2)
-        self._made[_key(block)] = made
+        self._matrices[_key(block)] = made
         parts = max(1, flat.size // _PART)
         return [
             partial(_convert, *part, block.kind, block.hf32)
@@ -72,7 +72,7 @@ class Shadows:
 
     def values(self, block: Block, core: int) -> Array:
         """Return the [r, k] that one core reads, as a view."""
-        whole, start, pitch = self._made[_key(block)], block.start(core), block.pitch
+        whole, start, pitch = self._matrices[_key(block)], block.start(core), block.pitch
         if block.is_nz:
             piece, rest = divmod(start, block.step)
             row, lane = divmod(rest, block.kind.c0)

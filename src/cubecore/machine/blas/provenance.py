@@ -1,4 +1,4 @@
-"""Where the contents of L1 and L0 come from, in place of the bytes.
+"""Provenance of the contents of L1 and L0: addresses in global memory in place of bytes.
 
 L1 is blocks of 32 B, and L0 fractals of units: 16 rows of 32 B, or after a transposing load, for
 each K, runs along the other axis. Each has a code that names bytes of global memory
@@ -38,18 +38,18 @@ from cubecore.machine.blas.address_codes import (
     UNKNOWN,
     ZERO,
     Codes,
-    Grid,
+    ReadLayout,
     Shape,
-    grids,
-    straight_shape,
-    turned_places,
-    turned_shape,
+    read_layouts,
+    stored_shape,
+    transposed_shape,
+    transposed_units,
     unit_elements,
     without_zeros,
 )
 from cubecore.machine.blas.block_products import Block, IrregularError
 from cubecore.machine.blas.mx_scales import WORD_BYTES, Scales
-from cubecore.machine.blas.scale_provenance import ScaleLoad, ScaleOrigins, WordFill, steps
+from cubecore.machine.blas.scale_provenance import ScaleLoad, ScaleProvenance, WordFill, steps
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, ceil_div, distinct
 
@@ -107,7 +107,7 @@ def _turned(template: SquareLoad) -> _Move:
     unit = unit_elements(template.dtype)
     first, to = (template.offsets(name)[:, ::unit] for name in ("src", "dst"))
     blocks, skipped = np.divmod(template.dtype.bytes_of(first), DATA_BLOCK_BYTES)
-    places = turned_places(to, template.dtype)
+    places = transposed_units(to, template.dtype)
     return _Move(blocks, places, skipped, distinct(places // UNITS))
 
 
@@ -119,7 +119,7 @@ def _zeroed(template: CreateCbufMatrix) -> Offsets:
     return template.offsets("dst")[:, ::each] // each
 
 
-class Origins:
+class Provenance:
     """L1, L0A and L0B of a group of cores."""
 
     def __init__(self, chip: Chip, gm: GlobalMemory) -> None:
@@ -129,8 +129,8 @@ class Origins:
         self._l0 = {m: np.full(n * UNITS, UNKNOWN, np.int64) for m, n in fractals.items()}
         self._kinds = {m: np.zeros(n, np.uint8) for m, n in fractals.items()}
         self._distances: list[tuple[int, ...]] = []
-        self._shapes: dict[Grid, Shape] = {}
-        self._scales = ScaleOrigins(chip, self._l1)
+        self._shapes: dict[ReadLayout, Shape] = {}
+        self._scales = ScaleProvenance(chip, self._l1)
 
     # --- moves; addresses are bytes
 
@@ -206,7 +206,7 @@ class Origins:
 
     def operands(self, template: Mad | MadMx) -> Callable[[int, int], tuple[Block, Block]]:
         """Return what finds the blocks that `mad` reads at (address in L0A, address in L0B)."""
-        for_a, for_b = grids(template)
+        for_a, for_b = read_layouts(template)
 
         def find(a: int, b: int) -> tuple[Block, Block]:
             return self._operand(Mem.L0A, a, for_a), self._operand(Mem.L0B, b, for_b)
@@ -237,24 +237,24 @@ class Origins:
             raise IrregularError("scales off their words")
         return block.with_scales(Scales(tensor, start, distances, r, pairs, to_r, to_k))
 
-    def _operand(self, mem: Mem, address: int, grid: Grid) -> Block:
+    def _operand(self, mem: Mem, address: int, layout: ReadLayout) -> Block:
         first = address // FRACTAL_BYTES
-        kinds = self._kinds[mem][first + grid.fractals]
+        kinds = self._kinds[mem][first + layout.fractals]
         kind = int(kinds[0])
-        if (kinds != kind).any() or kind not in {AS_IT_WAS, grid.kind.c0}:
+        if (kinds != kind).any() or kind not in {AS_IT_WAS, layout.kind.c0}:
             raise IrregularError("fractals of several kinds, or of another type")
-        places = grid.straight if kind == AS_IT_WAS else grid.turned
+        places = layout.as_stored if kind == AS_IT_WAS else layout.transposed
         codes = self._l0[mem][first * UNITS + places]
-        if grid.filled:
+        if layout.filled:
             codes = without_zeros(codes)
         start = int(codes[0, 0])
-        shape = self._shapes.get(grid)
+        shape = self._shapes.get(layout)
         if shape is None or not shape.is_of(kind, start & TAKEN, codes - start):
             if codes.min() < 0:
                 raise IrregularError("lanes that were never loaded")
-            find = straight_shape if kind == AS_IT_WAS else turned_shape
-            shape = self._shapes[grid] = find(codes, grid)
-        return self._block(start >> TAKEN_BITS, shape, grid.kind)
+            find = stored_shape if kind == AS_IT_WAS else transposed_shape
+            shape = self._shapes[layout] = find(codes, layout)
+        return self._block(start >> TAKEN_BITS, shape, layout.kind)
 
     def row(self, address: int, kind: ElementType, count: int) -> Block:
         """Return the one row that L1 holds from `address` on: at most `count` elements."""

@@ -37,22 +37,22 @@ from cubecore.isa.program.launch import CoreGroup
 from cubecore.isa.program.tree import Issue
 from cubecore.machine.blas.accumulators import Accumulators
 from cubecore.machine.blas.block_products import Block, IrregularError, ProductSum
-from cubecore.machine.blas.checked_walk import Act, Leaves, nothing, span_of
+from cubecore.machine.blas.checked_walk import Act, CheckedWalk, nothing, span_of
 from cubecore.machine.blas.operand_cache import elements, require_matrix
-from cubecore.machine.blas.provenance import Fill, Origins, SquareLoad
+from cubecore.machine.blas.provenance import Fill, Provenance, SquareLoad
 from cubecore.machine.blas.scale_provenance import ScaleLoad, WordFill
 from cubecore.machine.blas.stores import ProvenStore, Target, joined, require_order_does_not_matter
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.units import FRACTAL_ROWS
 
 
-class Prover(Leaves):
+class Prover(CheckedWalk):
     """A sink for `Program.run`: follows where bytes come from, and collects the stores."""
 
     def __init__(self, chip: Chip, gm: GlobalMemory, group: CoreGroup) -> None:
         super().__init__(chip)
         self._gm, self.group = gm, group
-        self._origins = Origins(chip, gm)
+        self._provenance = Provenance(chip, gm)
         self._accumulators = Accumulators()
         self._bias: dict[int, tuple[Block, CopyCbufToBt]] = {}
         self._scales: dict[int, Block] = {}
@@ -104,9 +104,9 @@ class Prover(Leaves):
         if span == (0, 0):
             return nothing
         if isinstance(template, Fill):
-            bring = self._origins.fill(template, distances)
+            bring = self._provenance.fill(template, distances)
         else:
-            bring = self._origins.fill_words(template, distances)
+            bring = self._provenance.fill_words(template, distances)
 
         def fill(dst: int, src: int) -> None:
             if not self._tensor(src, distances, span).placed:
@@ -116,18 +116,18 @@ class Prover(Leaves):
         return fill
 
     def _zero(self, template: CreateCbufMatrix, issue: Issue) -> Act:
-        return self._origins.zero(template)
+        return self._provenance.zero(template)
 
     # --- L1 to L0, BiasTable and the Fixpipe buffer
 
     def _load(self, template: LoadCbufToCa | LoadCbufToCb, issue: Issue) -> Act:
-        return self._origins.load(template)
+        return self._provenance.load(template)
 
     def _turn(self, template: SquareLoad, issue: Issue) -> Act:
-        return self._origins.turn(template)
+        return self._provenance.turn(template)
 
     def _load_scales(self, template: ScaleLoad, issue: Issue) -> Act:
-        return self._origins.load_scales(template)
+        return self._provenance.load_scales(template)
 
     def _bias_row(self, template: CopyCbufToBt, issue: Issue) -> Act:
         kind, count = template.src_type, template.len_burst * template.src_type.c0
@@ -135,7 +135,7 @@ class Prover(Leaves):
             raise IrregularError("a bias that is not one row")
 
         def bring(dst: int, src: int) -> None:
-            row = self._origins.row(src, kind, count)
+            row = self._provenance.row(src, kind, count)
             self._bias = {at: b for at, b in self._bias.items() if at == dst}
             self._bias[dst] = (row, template)
 
@@ -147,7 +147,7 @@ class Prover(Leaves):
         count = template.offsets("dst").size
 
         def bring(dst: int, src: int) -> None:
-            row = self._origins.row(src, template.word, count)
+            row = self._provenance.row(src, template.word, count)
             end = dst + template.word.bytes_of(count)
             self._scales = {
                 at: s
@@ -168,7 +168,7 @@ class Prover(Leaves):
             hf32 = template.hf32
             if template.starts_from_tile:
                 raise IrregularError("a start from another tile")
-        operands = self._origins.operands(template)
+        operands = self._provenance.operands(template)
 
         def multiply(c: int, a: int, b: int, bias: int = 0) -> None:
             left, right = operands(a, b)

@@ -1,4 +1,4 @@
-"""Where the scales of MX products in L1 and in the memories of scales come from.
+"""Provenance of the scales of MX products in L1 and in the memories of scales.
 
 Pairs of scales are words of 16 bits. A block of 32 B holds those of 16 rows, which may lie anywhere
 in global memory; so each word has a code of its own, of the form that blocks of L1 have.
@@ -56,7 +56,7 @@ def _read(template: MadMx) -> tuple[Offsets, Offsets]:
     return a[:, ::WORD_BYTES] // WORD_BYTES, b[:, ::WORD_BYTES] // WORD_BYTES
 
 
-class ScaleOrigins:
+class ScaleProvenance:
     """The words of L1, L0A's scales and L0B's; `blocks` are the codes of L1's blocks."""
 
     def __init__(self, chip: Chip, blocks: Codes) -> None:

@@ -1,4 +1,4 @@
-"""Where proven tiles go: stores to global tensors, larger ones that they make, and which meet."""
+"""Proven stores to global tensors: larger stores that they make, and those that overlap."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +133,7 @@ class ProvenStore:
         n, offset = self.n // run, self.offset // run
         return replace(self, n=n, offset=offset, distances=distances, target=target)
 
-    def places(self, flat: Array, core: int) -> Iterator[tuple[slice, Array]]:
+    def located(self, flat: Array, core: int) -> Iterator[tuple[slice, Array]]:
         """Yield columns and their places in a flat array with one entry for each element."""
         start = self.offset + self.distances[core] // self.target.kind.size_bytes
         return self.target.panels(flat[start:], (self.m, self.n))
@@ -222,7 +222,7 @@ def _require_apart(group: Sequence[ProvenStore]) -> None:
     mark = np.zeros(-(-count // run), bool)
     for store in group:
         for core in range(len(store.distances)):
-            for _, place in store.in_runs(run).places(mark, core):
+            for _, place in store.in_runs(run).located(mark, core):
                 if place.any():
                     raise IrregularError("stores that meet")
                 place[...] = True

@@ -1,4 +1,4 @@
-"""Where a run stands when it is stopped, and the words that say where it is to stop."""
+"""Breakpoints and watches: their syntax, and the state of a run that is stopped."""
 
 import re
 from collections.abc import Mapping
@@ -153,7 +153,7 @@ class Stop:
         """Return the instruction's operands and parameters, a line each."""
         template, lines = self.instruction, []
         for operand, address in zip(template.operands(), self.addresses, strict=False):
-            kind, where = template.element(operand), _place(self.core, operand.mem, address)
+            kind, where = template.element(operand), _address_text(self.core, operand.mem, address)
             lines.append(f"  {operand.name} {_HOW[operand.access.value]} {kind} at {where}")
         given = {n: v for n, v in vars(template).items() if not n.startswith("_") and v is not None}
         if given:
@@ -169,7 +169,7 @@ def _pipe(template: Instruction) -> str:
     return str(found.get("dst" if template.waits else "src") or found.get("on") or "S")
 
 
-def _place(core: Core, mem: Mem, address: int) -> str:
+def _address_text(core: Core, mem: Mem, address: int) -> str:
     tensor = core.gm.at(address) if mem is Mem.GM else None
     return (
         f"{mem.label} {address}"

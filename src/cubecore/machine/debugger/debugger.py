@@ -1,4 +1,4 @@
-"""Stopping a run: at instructions, step by step, and where bytes that are watched are touched.
+"""The debugger of a launch: stops at instructions, at steps and at accesses of watched bytes.
 
 A `LaunchDebugger` stands between the cores and their engine. It is asked before every instruction
 and told of every access; where it stops, it calls `stopped`, and the run goes on when that returns.
@@ -38,7 +38,7 @@ class LaunchDebugger:
     _numbers: dict[CoreId, int] = field(default_factory=dict)
     _last: dict[CoreId, tuple[Recorded, FrameType | None]] = field(default_factory=dict)
     _touched: list[Hit] = field(default_factory=list)
-    _met: set[Break | Range] = field(default_factory=set)
+    _reached: set[Break | Range] = field(default_factory=set)
 
     # --- what the run tells
 
@@ -72,7 +72,7 @@ class LaunchDebugger:
             here = self._here("break", core)
             met = [spec for spec in self.breaks if spec.meets(here)]
             if met:
-                self._met.update(met)
+                self._reached.update(met)
                 self._stop(here)
 
     def ended(self, core: Core) -> None:
@@ -99,7 +99,7 @@ class LaunchDebugger:
     def unmet(self) -> list[Break | Range]:
         """Return the breaks and watches that nothing has met."""
         asked: list[Break | Range] = [*self.breaks, *self.watches]
-        return [spec for spec in asked if spec not in self._met]
+        return [spec for spec in asked if spec not in self._reached]
 
     # ---
 
@@ -131,7 +131,7 @@ class LaunchDebugger:
             for hit in self._touched
         )
         self._touched.clear()
-        self._met.update(hit.watch for hit in hits)
+        self._reached.update(hit.watch for hit in hits)
         self._stop(replace(self._here("watch", core), hits=hits))
 
     def _bytes(self, core: Core, watch: Range, low: int, high: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a memory holds, shown as the matrix that it is: values, and which were ever written."""
+"""Views of a memory's bytes as a matrix: its values, and the elements never written."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +39,8 @@ _EDGE, _MOST_ROWS, _MOST_COLUMNS = 4, 20, 16
 class MatrixView:
     """The elements of bytes [start, end) of a memory, in the order of the matrix that they are.
 
-    `values` and `known` have the view's `shape`; what `known` says no to was never written, and its
-    value is poison.
+    `values` and `written` have the view's `shape`; an element that is not `written` has
+    a value of poison.
     """
 
     memory: str
@@ -49,7 +49,7 @@ class MatrixView:
     dtype: ElementType
     layout: str
     values: Array
-    known: NDArray[np.bool_]
+    written: NDArray[np.bool_]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,7 +59,7 @@ class MatrixView:
     @property
     def unwritten(self) -> int:
         """The number of elements that nobody wrote."""
-        return int(self.known.size - self.known.sum())
+        return int(self.written.size - self.written.sum())
 
     def __str__(self) -> str:
         """Return a line about the matrix, and a line for each row; of long ones the ends."""
@@ -70,11 +70,11 @@ class MatrixView:
 
     def _rows(self) -> list[str]:
         width = self.shape[-1] if self.shape else 1
-        values, known = self.values.reshape(-1, width), self.known.reshape(-1, width)
+        values, written = self.values.reshape(-1, width), self.written.reshape(-1, width)
         columns = _ends(width, _MOST_COLUMNS)
         rows = _ends(len(values), _MOST_ROWS)
         cells = [
-            ["..." if r < 0 or c < 0 else _cell(values[r, c], bool(known[r, c])) for c in columns]
+            ["..." if r < 0 or c < 0 else _cell(values[r, c], bool(written[r, c])) for c in columns]
             for r in rows
         ]
         wide = max(len(cell) for row in cells for cell in row)
@@ -93,8 +93,8 @@ def _ends(count: int, most: int) -> list[int]:
     return [*range(_EDGE), -1, *range(count - _EDGE, count)]
 
 
-def _cell(value: Any, known: bool) -> str:
-    if not known:
+def _cell(value: Any, written: bool) -> str:
+    if not written:
         return UNWRITTEN
     number = value.item() if hasattr(value, "item") else value
     return str(number) if isinstance(number, int) else f"{float(value):g}"
@@ -126,8 +126,8 @@ def view(
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
     values = numbers(buffer.read(local, there, dtype), dtype)
-    known = buffer.initialised(local, there, dtype)
-    return MatrixView(memory, local, local + size, dtype, name, values, known)
+    written = buffer.initialised(local, there, dtype)
+    return MatrixView(memory, local, local + size, dtype, name, values, written)
 
 
 def _offsets(

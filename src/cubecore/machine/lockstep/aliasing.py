@@ -1,4 +1,4 @@
-"""What cores in lockstep touch in global memory: alike, but for a distance that never changes.
+"""Aliasing between cores in lockstep: accesses of global memory at constant distances.
 
 The first core of a group stands for all: another one touches the same bytes of each tensor, further
 on by its distance. Cores in lockstep take turns that the reference engine gives them otherwise, so
@@ -75,7 +75,7 @@ class GroupAliasing:
             raise IrregularError("an address that was counted from another tensor")
         return found
 
-    def place(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
+    def visible(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
         """Return the tensor, in which [low, high) of the first core, and all others', lie.
 
         Raises:

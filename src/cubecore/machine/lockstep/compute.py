@@ -121,7 +121,7 @@ def computing(
     known_at: dict[object, _Bound] = {}
 
     def act(addresses: tuple[int, ...]) -> Inputs | None:
-        places = template.places(addresses)
+        places = template.operand_addresses(addresses)
         key = places if local is None else local(places)
         bound = known_at.get(key)
         if bound is None:

@@ -48,7 +48,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
     checked: set[object] = set()
 
     def act(addresses: tuple[int, ...]) -> None:
-        places = template.places(addresses)
+        places = template.operand_addresses(addresses)
         key = local(places)
         if key not in checked:
             require_inside(template, limits, places)

@@ -70,7 +70,7 @@ def picking(
         return met[key]
 
     def act(addresses: tuple[int, ...]) -> None:
-        places = template.places(addresses)
+        places = template.operand_addresses(addresses)
         values = _read(steering, places)
         picked = None if values is None or cores.watch.uses else pick(values)
         if picked is None or not _lies_well(

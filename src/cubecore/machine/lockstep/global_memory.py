@@ -54,7 +54,7 @@ def outside(cores: Cores, one: LockstepOperand) -> Callable[[int], Window]:
 
     def find(address: int) -> Window:
         low = address + span[0]
-        tensor = reach.place(gm.at(low), low, address + span[1])
+        tensor = reach.visible(gm.at(low), low, address + span[1])
         far = reach.distances(tensor)
         if address % unit or far.unit % unit:
             raise IrregularError("a global address that is misaligned")

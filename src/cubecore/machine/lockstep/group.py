@@ -58,7 +58,7 @@ class LockstepGroup:
         first = cores[0][0], self.reach
         self.watch = GroupWatch(gm, log, first, joined=chip.joins_vector)
         self.registers = Registers()
-        self._places = [place for _, place in cores]
+        self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, Stack] = {}
         self._rows = [_Row(self, number, core, log) for number, (core, _) in enumerate(cores)]
         self._own: dict[str, list[Any]] = {}
@@ -100,7 +100,7 @@ class LockstepGroup:
         resolved = template.resolved(self.registers).reaching()
         self._require_legal(resolved)
         if template.reads_left:
-            placed = template.placed_by_left
+            placed = template.addressed_by_left
             return self._placed(template) if placed else self._with_left(template, resolved)
         after = resolved.apply(self.registers)
         if resolved.register and not resolved.operands():
@@ -165,7 +165,7 @@ class LockstepGroup:
             apart = picking(self, template, apart)
 
         def act(addresses: tuple[int, ...]) -> None:
-            places, values = template.places(addresses), {}
+            places, values = template.operand_addresses(addresses), {}
             for place, operand, stack, here, element in reads:
                 found = stack.read_inside(places[place], here, element)
                 if found is None or (self.count > 1 and (found != found[0]).any()):
@@ -255,7 +255,7 @@ class LockstepGroup:
         if self._synced is not self.registers:
             for number, row in enumerate(self._rows):
                 own: dict[str, Any] = {name: left[number] for name, left in self._own.items()}
-                row.registers = replace(self.registers, place=self._places[number], **own)
+                row.registers = replace(self.registers, position=self._positions[number], **own)
             self._synced = self.registers
         return self._rows
 
@@ -265,7 +265,7 @@ class LockstepGroup:
         if all(new is old for new, old in zip(after, before, strict=True)):
             return
         self._own = {name: [getattr(registers, name) for registers in after] for name in LEFT}
-        shared = {replace(registers, place=CorePosition(), **_NONE_LEFT) for registers in after}
+        shared = {replace(registers, position=CorePosition(), **_NONE_LEFT) for registers in after}
         if len(shared) > 1:
             raise IrregularError("registers that differ from core to core")
         self._enter(shared.pop())

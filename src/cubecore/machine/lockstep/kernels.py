@@ -117,7 +117,7 @@ class Recorder(Core):
         self.thread = greenlet(lambda: task.body(self))
         self.trace = InstructionTrace(names)
         self.asked: list[_Asked] = []
-        self._kind_of, self._place_of = names.kind_of, names.place_of
+        self._kind_of, self._place_of = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
         self._done = self._at = 0
@@ -172,7 +172,7 @@ class Recorder(Core):
 
     def _tell_place(self, core: Core) -> None:
         """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
-        core.registers = replace(core.registers, place=self.registers.place)
+        core.registers = replace(core.registers, position=self.registers.position)
 
     def flush(self) -> None:
         """Execute everything recorded: somebody wants to look, which ends lockstep."""
@@ -304,7 +304,7 @@ class _Launch:
         require_apart(group.reach for group, _ in self._groups)
 
     def _group(self, cores: Sequence[Recorder]) -> LockstepGroup:
-        places = [(core.id, core.registers.place) for core in cores]
+        places = [(core.id, core.registers.position) for core in cores]
         return LockstepGroup(self._chip, self._gm, self._log, self._snapshots, places)
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:

@@ -86,7 +86,7 @@ class GroupWatch(CoreWatch):
     ) -> None:
         """Follow an access of the first core to global memory."""
         low, high = address + touched.low, address + touched.high
-        tensor = self._reach.place(self._gm.at(low), low, high)
+        tensor = self._reach.visible(self._gm.at(low), low, high)
         self._reach.note(tensor, touched, address, writes=touch.writes)
         super()._global(touched, address, touch, pipe, number)
 

@@ -240,7 +240,7 @@ class GlobalMemory:
         self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
         return tensor
 
-    def place(self, name: str, values: Array) -> GlobalTensor:
+    def allocate_from(self, name: str, values: Array) -> GlobalTensor:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         tensor = self._enter(GlobalTensor(name, self._next, MemoryBuffer(raw.size), placed=True))

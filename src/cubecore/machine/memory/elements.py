@@ -1,4 +1,4 @@
-"""Which elements an operand touches, prepared once for every template."""
+"""Elements of an operand, computed once for every issue template."""
 
 from dataclasses import dataclass
 from functools import lru_cache

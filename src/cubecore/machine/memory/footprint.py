@@ -1,4 +1,4 @@
-"""Which bytes an operand touches: intervals from its address on."""
+"""Footprint of an operand: intervals of bytes from its address on."""
 
 from dataclasses import dataclass
 from functools import lru_cache

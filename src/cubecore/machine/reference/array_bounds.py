@@ -1,4 +1,4 @@
-"""Whether an instruction stays inside the array that its address was counted from.
+"""Array bounds: accesses beyond the array that an address was counted from.
 
 A local memory has no walls between arrays: what leaves one lands in the next, where nothing else
 would notice. An address that was counted from an array's start therefore remembers the array.

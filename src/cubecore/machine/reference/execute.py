@@ -53,7 +53,7 @@ def execute(core: Core, recorded: Recorded) -> None:
         return
     if known.moves:
         resolved, addresses = resolved.rebased(addresses)
-    places = resolved.places(addresses)
+    places = resolved.operand_addresses(addresses)
     steering: dict[str, tuple[MemoryBuffer, int]] = {}
     if resolved.steering:
         found = _steered(core, resolved, places, where)
@@ -144,7 +144,7 @@ def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
 
 def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
     """Whether nothing is wrong with the operands' addresses beyond alignment and bounds."""
-    return core.report(template.misplaced(_named(template, places)), template, where)
+    return core.report(template.address_violations(_named(template, places)), template, where)
 
 
 def _log_overlaps(

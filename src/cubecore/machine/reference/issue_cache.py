@@ -1,4 +1,4 @@
-"""What the reference engine asks of a template at every issue, found out once.
+"""Issue cache: checks and operands of an issue template, computed once.
 
 A plan holds under one state of the registers, but for what values leave there: those decide nothing
 of templates that do not read them.
@@ -77,7 +77,7 @@ def _plan(template: Instruction, registers: Registers, chip: Chip) -> CachedIssu
         usable=tuple(0 if o.mem is Mem.GM else memory_bytes(chip, o.mem)[1] for o in operands),
         applies=kind.apply is not Instruction.apply,
         moves=kind.rebased is not Instruction.rebased,
-        judges=kind.misplaced is not Instruction.misplaced,
+        judges=kind.address_violations is not Instruction.address_violations,
     )
 
 

@@ -1,4 +1,4 @@
-"""In which order a core's queues run: what the flags leave open, decided one way.
+"""Orders of a core's queues: program, late, early or random, within what the flags allow.
 
 Program order is one of the orders that a core may take. A `Queues` takes another: each pipe has a
 queue, the scalar unit fills them, and a schedule says whose turn it is. Flags hold a pipe, and the

@@ -121,7 +121,7 @@ def run(
         sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)
-        registers = Registers(place=flags.topology.place(task.id))
+        registers = Registers(position=flags.topology.position(task.id))
         core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
         if schedule is not None:
             core.queues = Queues(schedule, core, partial(signal, core))

@@ -1,4 +1,4 @@
-"""What signals between cores carry: who knows what of whom when a wait is over."""
+"""Vector clocks carried by cross-core signals."""
 
 from collections import deque
 from collections.abc import Iterator

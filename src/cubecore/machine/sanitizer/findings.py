@@ -1,4 +1,4 @@
-"""What a run reports: records, collected once each, with a count."""
+"""Findings of a run: records, collected once each, with a count."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What is known to be complete: one clock for each pipe of a core, joined by flags and barriers.
+"""Happens-before order: a vector clock for each pipe, joined by flags and barriers.
 
 Every pipe numbers what it is given. The clock of pipe p says, for each pipe q, up to which number
 everything on q is complete before p's next instruction starts. A pipe's own clock does not advance

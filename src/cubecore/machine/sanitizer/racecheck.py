@@ -1,4 +1,4 @@
-"""racecheck and synccheck: whether what the program leaves open can change its result.
+"""racecheck and synccheck: races between accesses, and flags that are set or waited for wrongly.
 
 A `Sanitizer` watches a launch, a `CoreWatch` one core of it, in program order. Values play no part:
 each instruction is judged by the bytes that it touches and by what its pipe's clock knows.
@@ -95,11 +95,11 @@ class CoreWatch:
 
     def __init__(self, sanitizer: Sanitizer, core: CoreId) -> None:
         self._launch, self._core = sanitizer, core
-        self._own = sanitizer.cores.index(core)
+        self._number = sanitizer.cores.index(core)
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
-        self._met: dict[_Issued, tuple[int, list[Touched], Location]] = {}
-        self._told: dict[
+        self._accesses: dict[_Issued, tuple[int, list[Touched], Location]] = {}
+        self._reported: dict[
             tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
         ] = {}
         self._units = UnitFlags(self._fault)
@@ -140,13 +140,13 @@ class CoreWatch:
 
     def signal(self, template: FftsCrossCoreSync, where: Location) -> None:
         """Follow a signal to other cores."""
-        carried = self.order.signal(INDEX[template.on], self._own)
+        carried = self.order.signal(INDEX[template.on], self._number)
         self._launch.signalled(self._core, template, where)
         self._launch.signals.signal(self._core, template.mode, template.flag_id, carried)
 
     def heard(self, flag: int) -> None:
         """Follow the end of a wait for other cores."""
-        self.order.hear(self._launch.signals.heard(self._core, flag), self._own)
+        self.order.hear(self._launch.signals.heard(self._core, flag), self._number)
 
     def touch(
         self,
@@ -177,13 +177,13 @@ class CoreWatch:
         if template.steering:
             return INDEX[template.pipe.value], touches(template, addresses, where, registers)
         key = template, id(where), registers.atomic, registers.atomic_type
-        known = self._met.get(key)
+        known = self._accesses.get(key)
         if known is None:
-            if len(self._met) >= _MOST_MET:
-                self._met.clear()
+            if len(self._accesses) >= _MOST_MET:
+                self._accesses.clear()
             places = range(len(template.operands()))
             met = touches(template, places, where, registers)
-            known = self._met[key] = INDEX[template.pipe.value], met, where
+            known = self._accesses[key] = INDEX[template.pipe.value], met, where
         pipe, met, _ = known
         return pipe, [
             (touched, 0 if touch.mem.__class__ is Special else addresses[place], touch)
@@ -283,7 +283,7 @@ class CoreWatch:
     def _global(
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
-        core = self._own, self.order, (self.report, self.again)
+        core = self._number, self.order, (self.report, self.again)
         self._launch.memory.touch(core, (touched, address), pipe, number, touch)
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
@@ -312,7 +312,7 @@ class CoreWatch:
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a meeting of two touches that were told of before; False if they were not."""
-        known = self._told.get((kind, id(earlier), id(later)))
+        known = self._reported.get((kind, id(earlier), id(later)))
         if known is None:
             return False
         known[2].count += self._launch.log.weight
@@ -320,10 +320,10 @@ class CoreWatch:
 
     def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
         """Remember two touches, which must live as long as their numbers are known."""
-        if len(self._told) >= _MOST_MET:
-            self._told.clear()
+        if len(self._reported) >= _MOST_MET:
+            self._reported.clear()
         earlier, later = meeting.earlier, meeting.later
-        self._told[meeting.kind, id(earlier), id(later)] = earlier, later, tally
+        self._reported[meeting.kind, id(earlier), id(later)] = earlier, later, tally
 
     def report(self, meeting: Meeting) -> None:
         """Log a race; one that is known only counts."""

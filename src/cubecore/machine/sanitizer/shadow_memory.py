@@ -1,4 +1,4 @@
-"""Who touched which bytes last: the memories' shadows that races are looked up in."""
+"""Shadow memory for race detection: last readers and writers of each byte range."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ class TreeWatch:
         resolved = template.resolved(self._registers)
         self._registers = resolved.apply(self._registers)
         if resolved.operands():
-            self._fixed(resolved, issue)(*resolved.places(addresses))
+            self._fixed(resolved, issue)(*resolved.operand_addresses(addresses))
 
     def _fixed(self, template: Instruction, issue: Issue) -> Callable[..., None]:
         """Return the follower of a template whose footprints are known."""

@@ -1,4 +1,4 @@
-"""The unit flags of a core's L0C: how `mad` and fixpipe hand fractals to and fro.
+"""The unit flags of a core's L0C: the hand-over of fractals between `mad` and fixpipe.
 
 Judged in program order. A product that shares them waits until a fractal's flag is down, fixpipe
 until it is up; what nobody raises or takes down lets a pipe stand still. The flags of a fractal

@@ -1,4 +1,4 @@
-"""What L2 still holds of a block that is asked for again, read off the loops of a launch.
+"""L2 reuse: the share of a block still in L2 when it is asked for again, from a launch's loops.
 
 A load's *nest* is the loops that it walks, or those that it stands for (`Issue.walk`). A loop that
 its address does not follow asks for the same blocks again in every trip; the innermost such loop
@@ -165,25 +165,25 @@ def accesses(program: Program, chip: Chip) -> Accesses:
     """Return what a program accesses; it is kept for as long as the program is."""
     known = _ACCESSES.setdefault(program, {})
     if chip not in known:
-        known[chip] = Accesses(program, tuple(_leaves(program.body, _Place(), chip)))
+        known[chip] = Accesses(program, tuple(_leaves(program.body, _TreePosition(), chip)))
     return known[chip]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _TreePosition:
     """Where in the tree: the loops and the sides of branches around."""
 
     loops: tuple[Loop, ...] = ()
     sides: tuple[tuple[Branch, bool], ...] = ()
 
 
-def _leaves(body: Sequence[Node], place: _Place, chip: Chip) -> Iterator[GlobalAccess]:
+def _leaves(body: Sequence[Node], place: _TreePosition, chip: Chip) -> Iterator[GlobalAccess]:
     for node in body:
         if isinstance(node, Loop):
-            yield from _leaves(node.body, _Place((*place.loops, node), place.sides), chip)
+            yield from _leaves(node.body, _TreePosition((*place.loops, node), place.sides), chip)
         elif isinstance(node, Branch):
             for side, taken in ((node.then, True), (node.otherwise, False)):
-                inside = _Place(place.loops, (*place.sides, (node, taken)))
+                inside = _TreePosition(place.loops, (*place.sides, (node, taken)))
                 yield from _leaves(side, inside, chip)
         elif isinstance(node, Issue) and is_access(node):
             yield _leaf(node, place, chip)
@@ -194,7 +194,7 @@ def is_access(issue: Issue) -> bool:
     return any(operand.mem is Mem.GM for operand in issue.template.operands())
 
 
-def _leaf(issue: Issue, place: _Place, chip: Chip) -> GlobalAccess:
+def _leaf(issue: Issue, place: _TreePosition, chip: Chip) -> GlobalAccess:
     template = issue.template.resolved(_FRESH)
     traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
     places = [operand.mem for operand in issue.template.operands()]

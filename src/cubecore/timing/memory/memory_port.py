@@ -1,4 +1,4 @@
-"""L2 and device memory as a group of equal cores sees them.
+"""The memory port: L2 and device memory as a group of equal cores sees them.
 
 What L2 still holds is decided by the launch's loops (`l2_reuse`). Device memory is one
 server whose time the groups of a launch divide in proportion to what they miss: a group that misses

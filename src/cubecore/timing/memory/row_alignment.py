@@ -1,4 +1,4 @@
-"""Rows that start off a boundary: what they cost MTE2, and which cores have them.
+"""Row alignment: the cost of rows that start off a boundary, and the cores that have them.
 
 Rows of a transfer are equally far apart. Where that distance keeps them on a boundary or off it,
 all of them start as the first one does; so it matters where a core's share begins and how far its

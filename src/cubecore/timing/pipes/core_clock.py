@@ -61,7 +61,7 @@ class CoreClock(Ordering):
     `shares` gives each leaf's part in the shared memory, which `memory` serves. The first `record`
     instructions are kept as segments. `core` is one of the group, which signals others through
     `crossing`. `units` says for each place in L0C that the unit flag guards
-    which pipe was there last, and from when to when; `unit_reach` is how long that can matter.
+    which pipe was there last, and from when to when; `unit_span` is how long that can matter.
     """
 
     chip: Chip
@@ -82,7 +82,7 @@ class CoreClock(Ordering):
         default_factory=lambda: defaultdict(deque)
     )
     units: dict[int, tuple[PipeState, int, int]] = field(default_factory=dict)
-    unit_reach: int = 0
+    unit_span: int = 0
     pipes: tuple[PipeState, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -298,7 +298,7 @@ class CoreClock(Ordering):
         else:
             self._start(time, pipe, busy, head, begin=began + part, end=ended + part)
         self.units[place] = (pipe, pipe.queue[-1], pipe.free)
-        self.unit_reach = max(self.unit_reach, part)
+        self.unit_span = max(self.unit_span, part)
         return True
 
     def _start(

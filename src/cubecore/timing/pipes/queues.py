@@ -1,4 +1,4 @@
-"""What a core's pipes are made of: their queues, and why they stand still."""
+"""Queues of a core's pipes, and the reasons for their stalls."""
 
 from collections import deque
 from collections.abc import Callable, Iterator

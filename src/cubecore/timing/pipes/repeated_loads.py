@@ -1,4 +1,4 @@
-"""A run of equal loads right behind each other, worked out at once where nothing disturbs it.
+"""Repeated loads: a run of equal loads in a row, worked out at once where nothing disturbs it.
 
 A load that waits for its pipe alone starts when the one before has been asked for, one that waits
 for device memory alone when the one before has been served. Either way the next is as much later.

@@ -1,4 +1,4 @@
-"""Walking a tree for its time alone: addresses are left out, and loops may skip what recurs.
+"""A compiled walk over a tree for its time alone: no addresses, and loops may skip what recurs.
 
 The tree is written as a Python function, as `Program.run` does it, with a question at the head of
 each long loop. Numbers are parameters of the text, so that problems of one structure share the
@@ -18,7 +18,7 @@ from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, N
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event
 from cubecore.timing.pipes.queues import deciding
-from cubecore.timing.steady_state.loop_body import LoopBody, turns_of
+from cubecore.timing.steady_state.loop_body import LoopBody, resets_of
 from cubecore.timing.steady_state.recurrence import Recurrence
 
 Maker = Callable[[CoreClock], Sequence[object]]
@@ -96,8 +96,8 @@ class _Text:
     def __init__(self, *, recording: bool) -> None:
         self._recording = recording
         self._variables: dict[Var, str] = {}
-        self._places: dict[int, str] = {}
-        self._turning: set[Node] = set()
+        self._counter_names: dict[int, str] = {}
+        self._resets: set[Node] = set()
         self.functions = 0
         self.makers: list[Maker] = []
         self.numbers: list[int] = []
@@ -118,8 +118,8 @@ class _Text:
             elif isinstance(node, Assign):
                 target, value = self.variable(node.target), self._expr(node.value)
                 self.lines.append(f"{indent}{target}={value}")
-                if node in self._turning:
-                    self.lines.append(f"{indent}{self.variable(turns_of(node.target))}+=1")
+                if node in self._resets:
+                    self.lines.append(f"{indent}{self.variable(resets_of(node.target))}+=1")
             elif isinstance(node, Branch):
                 self._branch(node, indent)
             elif isinstance(node, Loop):
@@ -158,10 +158,10 @@ class _Text:
     def _number(self, number: int) -> str:
         if number in {0, 1}:
             return str(number)
-        if number not in self._places:
-            self._places[number] = f"c{len(self.numbers)}"
+        if number not in self._counter_names:
+            self._counter_names[number] = f"c{len(self.numbers)}"
             self.numbers.append(number)
-        return self._places[number]
+        return self._counter_names[number]
 
     def _branch(self, node: Branch, indent: str) -> None:
         self.lines.append(f"{indent}if {self._condition(node.condition)}:")
@@ -193,7 +193,7 @@ class _Text:
             self.lines.append(f"{indent}for {index} in range({trips}):")
             self.body(node.body, indent + " ")
             return
-        self._turning |= body.turning
+        self._resets |= body.resets
         total, stride = f"n{len(indent)}", body.stride
         changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]
         given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))

@@ -1,4 +1,4 @@
-"""What a loop does, seen from its head: which pipes, flags and variables decide its next trip."""
+"""Summary of a loop body: the pipes, flags and variables that decide its next trip."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ class LoopBody:
 
     `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
     that it only counts or sets to constants, `given` the others that decide something in it, the
-    first `others` of which change, `moving` those that change in it. `turning` are the nodes that
-    turn a counter back; a further counter, whose place `turns` has beside its own, counts them. The
-    state is looked at every `stride` trips; all remainders of the index are the same every `whole`
-    trips.
+    first `others` of which change, `moving` those that change in it. `resets` are the nodes that
+    reset a counter; a further counter, whose index `reset_counters` has beside its own, counts
+    them. The state is looked at every `stride` trips; all remainders of the index are the same
+    every `whole` trips.
     """
 
     loop: Loop
@@ -48,8 +48,8 @@ class LoopBody:
     stride: int
     whole: int
     counters: tuple[Var, ...]
-    turning: frozenset[Node]
-    turns: tuple[tuple[int, int], ...]
+    resets: frozenset[Node]
+    reset_counters: tuple[tuple[int, int], ...]
     others: int
     given: tuple[Var, ...]
     moving: frozenset[Var]
@@ -71,9 +71,9 @@ class LoopBody:
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
         beside = {INDEX["MTE2"]} if INDEX["MTE1"] in pipes else set()
         counters, others = _assigned(inside)
-        turning = _turning(inside, counters)
-        turned = [v for v in counters if any(node.target == v for node in turning)]
-        counts = (*counters, *map(turns_of, turned))
+        resets = _resetting(inside, counters)
+        reset = [v for v in counters if any(node.target == v for node in resets)]
+        counts = (*counters, *map(resets_of, reset))
         used = {var for expr in _expressions(inside) for var in expr.variables()}
         inner = {node.index for node in inside if isinstance(node, Loop)}
         strides = {s for expr in _expressions(inside) for s in _strides(expr, loop.index)}
@@ -88,31 +88,35 @@ class LoopBody:
             stride=_often(strides),
             whole=lcm(*strides),
             counters=counts,
-            turning=frozenset(turning),
-            turns=tuple((counters.index(v), len(counters) + i) for i, v in enumerate(turned)),
+            resets=frozenset(resets),
+            reset_counters=tuple(
+                (counters.index(v), len(counters) + i) for i, v in enumerate(reset)
+            ),
             others=len(others),
             given=(*others, *sorted(used - {*counters, *others, *inner, loop.index}, key=_number)),
             moving=frozenset({loop.index, *counts, *others, *inner}),
         )
 
-    def turned_back(self, began: Sequence[int], ended: Sequence[int], now: Sequence[int]) -> bool:
-        """Whether a counter that is elsewhere `now` was turned back where it began and ended there.
+    def was_reset(self, began: Sequence[int], ended: Sequence[int], now: Sequence[int]) -> bool:
+        """Whether a counter that is elsewhere `now` was reset where it began and ended there.
 
         Then it may have been anywhere between, and where it will be is not known.
         """
-        return any(now[i] != began[i] and ended[turns] != began[turns] for i, turns in self.turns)
+        return any(
+            now[i] != began[i] and ended[turns] != began[turns] for i, turns in self.reset_counters
+        )
 
     @cached_property
     def guards(self) -> Guards:
-        """What the counters, the index first, can reach."""
+        """Guards of the nodes that the counters, the index first, can reach."""
         counters = (self.loop.index, *self.counters)
         reached = tuple(_pruned(self.loop.body, set(counters)))
         return Guards(reached, counters, self.moving, self.given)
 
 
-def turns_of(var: Var) -> Var:
-    """Return the variable that counts how often a counter is turned back."""
-    return Var(f"turns of {var.name}", -1 - var.number)
+def resets_of(var: Var) -> Var:
+    """Return the variable that counts how often a counter is reset."""
+    return Var(f"resets of {var.name}", -1 - var.number)
 
 
 def _number(var: Var) -> int:
@@ -148,8 +152,8 @@ def _assigned(nodes: Sequence[Node]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
     )
 
 
-def _turning(nodes: Sequence[Node], counters: Sequence[Var]) -> list[Assign]:
-    """Return what sets a counter to a constant, or counts it the other way than others do.
+def _resetting(nodes: Sequence[Node], counters: Sequence[Var]) -> list[Assign]:
+    """Return the nodes that set a counter to a constant, or count it in the opposite direction.
 
     Without them a counter moves one way only, so it stays between where it was and where it is.
     """

@@ -1,4 +1,4 @@
-"""Whether a program takes the same way again while its counters run on.
+"""Loop guards: will the next iterations take the same branches?
 
 What decides the way is written once for a program, by the places of the variables (`Guards`); it is
 asked often, of ever other ranges.
@@ -23,7 +23,7 @@ def increment(node: Assign) -> int | None:
     return (node.value - Expr.of(node.target)).constant
 
 
-class Course(NamedTuple):
+class CounterPath(NamedTuple):
     """How a counter moves: between `low` and `high` in the known part of the walk and in the next.
 
     It changes by `change` in each, and is `ahead` in the next of where it was in the known one.
@@ -37,31 +37,31 @@ class Course(NamedTuple):
     onward: int
 
     @staticmethod
-    def recurring(began: int, now: int) -> "Course | None":
-        """Return the course of a counter in periods, of which one ends now; None if it stands."""
+    def recurring(began: int, now: int) -> "CounterPath | None":
+        """Return the path of a counter in periods, of which one ends now; None if it stands."""
         by = now - began
-        return Course(min(began, now), max(began, now), by, by, by) if by else None
+        return CounterPath(min(began, now), max(began, now), by, by, by) if by else None
 
     @staticmethod
-    def once(began: int, ended: int, now: int) -> "Course | None":
-        """Return the course where what began and ended there happens once from here on.
+    def once(began: int, ended: int, now: int) -> "CounterPath | None":
+        """Return the path where what began and ended there happens once from here on.
 
         None where it began here too: then it has the same values.
         """
         if began == now:
             return None
         low, high, change = min(began, now), max(began, now), ended - began
-        return Course(low + min(change, 0), high + max(change, 0), change, now - began, 0)
+        return CounterPath(low + min(change, 0), high + max(change, 0), change, now - began, 0)
 
 
 @dataclass(eq=False, slots=True)
-class _Way:
-    """A part of a walk: the courses of the counters, and which of them have one, as bits.
+class _Paths:
+    """A part of a walk: the paths of the counters, and which of them have one, as bits.
 
     Within a part a counter moves one way only, so it stays between where it began and ended.
     """
 
-    courses: Sequence[Course | None]
+    paths: Sequence[CounterPath | None]
     given: Sequence[int]
     moved: int
     directions: dict[int, int] = field(default_factory=dict)
@@ -83,16 +83,16 @@ class Guards:
         self._names = _Names({var: i for i, var in enumerate(counters)}, moving, tuple(given))
         self._nodes = _written(body, self._names)
 
-    def periods(self, courses: Sequence[Course | None], given: Sequence[int], most: int) -> int:
+    def periods(self, paths: Sequence[CounterPath | None], given: Sequence[int], most: int) -> int:
         """Return the periods, at most `most`, in which every node does the same.
 
-        `courses` has None for counters with the same values as in the known part.
+        `paths` has None for counters with the same values as in the known part.
         """
         moved = 0
-        for i, course in enumerate(courses):
-            if course is not None:
+        for i, path in enumerate(paths):
+            if path is not None:
                 moved |= 1 << i
-        return _through(self._nodes, _Way(courses, given, moved), most)
+        return _through(self._nodes, _Paths(paths, given, moved), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,63 +117,63 @@ class _Names:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wheel:
-    """A remainder: the same where what it is of is ahead by full turns, the rest being the same."""
+class _Modulus:
+    """A remainder: unchanged where its counters are ahead by whole multiples of the divisor."""
 
     terms: tuple[tuple[int, int], ...]
     divisor: int
-    rest: "_Same"
+    rest: "_Unchanged"
 
 
 @dataclass(frozen=True, slots=True)
-class _Same:
-    """Whether values are those of the period before, one by one.
+class _Unchanged:
+    """The condition that values equal those of the period before, one by one.
 
     `fixed` are the counters that must not have moved for that, `bits` all that count.
     """
 
     bits: int
     fixed: int
-    wheels: tuple[_Wheel, ...]
+    moduli: tuple[_Modulus, ...]
 
     @staticmethod
-    def of(names: _Names, *expressions: Expr) -> "_Same":
+    def of(names: _Names, *expressions: Expr) -> "_Unchanged":
         """Return the question about all of some expressions."""
-        fixed, wheels = 0, list[_Wheel]()
+        fixed, moduli = 0, list[_Modulus]()
         for expr in expressions:
             for atom, _ in expr.terms:
                 if isinstance(atom, Var):
                     fixed |= names.bits(Expr.of(atom))
                 elif atom.kind == "mod" and (divisor := atom.right.constant):
-                    wheels.append(_wheel(names, atom.left, divisor))
+                    moduli.append(_modulus(names, atom.left, divisor))
                 else:
-                    inner = _Same.of(names, atom.left, atom.right)
+                    inner = _Unchanged.of(names, atom.left, atom.right)
                     fixed |= inner.fixed
-                    wheels += inner.wheels
-        return _Same(names.bits(*expressions), fixed, tuple(wheels))
+                    moduli += inner.moduli
+        return _Unchanged(names.bits(*expressions), fixed, tuple(moduli))
 
-    def holds(self, way: _Way) -> bool:
-        """Whether the values are the same on a way."""
-        if not self.bits & way.moved:
+    def holds(self, walked: _Paths) -> bool:
+        """Whether the values are the same along these paths."""
+        if not self.bits & walked.moved:
             return True
-        if self.fixed & way.moved:
+        if self.fixed & walked.moved:
             return False
-        for wheel in self.wheels:
+        for modulus in self.moduli:
             ahead = 0
-            for place, factor in wheel.terms:
-                course = way.courses[place]
-                if course is not None:
-                    ahead += factor * course.ahead
-            if ahead % wheel.divisor or not wheel.rest.holds(way):
+            for place, factor in modulus.terms:
+                path = walked.paths[place]
+                if path is not None:
+                    ahead += factor * path.ahead
+            if ahead % modulus.divisor or not modulus.rest.holds(walked):
                 return False
         return True
 
 
-def _wheel(names: _Names, expr: Expr, divisor: int) -> _Wheel:
+def _modulus(names: _Names, expr: Expr, divisor: int) -> _Modulus:
     terms = {a: f for a, f in expr.terms if isinstance(a, Var) and a in names.counters}
     rest = tuple((a, f) for a, f in expr.terms if a not in terms)
     found = tuple((names.counters[var], factor) for var, factor in terms.items())
-    return _Wheel(found, divisor, _Same.of(names, Expr(0, rest)))
+    return _Modulus(found, divisor, _Unchanged.of(names, Expr(0, rest)))
 
 
 class _Value:
@@ -204,37 +204,37 @@ class _Value:
             return None
         return _Remainder(_Value(names, atom.left), divisor)
 
-    def reach(self, way: _Way) -> "ValueRange | None":
-        """Return where the values lie on a way; None where that is not known."""
+    def value_range(self, walked: _Paths) -> "ValueRange | None":
+        """Return where the values lie along these paths; None where that is not known."""
         low = high = self._const
         down = up = 0
         most = _FOR_EVER
         for atom, factor in self._terms:
-            reach = self._reach(atom, way)
-            if reach is None:
+            span = self._value_range(atom, walked)
+            if span is None:
                 return None
-            one, other = (reach.low, reach.down), (reach.high, reach.up)
+            one, other = (span.low, span.down), (span.high, span.up)
             if factor < 0:
                 one, other = other, one
             low, down = low + factor * one[0], down + factor * one[1]
             high, up = high + factor * other[0], up + factor * other[1]
-            most = min(most, reach.most)
+            most = min(most, span.most)
         return ValueRange(low, high, down, up, most)
 
-    def _reach(
-        self, atom: "int | Var | _Remainder | Expr | None", way: _Way
+    def _value_range(
+        self, atom: "int | Var | _Remainder | Expr | None", walked: _Paths
     ) -> "ValueRange | None":
         if isinstance(atom, int):
-            course = way.courses[atom]
-            if course is None:
+            path = walked.paths[atom]
+            if path is None:
                 return None
-            return ValueRange(course.low, course.high, min(course.onward, 0), max(course.onward, 0))
+            return ValueRange(path.low, path.high, min(path.onward, 0), max(path.onward, 0))
         if isinstance(atom, _Remainder):
-            inner = atom.value.reach(way)
+            inner = atom.value.value_range(walked)
             return None if inner is None else inner.within(atom.divisor)
         if atom is None:
             return None
-        value = Expr.of(atom).at(dict(zip(self._names.given, way.given, strict=True)))
+        value = Expr.of(atom).at(dict(zip(self._names.given, walked.given, strict=True)))
         return ValueRange(value, value)
 
 
@@ -258,7 +258,7 @@ class _Test(NamedTuple):
         return _Test(comparison in {"==", "!="}, -(comparison in {"<=", ">"}), negated)
 
     def outcome(self, low: int, high: int, down: int, up: int, most: int) -> tuple[bool, int]:
-        """Return how ``d comparison 0`` comes out for every d in reach, and for how many periods.
+        """Return the outcome of ``d comparison 0`` in the range, and for how many periods it holds.
 
         The d lie between `low` and `high`, which move by `down` and `up` in every period more.
         """
@@ -286,7 +286,7 @@ class _Guard(ABC):
     bits: int
 
     @abstractmethod
-    def check(self, way: _Way, most: int) -> int:
+    def check(self, walked: _Paths, most: int) -> int:
         """Return the periods, at most `most`, in which the node does the same."""
 
 
@@ -294,10 +294,10 @@ def _written(body: Sequence[Node], names: _Names) -> tuple[_Guard, ...]:
     return tuple(guard for node in body for guard in _guard(node, names) if guard.bits)
 
 
-def _through(guards: Sequence[_Guard], way: _Way, most: int) -> int:
+def _through(guards: Sequence[_Guard], walked: _Paths, most: int) -> int:
     for guard in guards:
-        if guard.bits & way.moved:
-            most = guard.check(way, most)
+        if guard.bits & walked.moved:
+            most = guard.check(walked, most)
             if not most:
                 break
     return most
@@ -307,7 +307,7 @@ def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
     if isinstance(node, Branch):
         difference = node.condition.left - node.condition.right
         sides = _written(node.then, names), _written(node.otherwise, names)
-        same, value = _Same.of(names, difference), _Value(names, difference)
+        same, value = _Unchanged.of(names, difference), _Value(names, difference)
         bits, test = same.bits | _all_bits(*sides), _Test.of(node.condition.comparison)
         if (place := value.counter) is not None:
             yield _CounterFork(bits, test, *sides, place, difference.const)
@@ -315,14 +315,14 @@ def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
             yield _Fork(bits, test, *sides, same, value)
     elif isinstance(node, Loop):
         inside = _written(node.body, names)
-        same = _Same.of(names, node.trips)
-        yield _Turns(same.bits | _all_bits(inside), same, inside)
+        same = _Unchanged.of(names, node.trips)
+        yield _TripGuard(same.bits | _all_bits(inside), same, inside)
     elif isinstance(node, Assign):
         target = names.bits(Expr.of(node.target))
-        same = _Same.of(names, node.value)
+        same = _Unchanged.of(names, node.value)
         yield _Count(same.bits | target, target, same, increment(node))
     elif isinstance(node, Issue):
-        same = _Same.of(names, *deciding(node))
+        same = _Unchanged.of(names, *deciding(node))
         yield _Decided(same.bits, same)
 
 
@@ -336,19 +336,19 @@ def _all_bits(*sides: Sequence[_Guard]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Decided(_Guard):
-    same: _Same
+    same: _Unchanged
 
-    def check(self, way: _Way, most: int) -> int:
-        return most if self.same.holds(way) else 0
+    def check(self, walked: _Paths, most: int) -> int:
+        return most if self.same.holds(walked) else 0
 
 
 @dataclass(frozen=True, eq=False)
-class _Turns(_Guard):
-    same: _Same
+class _TripGuard(_Guard):
+    same: _Unchanged
     inside: tuple[_Guard, ...]
 
-    def check(self, way: _Way, most: int) -> int:
-        return _through(self.inside, way, most) if self.same.holds(way) else 0
+    def check(self, walked: _Paths, most: int) -> int:
+        return _through(self.inside, walked, most) if self.same.holds(walked) else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,17 +356,17 @@ class _Count(_Guard):
     """An assignment, to the counter `target` if that is one."""
 
     target: int
-    same: _Same
+    same: _Unchanged
     step: int | None
 
-    def check(self, way: _Way, most: int) -> int:
-        if not self.target & way.moved:
-            return most if self.same.holds(way) else 0
-        course = way.courses[self.target.bit_length() - 1]
-        if self.step is None or course is None:
+    def check(self, walked: _Paths, most: int) -> int:
+        if not self.target & walked.moved:
+            return most if self.same.holds(walked) else 0
+        path = walked.paths[self.target.bit_length() - 1]
+        if self.step is None or path is None:
             return 0
         # What is only counted one way, and is where it was, was not counted at all.
-        way_on = course.change or way.directions.setdefault(self.target, self.step)
+        way_on = path.change or walked.directions.setdefault(self.target, self.step)
         return most if self.step * way_on > 0 else 0
 
 
@@ -376,9 +376,9 @@ class _Branching(_Guard):
     then: tuple[_Guard, ...]
     otherwise: tuple[_Guard, ...]
 
-    def _both(self, way: _Way, most: int) -> int:
-        most = _through(self.then, way, most)
-        return _through(self.otherwise, way, most) if most else 0
+    def _both(self, walked: _Paths, most: int) -> int:
+        most = _through(self.then, walked, most)
+        return _through(self.otherwise, walked, most) if most else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,30 +388,30 @@ class _CounterFork(_Branching):
     place: int
     const: int
 
-    def check(self, way: _Way, most: int) -> int:
-        course = way.courses[self.place]
-        if course is None:
-            return self._both(way, most)
-        low, high, onward = course.low + self.const, course.high + self.const, course.onward
+    def check(self, walked: _Paths, most: int) -> int:
+        path = walked.paths[self.place]
+        if path is None:
+            return self._both(walked, most)
+        low, high, onward = path.low + self.const, path.high + self.const, path.onward
         down, up = (onward, 0) if onward < 0 else (0, onward)
         taken, most = self.test.outcome(low, high, down, up, most)
-        return _through(self.then if taken else self.otherwise, way, most) if most else 0
+        return _through(self.then if taken else self.otherwise, walked, most) if most else 0
 
 
 @dataclass(frozen=True, eq=False)
 class _Fork(_Branching):
-    same: _Same
+    same: _Unchanged
     value: _Value
 
-    def check(self, way: _Way, most: int) -> int:
-        if self.same.holds(way):
-            return self._both(way, most)
-        reach = self.value.reach(way)
-        if reach is None:
+    def check(self, walked: _Paths, most: int) -> int:
+        if self.same.holds(walked):
+            return self._both(walked, most)
+        span = self.value.value_range(walked)
+        if span is None:
             return 0
-        low, high, down, up, longest = reach
+        low, high, down, up, longest = span
         taken, most = self.test.outcome(low, high, down, up, min(most, longest))
-        return _through(self.then if taken else self.otherwise, way, most) if most else 0
+        return _through(self.then if taken else self.otherwise, walked, most) if most else 0
 
 
 class ValueRange(NamedTuple):

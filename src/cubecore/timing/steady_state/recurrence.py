@@ -22,7 +22,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.queues import SCALAR, PipeState
 from cubecore.timing.steady_state.loop_body import LoopBody
-from cubecore.timing.steady_state.loop_guards import Course
+from cubecore.timing.steady_state.loop_guards import CounterPath
 
 _MOST_STRETCHES = 1024
 """Stretches that are remembered of a loop."""
@@ -78,7 +78,7 @@ class Stretch(NamedTuple):
     pipes: tuple[PipeAt, ...]
     flags: tuple[tuple[int, ...], ...]
     units: Mapping[int, tuple[PipeState, int, int]]
-    unit_reach: int
+    unit_span: int
     level: int
     registers: Registers
 
@@ -205,7 +205,7 @@ class Recurrence:
             tuple(pipes),
             tuple([tuple(flag) for flag in self._flags]),
             {place: unit for place, unit in clock.units.items() if units.get(place) != unit},
-            clock.unit_reach,
+            clock.unit_span,
             clock.level,
             clock.registers,
         )
@@ -232,10 +232,10 @@ class Recurrence:
             if here > then or (after.delays != before.delays and here != then):
                 return False
         places = zip(_places(before), _places(after), _places(now), strict=True)
-        courses = [None if a == c else Course.once(a, b, c) for a, b, c in places]
-        if self._body.turned_back(before.counters, after.counters, now.counters):
+        paths = [None if a == c else CounterPath.once(a, b, c) for a, b, c in places]
+        if self._body.was_reset(before.counters, after.counters, now.counters):
             return False
-        return self._body.guards.periods(courses, given, 1) > 0
+        return self._body.guards.periods(paths, given, 1) > 0
 
     def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
         """Leave the core as a known stretch left it, so much later; return trip and counters."""
@@ -250,7 +250,7 @@ class Recurrence:
         self._unsettled = known, shift
         for place, (pipe, began, ended) in known.units.items():
             clock.units[place] = pipe, began + shift, ended + shift
-        clock.unit_reach = max(clock.unit_reach, known.unit_reach)
+        clock.unit_span = max(clock.unit_span, known.unit_span)
         clock.level = known.level
         if self._body.registers:
             clock.registers = known.registers
@@ -320,10 +320,10 @@ class Recurrence:
         for flag in self._flags:
             state.append(tuple([at - now if at > now else 0 for at in flag]) if flag else ())
         state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
-        reach = clock.unit_reach
+        span = clock.unit_span
         for place, (pipe, began, ended) in clock.units.items():
-            if ended + reach > now:
-                state.append((place, pipe.name, max(began - now, -reach), ended - now, reach))
+            if ended + span > now:
+                state.append((place, pipe.name, max(began - now, -span), ended - now, span))
         if self._body.registers:
             state.append(clock.registers)
         return self._numbers.setdefault(tuple(state), len(self._numbers))
@@ -379,11 +379,11 @@ class Recurrence:
     def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
         most = (total - now.trip) // (now.trip - before.trip)
-        if not most or self._body.turned_back(before.counters, now.counters, now.counters):
+        if not most or self._body.was_reset(before.counters, now.counters, now.counters):
             return 0
         places = zip(_places(before), _places(now), strict=True)
-        courses = [None if a == b else Course.recurring(a, b) for a, b in places]
-        return self._body.guards.periods(courses, given, most)
+        paths = [None if a == b else CounterPath.recurring(a, b) for a, b in places]
+        return self._body.guards.periods(paths, given, most)
 
     def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
         """Move everything on by `periods` times what happened between two visits.
@@ -405,7 +405,7 @@ class Recurrence:
             if flag:
                 _move(flag, time, shift)
         for place, (pipe, began, ended) in clock.units.items():
-            if ended + clock.unit_reach > time:
+            if ended + clock.unit_span > time:
                 clock.units[place] = (pipe, began + shift, ended + shift)
         self._add(before, now, periods, clock.memory.peak_since(before.requests))
         clock.scalar += shift

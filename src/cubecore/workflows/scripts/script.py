@@ -16,7 +16,7 @@ from cubecore.frontends.tik.host.kernel import TikRun
 from cubecore.frontends.tik.host.program import imports_tik, program_session
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
-from cubecore.kernels.build.recorded_launch import Placed, Recording, recorded_launch
+from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -209,7 +209,7 @@ def _launched(run: TikRun) -> Launch:
     """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
     if not run.traces:
         return run.launch
-    placed = [Placed(spec, run.bases[spec.name]) for spec in run.launch.tensors]
+    placed = [RecordedTensor(spec, run.bases[spec.name]) for spec in run.launch.tensors]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
     return recorded_launch(run.kernel, placed, recordings)
 
@@ -217,7 +217,7 @@ def _launched(run: TikRun) -> Launch:
 def _recorded(run: KernelRun) -> Launch:
     tensors = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
     placed = [
-        Placed(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
+        RecordedTensor(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
         for name, tensor in tensors.items()
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]

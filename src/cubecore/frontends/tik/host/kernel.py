@@ -160,7 +160,7 @@ class TikKernel:
             else:
                 raw = np.zeros(padded, np.uint8)
                 raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-                placed = gm.place(tensor.name, raw)
+                placed = gm.allocate_from(tensor.name, raw)
             places[tensor.name] = _GlobalTensor(placed.address, placed.buffer, tuple(shape), size)
         return places
 

@@ -1,4 +1,4 @@
-"""The C API's shorter forms: what a call with an element count stands for."""
+"""Shorter forms of the C API: calls with an element count, as masks and repeats."""
 
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask

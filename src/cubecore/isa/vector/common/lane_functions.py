@@ -1,4 +1,4 @@
-"""What the vector unit computes lane by lane, on values wide enough to be exact.
+"""Lane functions of the vector unit, on values wide enough to be exact.
 
 Edge values are the vendor's documented ones (asc-devkit, boundary values of Memory vector compute):
 NaN in gives NaN; of two zeros the larger is +0.

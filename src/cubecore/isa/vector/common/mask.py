@@ -1,4 +1,4 @@
-"""The vector mask: which lanes an instruction computes (seed 003, mask)."""
+"""The vector mask: the lanes that an instruction computes (seed 003, mask)."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""What every vector instruction that works in masked repeats has in common (seed 003)."""
+"""Base of the vector instructions that work in masked repeats (seed 003)."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace

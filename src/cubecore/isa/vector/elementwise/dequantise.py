@@ -194,7 +194,7 @@ class DequantiseBytesByLane(DequantiseBytes):
         """Dst and src; when the instruction starts, the scales too."""
         return self.declared if self.scale is not None else self.declared[:2]
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Dst and src as given; the scales where DEQSCALE says."""
         return (*addresses, (self.scale or 0) * DATA_BLOCK_BYTES)
 

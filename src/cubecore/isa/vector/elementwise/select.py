@@ -133,7 +133,7 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
     which set_cmpmask has loaded.
     """
 
-    placed_by_left = True
+    addressed_by_left = True
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
@@ -148,7 +148,7 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
         """Dst and the sources; when the instruction starts, the bits too."""
         return self.declared if self.sel_at is not None else self.declared[:3]
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """As given; the bits where CMPMASK says."""
         return (*addresses, self.sel_at or 0)
 

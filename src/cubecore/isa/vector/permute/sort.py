@@ -224,7 +224,7 @@ class Vmrgsort4(Instruction):
         needs = "be 1 but for four queues of one length without suspension"
         return [Violation(f"{self.name}.repeat", needs, str(self.repeat))]
 
-    def misplaced(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
         """For more than one repeat the queues lie one behind another."""
         step = self.element_length_0 * RECORD_BYTES
         wanted = [places["src0"] + i * step for i in range(self.queues)]

@@ -153,7 +153,7 @@ class To5hd(Instruction):
         """None is given an address; when the instruction starts, dst and src."""
         return () if self.blocks is None else self.declared
 
-    def places(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """The offsets count from the start of the Unified Buffer."""
         return (0, 0)
 
