@@ -1,4 +1,7 @@
-"""What holds for every declared instruction; a new one without a row here fails."""
+"""What holds for every declared instruction.
+
+A new one without rows fails the tests of the sets, and those of its own name.
+"""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -278,12 +281,38 @@ def execute(template: Instruction, moved: str = "", by: int = 0) -> Bench:
     return bench
 
 
-@every_instruction
-def test_every_instruction_has_its_rows(name):
-    assert set(EXAMPLES) == set(ORACLES) == set(instructions())
-    assert set(OPERANDS) == {n for n, c in instructions().items() if c.declared}
-    file, test = ORACLES[name].split("::")
-    assert f"\ndef {test}(" in (TESTS / file).read_text()
+def unlike(rows, names):
+    """Say which names a table lacks, and which it has too many."""
+    lacking, left = sorted(set(names) - set(rows)), sorted(set(rows) - set(names))
+    return ", ".join(lacking), ", ".join(left)
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(EXAMPLES, "example"), (ORACLES, "oracle")])
+def test_every_instruction_has_its_row(rows, kind):
+    lacking, left = unlike(rows, instructions())
+    assert not lacking, f"these names have no {kind} row: {lacking}"
+    assert not left, f"these {kind} rows name no instruction: {left}"
+
+
+def test_every_instruction_with_operands_has_its_row_of_operands():
+    lacking, left = unlike(OPERANDS, [n for n, kind in instructions().items() if kind.declared])
+    assert not lacking, f"these names have no operand row: {lacking}"
+    assert not left, f"these operand rows name no instruction with operands: {left}"
+
+
+def test_every_oracle_is_a_test():
+    texts = {file: (TESTS / file).read_text() for file, _ in map(split, ORACLES.values())}
+    missing = [
+        name
+        for name, (file, test) in ((n, split(o)) for n, o in ORACLES.items())
+        if f"\ndef {test}(" not in texts[file]
+    ]
+    assert missing == []
+
+
+def split(oracle):
+    """Return the file and the function of an oracle."""
+    return oracle.split("::")
 
 
 @every_instruction
@@ -296,21 +325,22 @@ def test_it_is_documented(name):
     assert kind.source
     assert kind.archs == archs_of(name)
     assert all(line == line.strip() and line for line in kind.uncertain)
+    for field in fields(kind):
+        assert_documented(name, field.name, field.metadata)
 
 
 FIELDS = [(name, f.name) for name, kind in instructions().items() for f in fields(kind)]
 
 
-@pytest.mark.parametrize(("name", "field"), FIELDS)
-def test_every_parameter_is_documented_and_has_its_row(name, field):
-    (meta,) = [f.metadata for f in fields(instructions()[name]) if f.name == field]
-    assert meta.get("doc", "").strip()
+def assert_documented(name, field, meta):
+    """A parameter is documented and its values are its row's."""
+    assert meta.get("doc", "").strip(), field
     if "low" in meta:
-        assert (meta["low"], meta["high"]) == RANGES[name][field]
+        assert (meta["low"], meta["high"]) == RANGES[name][field], field
     elif "options" in meta:
-        assert meta["options"] == WORDS[name, field]
+        assert meta["options"] == WORDS[name, field], field
     elif "taken" not in meta:  # what the instruction takes when it starts has no range
-        assert meta["types"] == TYPES[name, field]
+        assert meta["types"] == TYPES[name, field], field
 
 
 def test_no_row_is_left_over():
@@ -324,12 +354,14 @@ def kind_of(name):
     return "flag-parameter" if issubclass(instructions()[name], Sync) else "parameter"
 
 
-NUMBERS = [(name, field) for name, row in RANGES.items() for field in row]
+@pytest.mark.parametrize("name", RANGES)
+def test_numbers_out_of_range(name):
+    for field, (low, high) in RANGES[name].items():
+        assert_range_is_checked(name, field, low, high)
 
 
-@pytest.mark.parametrize(("name", "field"), NUMBERS)
-def test_numbers_out_of_range(name, field):
-    low, high = RANGES[name][field]
+def assert_range_is_checked(name, field, low, high):
+    """A number beside the range is found by the check and by the machine, one in it is not."""
     for value in (low - 1, high + 1):
         template = example(name, **{field: value})
         message = f"{name}.{field} must be in [{low}, {high}], got {value}"
@@ -395,17 +427,17 @@ def test_two_broken_ranges_are_both_found():
 
 
 @every_instruction
-def test_a_legal_example_runs_without_a_finding(name):
+def test_a_legal_example_runs_without_a_finding_on_its_documented_operands(name):
     template = example(name)
     assert violations(template) == []
     if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
         assert execute(template).messages == []
-
-
-@every_instruction
-def test_operands_are_what_the_documents_say(name):
-    stated = (*instructions()[name].declared, *example(name).operands())
+    stated = (*instructions()[name].declared, *template.operands())
     assert {o.name: (o.mem, o.alignment) for o in stated} == OPERANDS.get(name, {})
+    again = example(name)
+    assert template == again
+    assert hash(template) == hash(again)
+    assert replace(template) == template
 
 
 ALIGNED = [
@@ -418,8 +450,15 @@ ALIGNED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "operand", "mem", "align"), ALIGNED)
-def test_alignment_is_enforced(name, operand, mem, align):
+@pytest.mark.parametrize("name", sorted({name for name, *_ in ALIGNED}))
+def test_alignment_is_enforced(name):
+    for of, operand, mem, align in ALIGNED:
+        if of == name:
+            assert_alignment_is_enforced(name, operand, mem, align)
+
+
+def assert_alignment_is_enforced(name, operand, mem, align):
+    """An operand may be moved by its alignment, and by nothing less."""
     template = example(name)
     assert execute(template, operand, align).messages == []
     for off in (align // 2, 1):
@@ -434,16 +473,15 @@ ARCH_CHIPS = ("Ascend950PR_9599", "Ascend310P3", "Ascend310", "Ascend910A", "Kir
 
 
 @every_instruction
-@pytest.mark.parametrize("other", ARCH_CHIPS)
-def test_it_runs_only_on_its_architectures(name, other):
-    elsewhere = chip(other)
+def test_it_runs_only_on_its_architectures(name):
     archs = archs_of(name)
-    messages = violations(example(name), elsewhere)
-    if elsewhere.arch in archs:
-        assert not [m for m in messages if "architecture" in m]
-    else:
-        where = " or ".join(archs)
-        assert messages == [f"{name} must run on architecture {where}, got {elsewhere.arch}"]
+    for elsewhere in map(chip, ARCH_CHIPS):
+        messages = violations(example(name), elsewhere)
+        if elsewhere.arch in archs:
+            assert not [m for m in messages if "architecture" in m]
+        else:
+            where = " or ".join(archs)
+            assert messages == [f"{name} must run on architecture {where}, got {elsewhere.arch}"]
 
 
 SHARED = {f"asc_{relation}" for relation in ("eq", "ne", "lt", "le", "gt", "ge")}
@@ -475,14 +513,6 @@ def test_every_name_finds_it(name):
 def test_hardware_names_are_taken_once():
     names = [k.names["c_api"] for k in instructions().values() if "c_api" in k.names]
     assert sorted({name for name in names if names.count(name) > 1}) == sorted(SHARED)
-
-
-@every_instruction
-def test_templates_are_values(name):
-    first, second = example(name), example(name)
-    assert first == second
-    assert hash(first) == hash(second)
-    assert replace(first) == first
 
 
 def test_a_program_states_each_broken_template_once():

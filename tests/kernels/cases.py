@@ -76,6 +76,14 @@ LAUNCHES = tuple(
 )
 
 
+def in_turn() -> list[Mapping[str, Any]]:
+    """Return a kind for each type and transposition, with its biases and results in turn."""
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for kind in KINDS:
+        alike.setdefault((kind["a"], kind["trans_a"], kind["trans_b"]), []).append(kind)
+    return [kinds[5 * place % len(kinds)] for place, kinds in enumerate(alike.values())]
+
+
 def kind_id(kind: Mapping[str, Any]) -> str:
     """Return a short name of one of `KINDS`."""
     trans = ("t" if kind["trans_a"] else "n") + ("t" if kind["trans_b"] else "n")

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from bisect import bisect_left
 from fractions import Fraction
 from itertools import pairwise
 
@@ -69,13 +70,18 @@ def float_result(value: float, word: int, mode: str, *, infinite: bool) -> float
     return found
 
 
+HIF8_NUMBERS = sorted(HIF8_CODES)
+
+
 def hifloat8_code(value: float, word: int, *, infinite: bool) -> int:
     """A product rounded to float32, then to the nearest number, of two the one away from 0."""
     product = nearest(nearest(value, 23, -149) * factor(word), 23, -149)
     if infinite and abs(product) >= 1.25 * 2**15:
         return INFINITE | (product < 0) << 7
     exact = Fraction(min(max(product, -(2.0**15)), 2.0**15))
-    return HIF8_CODES[min(HIF8_CODES, key=lambda x: (abs(x - exact), -abs(x)))]
+    above = bisect_left(HIF8_NUMBERS, exact)
+    beside = HIF8_NUMBERS[max(above - 1, 0) : above + 1]
+    return HIF8_CODES[min(beside, key=lambda x: (abs(x - exact), -abs(x)))]
 
 
 def integer_result(value: float, word: int) -> int:
@@ -160,7 +166,7 @@ def test_hifloat8(kind, mem, mode, infinite):
     """Numbers, halves between two, zeros and what is too large; NaN is NaN, or 0."""
     bench = Bench(seed=3, gm_bytes=8192, on=A5)
     bench.noise(mem)
-    exact = sorted(HIF8_CODES)
+    exact = HIF8_NUMBERS
     halves = [(a + b) / 2 for a, b in pairwise(exact)]
     values = np.array([float(x) for x in (*exact, *halves, *[0] * 1024)], np.float32)[: 32 * 32]
     values[-9:] = [-0.0, 1e30, -1e30, np.nan, 40959, 40960, np.inf, 2.0**-24, -(2.0**-23)]
