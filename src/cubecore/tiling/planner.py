@@ -15,8 +15,8 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.repair.smallest import least, legal
 from cubecore.tiling.rules.batches import fits_together, too_large, with_batch
-from cubecore.tiling.rules.capabilities import require_plannable, validate
-from cubecore.tiling.rules.checker import RuleFinding, check_tiling
+from cubecore.tiling.rules.capabilities import require_plannable
+from cubecore.tiling.rules.checker import RuleFinding, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import core_splits
 from cubecore.tiling.solver.solver import (
@@ -42,15 +42,14 @@ def plan_tilings(
 ) -> Solution:
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
-    `chip` has the problem's budget. `narrowing` gives what can be left out of the request to say
-    what conflicts. The prediction is of the shared K: what a longer Ka or Kb holds besides is not
-    read.
+    `chip` has the problem's budget, and is known to multiply it (`validate`). `narrowing` gives
+    what can be left out of the request to say what conflicts. The prediction is of the shared K:
+    what a longer Ka or Kb holds besides is not read.
 
     Raises:
-        RequestError: what the chip does not multiply, or options that do not go together.
+        RequestError: a batch of which L1 does not hold what a call computes.
         NoLegalTilingError: no tiling is legal; a `ConflictError` where it is known why.
     """
-    validate(problem, chip)
     require_plannable(problem)
     shared = _over_shared_k(problem)
     _require_room(shared, chip)
@@ -132,7 +131,7 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
         except NoLegalTilingError as error:
             refused = refused or error
             continue
-        findings = check_tiling(tiling, problem, planned_chip(chip)).findings
+        findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
         if not findings:
             made.append(Ranked(tiling, ranked.predicted))
     if not made:

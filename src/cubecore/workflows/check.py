@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.rules.checker import Findings, check_tiling
+from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.request import as_tiling, make_request
 
@@ -61,12 +61,12 @@ def check(
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
     _require_fields(keep)
-    found = check_tiling(given, request.problem, request.chip, edition, reading)
+    case = RuleCase(given, request.problem, request.chip, edition, reading)
+    found = check_case(case)
     if not repair:
         return found
     from cubecore.tiling.repair.repair import repair as find_repair
 
-    case = RuleCase(given, request.problem, request.chip, edition, reading)
     mended = find_repair(case, keep)
     conflict = None
     if mended is None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.rules.checker import Findings, check_tiling
+from cubecore.tiling.rules.checker import Findings, check_case
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_runnable
-from cubecore.workflows.time import Timed, time
+from cubecore.workflows.time import Timed, time_legal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,9 +95,7 @@ def compare(
     sides = []
     for tiling in (as_tiling(first), as_tiling(second)):
         tiling.require_match(*request.problem.extents)
-        findings = check_tiling(tiling, request.problem, request.chip)
-        timed = None
-        if findings.legal:
-            timed = time(request.problem, tiling=tiling, settings=settings, record=record)
+        findings = check_case(RuleCase(tiling, request.problem, request.chip))
+        timed = time_legal(request, tiling, record) if findings.legal else None
         sides.append(ComparedTiling(tiling, findings, timed))
     return Comparison(request, *sides)

@@ -11,7 +11,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.advice import Advice, advise_plan
-from cubecore.tiling.rules.checker import check_tiling
+from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
 from cubecore.workflows.request import (
@@ -168,7 +168,7 @@ def legal_or_planned(
         return _solution(request, request.settings, 1).best.tiling
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
-    checked = check_tiling(given, request.problem, request.chip)
+    checked = check_case(RuleCase(given, request.problem, request.chip))
     if checked.findings:
         raise IllegalTilingError(checked.findings)
     return given

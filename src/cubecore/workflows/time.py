@@ -88,6 +88,17 @@ def time(
     return Timed(request, chosen, line, product_changes(product, line))
 
 
+def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Timed:
+    """Return the timing of a legal tiling, `record` instructions kept.
+
+    Raises:
+        RequestError: what the kernel does not carry.
+    """
+    require_supported(request.problem)
+    line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)
+    return Timed(request, tiling, line)
+
+
 def _require_walkable(tiling: TCubeTiling) -> None:
     """Refuse a full walk that would not end today."""
     m, n = min(tiling.singleCoreM, tiling.M), min(tiling.singleCoreN, tiling.N)

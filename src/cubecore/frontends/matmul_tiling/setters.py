@@ -23,6 +23,7 @@ from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import DEFAULT_CHIP, LAUNCHES, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.planner import plan_tilings
+from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.solver.solver import Solution
 from cubecore.units import ceil_div
 
@@ -310,9 +311,11 @@ class MatmulApiTilingBase:
         """
         problem, asked = self.problem, self._asked
         wanted = replace(problem, fix=asked.wanted())
+        chip = asked.budgeted(self._chip)
+        validate(wanted, chip)
         self._solution = plan_tilings(
             wanted,
-            asked.budgeted(self._chip),
+            chip,
             ALTERNATIVES,
             lambda: asked.narrowing(problem, self._chip),
         )

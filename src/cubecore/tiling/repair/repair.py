@@ -8,15 +8,17 @@ from typing import Any
 
 from cubecore.errors import CubecoreError
 from cubecore.tiling.cost.closed_form import Prediction, predict
+from cubecore.tiling.model.field_limits import NO_LIMITS
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.repair.hitting_set import SEARCH_UNITS, HittingSetSearch, SearchOutcome
 from cubecore.tiling.repair.neighbourhood import Neighbourhood, WorkBudget
 from cubecore.tiling.repair.ranking import Best, Ranker
 from cubecore.tiling.repair.smallest import legal, smallest
-from cubecore.tiling.rules.checker import RuleFinding, check_tiling
+from cubecore.tiling.rules.capabilities import require_plannable
+from cubecore.tiling.rules.checker import RuleFinding, check_case
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS
 from cubecore.tiling.rules.model import RuleCase
-from cubecore.tiling.solver.solver import solve
+from cubecore.tiling.solver.solver import solve_plannable
 
 RANK_UNITS = 12_000_000
 """Work that may be spent on the fastest of the smallest changes, about 0.2 s."""
@@ -99,7 +101,8 @@ def repair(case: RuleCase, keep: Collection[str] = ()) -> Repair | None:
 def seeds(case: RuleCase) -> Iterator[TCubeTiling]:
     """Yield tilings that may be legal: the planner's, and the smallest."""
     with suppress(CubecoreError):
-        yield solve(case.problem, case.chip, 0).best.tiling
+        require_plannable(case.problem)
+        yield solve_plannable(case.problem, case.chip, 0, NO_LIMITS).best.tiling
     yield smallest(case)
 
 
@@ -127,8 +130,7 @@ def _fastest(
 
 
 def _findings(case: RuleCase) -> tuple[RuleFinding, ...]:
-    found = check_tiling(case.tiling, case.problem, case.chip, case.edition, case.reading)
-    return found.findings
+    return check_case(case).findings
 
 
 def _made(given: RuleCase, made: RuleCase, fewest: bool, fastest: bool) -> Repair | None:

@@ -159,6 +159,11 @@ def check_tiling(
     case = RuleCase(tiling, problem, chip, edition, reading)
     tiling.require_match(*problem.extents)
     validate(problem, chip)
+    return check_case(case)
+
+
+def check_case(case: RuleCase) -> Findings:
+    """Return what `check_tiling` does: the chip multiplies the problem, the extents agree."""
     findings = []
     for declared in rules():
         measure = declared.measure(case)
