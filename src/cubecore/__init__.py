@@ -125,3 +125,8 @@ def __getattr__(name: str) -> Any:
     value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, and nothing that this module needs for itself."""
+    return sorted(__all__)

@@ -28,11 +28,27 @@ def chip_names() -> tuple[str, ...]:
 
 @cache
 def chip(name: str) -> Chip:
-    """Return the chip called `name`.
+    """Return the chip of a full SoC name.
 
-    Raises:
-        RequestError: `name` is a family name (answered with the SoC names that it may mean) or
-            unknown.
+    Parameters
+    ----------
+    name : str
+        As Ascend910B3; `cubecore chips` lists them.
+
+    Returns
+    -------
+    Chip
+        Every fact that is known of it, with its source.
+
+    Raises
+    ------
+    RequestError
+        A family's name (answered with the SoC names that it may mean), or an unknown one.
+
+    Examples
+    --------
+    >>> cubecore.chip("Ascend910B3").arch
+    '2201'
     """
     if name not in chip_names():
         candidates = expand_family(name)

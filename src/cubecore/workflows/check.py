@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import as_tiling, make_request
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class RepairedFindings(Findings):
         }
 
 
+@takes_problem
 def check(
     tiling: TCubeTiling | Mapping[str, Any],
     problem: Problem | Mapping[str, Any] | None = None,
@@ -46,16 +48,46 @@ def check(
     repair: bool = False,
     keep: Collection[str] = (),
     settings: Mapping[str, str] | None = None,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> Findings:
-    """Return every violated rule with values and remedy, and advice.
+    """Return every rule that a tiling breaks, with values and remedy, and advice.
 
-    With `repair` they are `RepairedFindings`: the legal tiling that changes the fewest fields, ties
-    by predicted time, fields in `keep` as they are; or what excludes every tiling.
+    Parameters
+    ----------
+    tiling : TCubeTiling or mapping
+        The tiling to check.
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    edition : str
+        Edition of the TCubeTiling page: newer or older (000 and 001 stand for them).
+    reading : str
+        effective (what hardware and kernel need) or documented (the letter of the page).
+    repair : bool
+        Find the legal tiling that changes the fewest fields, ties by predicted time.
+    keep : collection of str
+        Fields that the repair leaves as they are.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
 
-    Raises:
-        RequestError: a malformed tiling or problem, extents that do not agree, or a name in `keep`
-            that is not a field of TCubeTiling.
+    Returns
+    -------
+    Findings
+        `RepairedFindings` with `repair`.
+
+    Raises
+    ------
+    RequestError
+        A malformed tiling or problem, extents that do not agree, or a name in `keep` that is
+        not a field of TCubeTiling.
+
+    Examples
+    --------
+    >>> tiling = cubecore.plan(m=64, n=64, k=64).tiling
+    >>> cubecore.check(tiling, m=64, n=64, k=64).legal
+    True
     """
     request = make_request(problem, settings, keys)
     given = as_tiling(tiling)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_runnable
 from cubecore.workflows.time import Timed, time_legal
 
@@ -76,6 +77,7 @@ class Comparison:
         }
 
 
+@takes_problem
 def compare(
     first: TCubeTiling | Mapping[str, Any],
     second: TCubeTiling | Mapping[str, Any],
@@ -83,12 +85,41 @@ def compare(
     *,
     settings: Mapping[str, str] | None = None,
     record: int = 0,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> Comparison:
-    """Return both tilings checked and, where legal, timed, `record` instructions kept.
+    """Return two tilings of one problem side by side: checked and, where legal, timed.
 
-    Raises:
-        RequestError: a request that cannot be timed, or extents that do not agree.
+    Parameters
+    ----------
+    first : TCubeTiling or mapping
+        One tiling.
+    second : TCubeTiling or mapping
+        The other.
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    record : int
+        Instructions of each group of cores to keep as segments, for a report or a trace.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
+
+    Returns
+    -------
+    Comparison
+        Both, the fields that differ, and the ratio of their times.
+
+    Raises
+    ------
+    RequestError
+        The request cannot be timed, or extents do not agree.
+
+    Examples
+    --------
+    >>> tiling = cubecore.plan(m=64, n=64, k=64).tiling
+    >>> cubecore.compare(tiling, tiling, m=64, n=64, k=64).ratio
+    1.0
     """
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)

@@ -32,15 +32,30 @@ class Explanation:
 
 
 def explain(name: str, chip_name: str | None = None) -> Explanation:
-    """Return the declaration of the rule or instruction called `name`, in any dialect's spelling.
+    """Return the declaration of a rule, a field of TCubeTiling, an instruction or a finding.
 
-    A field of TCubeTiling is explained by the rules that name it, a finding by its check.
+    Parameters
+    ----------
+    name : str
+        A rule's id, a field, an instruction in any dialect's spelling, or a finding's kind.
+    chip_name : str or None
+        Full SoC name: an instruction also says whether this chip has it; of several that have
+        the name it is the chip's.
 
-    With `chip_name` an instruction also says whether that chip has it; of several that have the
-    name it is the chip's.
+    Returns
+    -------
+    Explanation
+        The kind of thing that the name is, and its declaration as text.
 
-    Raises:
-        RequestError: nothing has that name, or the chip's name is not a SoC's.
+    Raises
+    ------
+    RequestError
+        Nothing has that name, or the chip's name is not a SoC's.
+
+    Examples
+    --------
+    >>> cubecore.explain("L0C-CAPACITY").kind
+    'rule'
     """
     target = None if chip_name is None else chip(chip_name)
     ids = [rule.id for rule in rules()]

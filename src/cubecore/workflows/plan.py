@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.errors import refuse
 from cubecore.tiling.cost.closed_form import Prediction
@@ -14,6 +14,7 @@ from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import (
     IllegalTilingError,
     TilingRequest,
@@ -82,24 +83,49 @@ class TilingPlan:
         }
 
 
+@takes_problem
 def plan(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
     exact: bool = False,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> TilingPlan:
-    """Return the plan for a problem: a record, a JSON object, or its keys (m, n, k, ...).
+    """Return the fastest legal tiling for a problem, and the next best.
 
-    `settings` replace fields of the chip. The prediction is the planner's closed form. `exact`
-    times what is found event by event and puts the fastest first: the closed form is some percent
-    off either way, and so is its order. It takes some tenths of a second for each.
+    Parameters
+    ----------
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    alternatives : int
+        How many more tilings to return.
+    exact : bool
+        Time the answers with the event model and put the fastest first; some tenths of a second
+        each. The prediction is the planner's closed form without it.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
 
-    Raises:
-        RequestError: a request that cannot be planned as it stands.
-        NoLegalTilingError: no tiling satisfies every rule; a `ConflictError` where it is known
-            which constraints see to that.
+    Returns
+    -------
+    TilingPlan
+        The tiling, its predicted time, bounds, alternatives and the block of each core.
+
+    Raises
+    ------
+    RequestError
+        The request cannot be planned as it stands.
+    NoLegalTilingError
+        No tiling satisfies every rule; a `ConflictError` where it is known which constraints
+        exclude each other.
+
+    Examples
+    --------
+    >>> cubecore.plan(m=512, n=512, k=1024).tiling.baseM
+    112
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from io import BytesIO
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from cubecore.workflows.data.operands import (
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.data.stored_layout import from_memory, from_nz, memory_bytes
 from cubecore.workflows.data.verify import Verification, finite, reference_seconds, verify
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     TilingRequest,
@@ -105,6 +106,7 @@ class Run:
         }
 
 
+@takes_problem
 def run(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
@@ -115,21 +117,51 @@ def run(
     order: str = "program",
     checks: str = "usual",
     settings: Mapping[str, str] | None = None,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> Run:
-    """Execute the product of `problem` with `tiling` (the plan's, if none is given) and verify it.
+    """Execute the kernel of a product instruction by instruction and verify its result.
 
-    `operands` are arrays as stored, or files with them; none: random, from the problem's seed.
-    `out` names a .npy file for C.
-    `engine` is fast (the fastest that applies), blas, lockstep or reference; a product that the
-    engine asked for does not execute falls back to reference. `order` is program, late or early
-    (consumers, or producers, run as early as the flags allow) or random:SEED; orders other than
-    program are the reference engine's. `checks` are memcheck, initcheck, racecheck, synccheck
-    and usecheck with commas between them; or usual (all but the last), all or none.
+    Parameters
+    ----------
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    tiling : TCubeTiling or mapping or None
+        The plan's unless given.
+    operands : Operands or OperandFiles or None
+        Arrays as stored, or files with them; random ones from the problem's seed unless given.
+    out : str or None
+        A .npy file for C.
+    engine : str
+        fast (the fastest that applies), blas, lockstep or reference; a product that the engine
+        asked for does not execute falls back to reference.
+    order : str
+        program, late or early (consumers, or producers, run as early as the flags allow) or
+        random:SEED; orders other than program are the reference engine's.
+    checks : str
+        memcheck, initcheck, racecheck, synccheck and usecheck with commas between them; or usual
+        (all but the last), all or none.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
 
-    Raises:
-        RequestError: a request that cannot be executed as it stands.
-        IllegalTilingError: the tiling breaks a rule.
+    Returns
+    -------
+    Run
+        C, how far it is from the product, and the sanitizer's findings.
+
+    Raises
+    ------
+    RequestError
+        The request cannot be executed as it stands.
+    IllegalTilingError
+        The tiling breaks a rule.
+
+    Examples
+    --------
+    >>> cubecore.run(m=64, n=64, k=64).verified
+    True
     """
     begin = perf_counter()
     require_engine(engine)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.units import ceil_div
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     TilingRequest,
@@ -50,6 +51,7 @@ class Timed:
         }
 
 
+@takes_problem
 def time(
     problem: Problem | Mapping[str, Any] | None = None,
     *,
@@ -59,19 +61,48 @@ def time(
     record: int = 0,
     full: bool = False,
     advise: bool = False,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> Timed:
-    """Return the event-driven timing of the product with `tiling` (the plan's, if none is given).
+    """Return the event-driven timing of a product, and where its cycles go.
 
-    `step` says what kind of kernel pays the scalar unit's cost of a base-K step: MDL or NORM (by
-    default as the template is), CONSTANT (tiling known to the compiler) or BASIC (written by
-    hand). `record` instructions of each group of cores are kept as segments, for a report or a
-    trace. `full` walks every instruction instead of skipping what recurs: the same cycles, slowly.
-    `advise` times the product again with each change that may help.
+    Parameters
+    ----------
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    tiling : TCubeTiling or mapping or None
+        The plan's unless given.
+    step : str or None
+        The kind of kernel that pays the scalar unit's cost of a base-K step: MDL or NORM (the
+        template's unless given), CONSTANT (tiling known to the compiler) or BASIC (written by
+        hand).
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    record : int
+        Instructions of each group of cores to keep as segments, for a report or a trace.
+    full : bool
+        Walk every instruction instead of skipping what recurs: the same cycles, slowly.
+    advise : bool
+        Time the product again with each change that may help.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
 
-    Raises:
-        RequestError: a request that cannot be timed as it stands.
-        IllegalTilingError: the tiling breaks a rule.
+    Returns
+    -------
+    Timed
+        The timeline, and the changes with `advise`.
+
+    Raises
+    ------
+    RequestError
+        The request cannot be timed as it stands.
+    IllegalTilingError
+        The tiling breaks a rule.
+
+    Examples
+    --------
+    >>> cubecore.time(m=64, n=64, k=64).timeline.limited_by
+    'start-up'
     """
     request = make_request(problem, settings, keys)
     require_runnable(request.chip)

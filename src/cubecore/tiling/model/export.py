@@ -121,10 +121,27 @@ def tiling_data(tiling: TCubeTiling, path: str) -> bytes:
 
 
 def load_tiling(path: str | Path) -> TCubeTiling:
-    """Return the tiling in the file at `path`, whatever of the four forms it has.
+    """Return the tiling in a file, in whichever of the four forms.
 
-    Raises:
-        RequestError: the file cannot be read, is longer than 1 MiB, or holds no tiling.
+    Parameters
+    ----------
+    path : str or Path
+        A file with JSON, the 200 bytes of the structure, their dump in hexadecimal, or a C++
+        header.
+
+    Returns
+    -------
+    TCubeTiling
+        The tiling.
+
+    Raises
+    ------
+    RequestError
+        The file cannot be read, is longer than 1 MiB, or holds no tiling.
+
+    Examples
+    --------
+    >>> cubecore.load_tiling("tiling.json")  # doctest: +SKIP
     """
     try:
         with Path(path).open("rb") as file:

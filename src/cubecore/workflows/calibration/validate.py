@@ -48,15 +48,32 @@ def validate(
     settings: Mapping[str, str] | None = None,
     chip: str | None = None,
 ) -> Validation:
-    """Return predictions beside published measurements; those that come with cubecore by default.
+    """Return predictions of the timing model beside measurements.
 
-    `points` is a file of one JSON object a line, or a profiler's table of operators (``.csv``),
-    which does not say what `chip` it ran on. `settings` replace fields of every chip. A line that
-    is no point is listed with its reason, a point that cannot be timed says why.
+    Parameters
+    ----------
+    points : str or Path or None
+        A file of one JSON object a line, or a profiler's table of operators (.csv); the published
+        points that come with cubecore unless given. A line that is no point is listed with its
+        reason, a point that cannot be timed says why.
+    settings : mapping or None
+        Fields of every chip to replace, as texts: a what-if chip.
+    chip : str or None
+        Full SoC name that a profiler's table is of.
 
-    Raises:
-        RequestError: a file that cannot be read, settings that no chip takes, or a table without
-            its chip.
+    Returns
+    -------
+    Validation
+        Every case with both times, and errors by group.
+
+    Raises
+    ------
+    RequestError
+        A file that cannot be read, settings that no chip takes, or a table without its chip.
+
+    Examples
+    --------
+    >>> cubecore.validate("points.jsonl")  # doctest: +SKIP
     """
     path = PUBLISHED if points is None else Path(points)
     if path.suffix == ".csv":

@@ -48,14 +48,36 @@ def plan_many(
 ) -> Generator[QueryAnswer, None, None]:
     """Yield the plan of every problem, in their order, as they are made.
 
-    A problem that makes no sense, or has no legal tiling, is an answer of its own and does not stop
-    the rest. `settings` and `alternatives` are as for `plan`. `processes` None uses every core that
-    this process may use. `store` names an SQLite file: what this version of the model has answered
-    there is not planned again, and new answers are kept as they are made.
+    Parameters
+    ----------
+    problems : iterable of Problem or mapping
+        The products. One that makes no sense, or has no legal tiling, is an answer of its own
+        and does not stop the rest.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    alternatives : int
+        How many more tilings each answer has.
+    processes : int or None
+        Processes to plan in; one for each core that this process may use unless given.
+    store : str or None
+        An SQLite file: answers of this version of the model are taken from it and kept in it.
 
-    Raises:
-        RequestError: settings that are none, or a store that cannot be written; at once, before the
-            first answer is asked for.
+    Yields
+    ------
+    QueryAnswer
+        One for each problem.
+
+    Raises
+    ------
+    RequestError
+        Settings that are none, or a store that cannot be written; at once, before the first
+        answer is asked for.
+
+    Examples
+    --------
+    >>> answers = cubecore.plan_many([{"m": 64, "n": 64, "k": 64}], processes=1)
+    >>> next(answers).planned
+    True
     """
     options = make_options(settings, alternatives)
     if processes is not None and processes < 1:

@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Unpack
 
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import make_request, require_runnable
 from cubecore.workflows.time import Timed, time
@@ -202,6 +203,7 @@ class Series:
         }
 
 
+@takes_problem
 def sweep(
     axes: Mapping[str, Sequence[Any]] | Sequence[Axis],
     problem: Problem | Mapping[str, Any] | None = None,
@@ -211,18 +213,46 @@ def sweep(
     step: str | None = None,
     keep_tiling: bool = False,
     progress: Callable[[int], None] = lambda _: None,
-    **keys: Any,
+    **keys: Unpack[ProblemKeys],
 ) -> Series:
-    """Return the timing at every combination of the axes' values.
+    """Return the timing at every combination of the values of one or two axes.
 
-    `axes` is at most two: names with their values, or `Axis` records. Every point is planned anew,
-    unless `tiling` is given or `keep_tiling` keeps the plan of the problem as it stands (for axes
-    of the chip). A point that cannot be timed says why; the others are timed. `step` is as `time`
-    has it; `progress` is told how many points are done.
+    Parameters
+    ----------
+    axes : mapping or sequence of Axis
+        At most two: names with their values. A name is a key of a problem, a field of
+        TCubeTiling or a field of the chip.
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`.
+    tiling : TCubeTiling or mapping or None
+        The tiling of every point; each point's plan unless given.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    step : str or None
+        As for `time`.
+    keep_tiling : bool
+        Plan once, for the problem as it stands (for axes of the chip).
+    progress : callable
+        Told how many points are done.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
 
-    Raises:
-        RequestError: axes that do not exist, too many points, or a problem that is wrong at every
-            point.
+    Returns
+    -------
+    Series
+        Every point, with its timing or why there is none.
+
+    Raises
+    ------
+    RequestError
+        Axes that do not exist, too many points, or a problem that is wrong at every point.
+
+    Examples
+    --------
+    >>> series = cubecore.sweep({"m": [64, 128]}, n=64, k=64)
+    >>> len(series.answers)
+    2
     """
     found = (
         tuple(Axis.of_values(name, list(values)) for name, values in axes.items())
