@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -57,7 +58,7 @@ class Core:
     queues: Queues | None = None
     """What runs instructions in another order than the program's; None: program order."""
     planned_for: Registers | None = None
-    planned: dict[Instruction, Any] = field(default_factory=dict)
+    planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
     """What an engine knows of templates under the registers `planned_for`, of those it met."""
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""

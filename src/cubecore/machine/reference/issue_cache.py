@@ -7,6 +7,7 @@ of templates that do not read them.
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
@@ -15,9 +16,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.machine.reference.core import Core
 
-_MOST_PLANNED = 4096
-"""Templates that are remembered under one state of the registers."""
-_MOST_PLACED = 256
+_MOST_ADDRESSES = 256
 """Addresses of one template of which it is remembered how they lie."""
 
 
@@ -37,14 +36,14 @@ class CachedIssue:
     applies: bool = False
     moves: bool = False
     judges: bool = False
-    _relations: dict[tuple[int, ...], tuple[bool, bool]] = field(default_factory=dict)
+    _relations: BoundedCache[tuple[int, ...], tuple[bool, bool]] = field(
+        default_factory=lambda: BoundedCache(_MOST_ADDRESSES)
+    )
 
     def relation(self, places: tuple[int, ...]) -> tuple[bool, bool]:
         """Return what `isa.overlap.relation` says of the template at these addresses."""
         found = self._relations.get(places)
         if found is None:
-            if len(self._relations) >= _MOST_PLACED:
-                self._relations.clear()
             found = self._relations[places] = relation(self.template, places)
         return found
 
@@ -58,8 +57,6 @@ def plan(core: Core, template: Instruction) -> CachedIssue:
         core.planned_for, core.planned = registers, _plans(registers, core.chip)
     found: CachedIssue | None = core.planned.get(template)
     if found is None:
-        if len(core.planned) >= _MOST_PLANNED:
-            core.planned.clear()
         found = core.planned[template] = _plan(template, registers, core.chip)
     return found
 
@@ -85,6 +82,6 @@ _planned_by_left = lru_cache(maxsize=4096)(_plan)
 
 
 @lru_cache(maxsize=64)
-def _plans(_registers: Registers, _chip: Chip) -> dict[Instruction, CachedIssue]:
+def _plans(_registers: Registers, _chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
     """Return what is known of templates under some registers: filled as they are met."""
-    return {}
+    return BoundedCache()

@@ -7,6 +7,7 @@ each instruction is judged by the bytes that it touches and by what its pipe's c
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
@@ -50,8 +51,6 @@ from cubecore.machine.sanitizer.shadow_memory import (
 )
 from cubecore.machine.sanitizer.unit_flags import UnitFlags
 
-_MOST_MET = 4096
-"""Instructions, each with its place, of which it is remembered what they touch."""
 _Issued = tuple[Instruction, int, str, str]
 Follow = Callable[[tuple[int, ...]], None]
 
@@ -98,10 +97,10 @@ class CoreWatch:
         self._number = sanitizer.cores.index(core)
         self.order = CoreOrder(self._fault, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
-        self._accesses: dict[_Issued, tuple[int, list[Touched], Location]] = {}
-        self._reported: dict[
+        self._accesses = BoundedCache[_Issued, tuple[int, list[Touched], Location]]()
+        self._reported = BoundedCache[
             tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
-        ] = {}
+        ]()
         self._units = UnitFlags(self._fault)
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
 
@@ -179,8 +178,6 @@ class CoreWatch:
         key = template, id(where), registers.atomic, registers.atomic_type
         known = self._accesses.get(key)
         if known is None:
-            if len(self._accesses) >= _MOST_MET:
-                self._accesses.clear()
             places = range(len(template.operands()))
             met = touches(template, places, where, registers)
             known = self._accesses[key] = INDEX[template.pipe.value], met, where
@@ -320,8 +317,6 @@ class CoreWatch:
 
     def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
         """Remember two touches, which must live as long as their numbers are known."""
-        if len(self._reported) >= _MOST_MET:
-            self._reported.clear()
         earlier, later = meeting.earlier, meeting.later
         self._reported[meeting.kind, id(earlier), id(later)] = earlier, later, tally
 
