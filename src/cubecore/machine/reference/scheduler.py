@@ -102,10 +102,7 @@ def run(
 
     def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
         for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
-            message = (
-                f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
-                f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
-            )
+            message = _overflow(sync.flag_id, receiver)
             log.add(SanitizerFinding("flag-overflow", message, sync.name, where, str(core.id)))
 
     def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
@@ -140,6 +137,13 @@ def run(
     if sanitizer is not None:
         sanitizer.finish()
     return RunOutcome(tuple(log), sum(core.issued for core in cores.values()))
+
+
+def _overflow(flag: int, receiver: CoreId) -> str:
+    return (
+        f"flag {flag} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+        f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
+    )
 
 
 def _run_threads(
