@@ -64,6 +64,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/checks.py
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/instructions.py
+	$(BIN)/python benchmarks/startup.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs

@@ -136,3 +136,11 @@ def test_the_regret_of_a_plan_is_against_tilings_that_were_timed():
     assert row["regret"] >= row["regret_of_best_shown"] >= 0
     assert answer["regret_most"] == row["regret"] == answer["figures"]["regret_mean"]["value"]
     assert bool(row["faster"]) == (row["regret"] > 0)
+
+
+def test_every_command_s_start_stands_beside_its_target():
+    answer = answer_of("startup.py", "1")
+    assert answer["repeats"] == 1
+    assert answer["numpy_seconds"] > 0
+    assert set(answer["ratios"]) == {"help", "chips", "explain", "check", "plan", "time", "run"}
+    assert all(ratio["value"] > 0 for ratio in answer["ratios"].values())

@@ -1,0 +1,79 @@
+"""A command loads what it needs: the packages of cubecore and the heavy libraries, command by
+command; more than these is a mistake."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import cubecore
+from cubecore.tiling.model.export import to_json_text
+
+SHAPE = ("--m", "64", "--n", "64", "--k", "64")
+HEAVY = {
+    "numpy", "numpy.ma", "numpy.random", "ml_dtypes", "rich", "jinja2", "sqlite3", "safetensors",
+    "greenlet", "threadpoolctl", "concurrent.futures", "multiprocessing", "zipfile", "tempfile",
+}  # fmt: skip
+CHIPS = {"chips", "cli", "errors", "reports.text", "units", "version", "workflows"}
+RULES = CHIPS | {"dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
+PLAN = RULES | {"tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
+KERNEL = PLAN | {
+    "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",
+    "kernels.matmul", "numerics", "reports.files", "greenlet",
+}  # fmt: skip
+TIMING = {"reports.html", "timing.memory", "timing.pipes", "timing.steady_state"}
+MACHINE = {
+    "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
+    "concurrent.futures", "threadpoolctl", "numpy.random",
+}  # fmt: skip
+MAY_LOAD = {
+    ("--help",): {"cli", "version"},
+    ("plan", "--help"): {"cli", "version"},
+    ("chips",): CHIPS,
+    ("chips", "Ascend910B3"): CHIPS,
+    ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},
+    ("check", "TILING", *SHAPE): RULES | {"workflows.data"},
+    ("plan", *SHAPE): PLAN,
+    ("time", *SHAPE): KERNEL | TIMING,
+    ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
+    ("run", *SHAPE): KERNEL | MACHINE,
+}
+CODE = """
+import json, sys
+from cubecore.cli.commands import main
+try:
+    main(sys.argv[2:])
+except SystemExit as left:
+    assert left.code == 0, left.code
+open(sys.argv[1], "w").write(json.dumps(sorted(sys.modules)))
+"""
+
+
+def packages(modules):
+    """Return the heavy libraries among modules, and packages of cubecore, modules at its roots."""
+    found = HEAVY & set(modules)
+    for name in modules:
+        head, *parts = name.split(".")
+        if head != "cubecore" or not parts:
+            continue
+        below = [other for other in modules if other.startswith(f"{name}.")]
+        if below:
+            continue
+        kept = parts[:2] if f"cubecore.{'.'.join(parts[:2])}" != name else parts[:1]
+        found.add(".".join(kept))
+    return found
+
+
+@pytest.mark.parametrize("command", MAY_LOAD, ids=" ".join)
+def test_a_command_loads_what_it_needs(command, tmp_path):
+    tiling, out = tmp_path / "tiling.json", tmp_path / "modules.json"
+    tiling.write_text(to_json_text(cubecore.plan(m=64, n=64, k=64).tiling))
+    arguments = [str(tiling) if part == "TILING" else part for part in command]
+    subprocess.run(
+        [sys.executable, "-c", CODE, str(out), *arguments],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    loaded = packages(json.loads(out.read_text()))
+    roots = {name.split(".")[0] for name in MAY_LOAD[command]}
+    assert {name for name in loaded if name not in roots} <= MAY_LOAD[command]
