@@ -17,7 +17,7 @@ HEAVY = {
 }  # fmt: skip
 CHIPS = {"chips", "cli", "errors", "reports.text", "units", "version", "workflows"}
 RULES = CHIPS | {"dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
-PLAN = RULES | {"tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
+PLAN = RULES | {"cache", "tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
 KERNEL = PLAN | {
     "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",
     "kernels.matmul", "numerics", "reports.files", "greenlet",
