@@ -50,6 +50,16 @@ class Issues:
         if self.count > self.most:
             raise self.passed(where)
 
+    def many(self, count: int, last: Callable[[], Location]) -> None:
+        """Count some; `last` says where the last one is.
+
+        Raises:
+            KernelError: the limit is passed.
+        """
+        self.count += count
+        if self.count > self.most:
+            raise self.passed(last())
+
     def passed(self, where: Location) -> KernelError:
         """Return what a kernel that passes the limit ends with."""
         limit = f"issue at most {self.most:,} instructions"
@@ -86,6 +96,39 @@ class CoreHandle:
         self._stale: tuple[str, int, Location] | None = None
         for name, mem in SPACES.items():
             setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
+
+    # --- for front ends that bind calls themselves
+
+    @property
+    def core(self) -> Core:
+        """The core that records or executes."""
+        return self._core
+
+    @property
+    def issues(self) -> Issues:
+        """What the launch has issued."""
+        return self._issues
+
+    @property
+    def debugged(self) -> bool:
+        """Whether somebody looks at every single instruction."""
+        return self._debugger is not None
+
+    def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        """Take one instruction, in program order.
+
+        Raises:
+            KernelError: the launch has issued too many.
+        """
+        self._record(template, addresses, where)
+
+    def log(self, kind: str, message: str, subject: str, where: Location) -> None:
+        """Report a finding of this core."""
+        self._log(kind, message, subject, where)
+
+    def show(self, text: str) -> None:
+        """Print a line, the core in front of it."""
+        self._print(text)
 
     # --- who I am
 

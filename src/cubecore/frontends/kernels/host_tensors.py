@@ -38,7 +38,7 @@ def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> Hos
     Raises:
         RequestError: an array that is no tensor of the chip: its type, its order, its place.
     """
-    if given is None or isinstance(given, (bool, int, float, str, np.generic)):
+    if given is None or isinstance(given, (bool, int, float, str, bytes, np.generic)):
         return None
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(given, torch.Tensor):

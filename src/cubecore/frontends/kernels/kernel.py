@@ -261,7 +261,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Launch:
+class ReadyLaunch:
     """A launch that is ready: its cores, its arguments, its tensors in global memory."""
 
     made: Kernel
@@ -286,6 +286,26 @@ class _Launch:
         self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
         stepping = self.debugger.around(execute.execute)
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
+
+    def done(
+        self, findings: tuple[Finding, ...], issued: int, engine: str, wall_s: float
+    ) -> KernelRun:
+        """Return what the launch left, and tell the session that collects launches."""
+        run = KernelRun(
+            kernel=self.made.name,
+            blocks=self.blocks,
+            chip=self.chip,
+            findings=findings,
+            issued=issued,
+            engine=engine,
+            wall_s=wall_s,
+            traces=self.traces,
+            tensors=tuple(self.tensors.values()),
+        )
+        session = current_session()
+        if session is not None:
+            session.runs.append(run)
+        return run
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
@@ -351,9 +371,14 @@ class _Launch:
                 )
 
 
-def _ready(
+def ready_launch(
     made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
-) -> tuple[_Launch, GlobalMemory]:
+) -> tuple[ReadyLaunch, GlobalMemory]:
+    """Return a launch that is ready to run, and its global memory.
+
+    Raises:
+        RequestError: blocks that the chip does not have, arguments that are no tensors.
+    """
     session = current_session()
     options = made.options if session is None else made.options.changed(session.options)
     chip = chip_named(options.chip).what_if(options.settings)
@@ -370,7 +395,7 @@ def _ready(
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
     debugger = None if session is None else session.debugger
-    return _Launch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
+    return ReadyLaunch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
 
 
 def _placed(
@@ -424,26 +449,13 @@ def launch(
         KernelError: the kernel cannot go on; the place in its source comes first.
         DeadlockError: cores that wait for each other.
     """
-    ready, gm = _ready(made, blocks, arguments, words)
+    ready, gm = ready_launch(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)
     write_back((host, place.buffer.data) for host, place in ready.tensors.values())
-    done = KernelRun(
-        kernel=made.name,
-        blocks=blocks,
-        chip=ready.chip,
-        findings=(*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ())),
-        issued=outcome.issued,
-        engine=engine,
-        wall_s=perf_counter() - begin,
-        traces=ready.traces,
-        tensors=tuple(ready.tensors.values()),
-    )
-    session = current_session()
-    if session is not None:
-        session.runs.append(done)
-    return done
+    findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
+    return ready.done(findings, outcome.issued, engine, perf_counter() - begin)
 
 
 def _per_core(chip: Chip) -> int:

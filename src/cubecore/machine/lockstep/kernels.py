@@ -147,6 +147,19 @@ class Recorder(Core):
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
+    @property
+    def records(self) -> bool:
+        """Whether nothing is executed by this core itself yet."""
+        return self.real is None
+
+    def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        """Take instructions in the trace's own numbers; none of them waits for another core."""
+        self._kinds.frombytes(kinds)
+        self._wheres.frombytes(wheres)
+        self._addresses.frombytes(addresses)
+        if len(self._kinds) >= self._pause_at:
+            self._hub.switch()
+
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
         if isinstance(template, Variable) and template.of_launch:

@@ -223,6 +223,11 @@ class GlobalMemory:
         self._next = GM_ALIGN_BYTES
         self._last: tuple[int, int, GlobalTensor | None] = 0, 0, None
 
+    @property
+    def tensors(self) -> tuple[GlobalTensor, ...]:
+        """The tensors, by their addresses."""
+        return tuple(self._tensors)
+
     def allocate(
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:

@@ -1,0 +1,375 @@
+"""Between the C++ runtime and the recorder: numbers of calls and lines, and what a core asks.
+
+The runtime writes kinds, lines and addresses in the recorder's own numbers into a core's buffers
+(`CoreState`), and comes here when it meets a call or a line for the first time, when a buffer is
+full, and when a kernel needs a value. Nothing raised here may pass through C++: it is kept, the
+runtime is told to stop, and it is raised again when the kernel has unwound.
+"""
+
+import ctypes
+import struct
+from collections.abc import Callable
+from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64
+from typing import Any
+
+from cubecore.dtypes import element_type
+from cubecore.errors import CubecoreError, refuse
+from cubecore.frontends.capi.binding import Bound, bind
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.source_locations import KernelError, location_of
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.trace import Names
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.debugger.matrix_view import view
+from cubecore.machine.lockstep.kernels import Recorder
+
+MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
+_STEPS, _OPERANDS = 8, 8
+_AT_ONCE, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
+_NOTE = 64
+"""Codes from here on are notes: numbers of sentences that a call brings with it."""
+
+
+class Where(ctypes.Structure):
+    """A line, as `cubecore::Where`."""
+
+    _fields_ = (("file", c_char_p), ("function", c_char_p), ("line", c_uint32))
+
+
+class Launch(ctypes.Structure):
+    """What a core knows of its launch, as `cubecore::Launch`."""
+
+    _fields_ = (
+        ("gm_base", c_uint64),
+        ("block", c_int64),
+        ("blocks", c_int64),
+        ("part", c_int64),
+        ("parts", c_int64),
+        ("is_cube", c_int64),
+        ("tiling_key", c_uint64),
+        ("workspace", c_uint64),
+        *((name, c_uint64) for name in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")),
+        ("task", c_int64),
+    )
+
+
+class CoreState(ctypes.Structure):
+    """A core's buffers, as the runtime's `Core`."""
+
+    _fields_ = (
+        ("number", c_uint32),
+        ("count", c_uint32),
+        ("addresses_used", c_uint32),
+        ("stale", c_uint32),
+        ("stale_note", c_uint32),
+        ("kinds", c_uint64),
+        ("wheres", c_uint64),
+        ("addresses", c_uint64),
+        ("launch", Launch),
+        ("last", Where),
+        ("slots", c_uint64 * 16),
+    )
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (("kind", c_uint32), ("operands", c_uint32), ("from_", c_int32 * _OPERANDS))
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (
+        ("steps", c_uint32),
+        ("flags", c_uint32),
+        ("note", c_uint32),
+        ("step", _Step * _STEPS),
+    )
+
+
+_MISS = PYFUNCTYPE(
+    c_int, c_char_p, POINTER(c_uint64), c_uint32, c_uint32, POINTER(Where), POINTER(_Entry)
+)
+_WHERE = PYFUNCTYPE(c_int, c_char_p, c_char_p, c_uint32)
+_PAUSE = PYFUNCTYPE(c_int, c_uint32)
+_ASK = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_uint32, POINTER(c_int64))
+_LOAD = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_char_p, c_int64, c_uint32, POINTER(c_uint64))
+_TEXT = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_char_p, c_char_p, c_char_p, c_uint32)
+_DUMP = PYFUNCTYPE(
+    c_int, c_uint32, c_uint32, c_char_p, c_int64, c_uint32, POINTER(c_uint32), c_uint32, c_uint32
+)
+
+
+class _Callbacks(ctypes.Structure):
+    _fields_ = (
+        ("miss", _MISS),
+        ("where", _WHERE),
+        ("pause", _PAUSE),
+        ("ask", _ASK),
+        ("load", _LOAD),
+        ("text", _TEXT),
+        ("dump", _DUMP),
+    )
+
+
+class Bridge:
+    """The runtime of one launch, in the process that runs it."""
+
+    def __init__(self, runtime: str, page: int, names: Names | None = None) -> None:
+        self._library = ctypes.PyDLL(runtime, mode=ctypes.RTLD_GLOBAL)
+        self._library.cubecore_core.restype = POINTER(CoreState)
+        self._library.cubecore_guard(ctypes.c_void_p(page))
+        self._names = names
+        self._cores: list[_Core] = []
+        self._error: BaseException | None = None
+        self._running = 0
+        self._notes: list[tuple[str, ...]] = [()]
+        guarded = self._guarded
+        self._callbacks = _Callbacks(
+            _MISS(guarded(self._miss)),
+            _WHERE(guarded(self._where, failed=-1)),
+            _PAUSE(guarded(self._pause)),
+            _ASK(guarded(self._ask)),
+            _LOAD(guarded(self._load)),
+            _TEXT(guarded(self._text)),
+            _DUMP(guarded(self._dump)),
+        )
+        self._library.cubecore_bind(ctypes.byref(self._callbacks))
+
+    @property
+    def names(self) -> Names:
+        """The numbers that kinds and lines have in this launch."""
+        assert self._names is not None
+        return self._names
+
+    def run(self, handle: CoreHandle, entry: Any, words: Any, launch: Launch, at: Location) -> None:
+        """Run an entry of a library on a core, to its end.
+
+        Raises:
+            KernelError: the kernel cannot go on.
+        """
+        core = handle.core
+        if self._names is None:
+            self._names = core.trace.names if isinstance(core, Recorder) else Names()
+        state = self._library.cubecore_core(len(self._cores)).contents
+        state.launch = launch
+        own = _Core(handle, state, self.names)
+        self._cores.append(own)
+        self._running += 1
+        code = self._library.cubecore_run(ctypes.byref(state), entry, words)
+        self._running -= 1
+        if code == 0:
+            own.hand_over()
+            return
+        error, self._error = self._error, None
+        if error is None:
+            error = KernelError.at(at, refuse("the kernel", "run to its end", "an exception"))
+        raise error
+
+    def _guarded(self, work: Callable[..., int | None], failed: int = 1) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            try:
+                return work(*arguments) or 0
+            except BaseException as error:  # noqa: BLE001 - it may not pass through C++
+                self._error = error
+                return failed
+
+        return call
+
+    # --- what is met for the first time
+
+    def _where(self, file: bytes, function: bytes, line: int) -> int:
+        place = location_of(file.decode("utf-8", "replace"), line, function.decode())
+        return self.names.place(place)
+
+    def _place(self, at: Any) -> Location:
+        found = at.contents
+        return location_of(found.file.decode("utf-8", "replace"), found.line, found.function.decode())
+
+    def _miss(self, call: bytes, key: Any, words: int, pointers: int, at: Any, entry: Any) -> None:
+        where, name = self._place(at), call.decode()
+        arguments, keywords = _decoded(key, words)
+        chip = self._cores[-1].handle.core.chip
+        try:
+            bound = bind(name, arguments, keywords, chip.arch)
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+        made = entry.contents
+        made.steps, made.flags = len(bound.steps), self._flags(bound)
+        if bound.dropped:
+            made.note = self._noted(bound.dropped, bound.steps[0][0].name)
+        elif bound.counted:
+            count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
+            made.note = self._noted(name, str(count))
+        elif bound.masked:
+            made.note = self._noted(bound.steps[0][0].name)
+        for number, (template, places) in enumerate(bound.steps):
+            step = made.step[number]
+            step.kind, step.operands = self.names.kind(template), len(places)
+            for place, source in enumerate(places):
+                step.from_[place] = -1 if source is None else source
+
+    def _flags(self, bound: Bound) -> int:
+        first = bound.steps[0][0]
+        flags = _MASKED if bound.masked else 0
+        flags |= _COUNTED if bound.counted else 0
+        if not bound.counted and isinstance(first, SetVectorMask):
+            flags |= _SETS_MASK
+        if isinstance(first, (FftsCrossCoreSync, WaitFlagDev)):
+            flags |= _AT_ONCE
+        return flags | (_DROPPED if bound.dropped else 0)
+
+    def _noted(self, *note: str) -> int:
+        self._notes.append(note)
+        return len(self._notes) - 1
+
+    # --- what a core needs
+
+    def _pause(self, core: int) -> None:
+        self._cores[core].hand_over()
+
+    def _ask(self, core: int, kind: int, result: int, answer: Any) -> None:
+        own = self._cores[core]
+        own.hand_over()
+        values = own.handle.core.scalars(self.names.templates[kind])
+        answer[0] = _signed(values[result])
+
+    def _load(self, core: int, mem: int, kind: bytes, address: int, at: int, answer: Any) -> None:
+        own, where = self._cores[core], self.names.places[at]
+        own.hand_over()
+        own.handle.issues.one(where)
+        element = element_type(kind.decode())
+        load = LoadScalar(Var("value", 0), MEMORIES[mem], element, Expr(address), where)
+        answer[0] = own.handle.core.load_scalar(load, address) & (2**64 - 1)
+
+    def _text(
+        self, core: int, what: int, first: bytes, second: bytes, third: bytes, at: int
+    ) -> None:
+        own = self._cores[core]
+        texts = [(text or b"").decode("utf-8", "replace") for text in (first, second, third)]
+        where = self.names.places[at] if self.names.places else Location("", 0, "")
+        if what == 2:
+            own.handle.show(texts[0])
+            return
+        if what in {1, 6}:
+            if what == 1:
+                raise KernelError.at(where, refuse(texts[0], texts[1], texts[2]))
+            got = f"an exception: {texts[0]}"
+            raise KernelError.at(where, refuse("the kernel", "run to its end", got))
+        own.hand_over()
+        if what == 0:
+            own.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
+        elif what == 4:
+            own.handle.core.flush()
+        elif what >= _NOTE:
+            self._note(own, self._notes[what - _NOTE], where)
+
+    def _note(self, own: "_Core", note: tuple[str, ...], where: Location) -> None:
+        """Log the sentence that a call brings with it: a stale mask, or bytes that stay behind."""
+        if len(note) == 2:
+            own.handle.log("parameter", note[0], note[1], where)
+            return
+        call, count = self._notes[own.state.stale_note]
+        left = self.names.places[own.state.stale - 1]
+        message = (
+            f"{note[0]} must run under a mask that was set for it, got the count {count} "
+            f"that {call} left at {left}; call asc_set_vector_mask first"
+        )
+        own.handle.log("stale-mask", message, note[0], where)
+
+    def _dump(
+        self,
+        core: int,
+        mem: int,
+        kind: bytes,
+        address: int,
+        desc: int,
+        shape: Any,
+        dims: int,
+        at: int,
+    ) -> None:
+        own, where = self._cores[core], self.names.places[at]
+        own.hand_over()
+        own.handle.issues.one(where)
+        own.handle.core.flush()
+        extents = tuple(shape[n] for n in range(dims))
+        element = element_type(kind.decode())
+        try:
+            found = view(own.handle.core, MEMORIES[mem], address, element, extents, "ND")
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+        own.handle.show(f"desc {desc} at {where}: {found}")
+
+
+class _Core:
+    """One core: its handle, and its buffers in the runtime."""
+
+    def __init__(self, handle: CoreHandle, state: CoreState, names: Names) -> None:
+        self.handle, self.state, self._names = handle, state, names
+
+    def hand_over(self) -> None:
+        """Give the recorder what the runtime has recorded; another core may run meanwhile."""
+        state, count = self.state, self.state.count
+        if not count:
+            return
+        kinds = ctypes.string_at(state.kinds, 4 * count)
+        wheres = ctypes.string_at(state.wheres, 4 * count)
+        addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
+        state.count = state.addresses_used = 0
+        core, issues = self.handle.core, self.handle.issues
+        if isinstance(core, Recorder) and core.records and not self.handle.debugged:
+            last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
+            if not isinstance(self._names.templates[last], (FftsCrossCoreSync, WaitFlagDev)):
+                issues.many(count, lambda: self._names.places[struct.unpack("<I", wheres[-4:])[0]])
+                core.record_block(kinds, wheres, addresses)
+                return
+        self._one_by_one(kinds, wheres, addresses)
+
+    def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        names, at = self._names, 0
+        flat = memoryview(addresses).cast("q").tolist()
+        lines = memoryview(wheres).cast("I").tolist()
+        for kind, line in zip(memoryview(kinds).cast("I").tolist(), lines, strict=True):
+            template: Instruction = names.templates[kind]
+            end = at + len(names.mems[kind])
+            self.handle.record(template, tuple(flat[at:end]), names.places[line])
+            at = end
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _decoded(key: Any, words: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call, and those given by name."""
+    arguments: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for at in range(0, words, 2):
+        tag, word = key[at], key[at + 1]
+        value: Any
+        if tag & 0xF == 1:
+            kind = element_type(ctypes.string_at(word).decode())
+            value = Pointer(MEMORIES[tag >> 4 & 0xF], kind, 0, _NOBODY)
+            tag &= ~0xF0
+        elif tag & 0xF == 3:
+            (value,) = struct.unpack("<d", struct.pack("<Q", word))
+        elif tag & 0xF == 4:
+            value = ctypes.string_at(word).decode()
+        else:
+            value = word if tag & 0xF == 5 else _signed(word)
+        if tag >> 8:
+            keywords[ctypes.string_at(tag >> 8).decode()] = value
+        else:
+            arguments.append(value)
+    return arguments, keywords
+
+
+class _Nobody:
+    """Reads no values: C++ reads them itself."""
+
+    def load(self, pointer: Pointer) -> Any:
+        raise AssertionError(f"{pointer} is read by C++")
+
+
+_NOBODY = _Nobody()

@@ -1,0 +1,76 @@
+"""What was compiled, by content: a folder that may be emptied at any time."""
+
+import atexit
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from cubecore.version import __version__
+
+MOST_BYTES = 2_000_000_000
+"""What the folder holds at most; the files that were used longest ago go first."""
+
+
+@cache
+def folder() -> Path:
+    """Return the folder, $CUBECORE_CACHE or the platform's; one of this process if it is read-only."""
+    given = os.environ.get("CUBECORE_CACHE")
+    if given:
+        base = Path(given)
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches" / "cubecore"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cubecore"
+    found = base / "cpp"
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=found):
+            return found
+    except OSError:
+        made = Path(tempfile.mkdtemp(prefix="cubecore-"))
+        owner = os.getpid()
+        atexit.register(lambda: os.getpid() == owner and shutil.rmtree(made, ignore_errors=True))
+        return made
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """Return a name for some content."""
+    found = hashlib.sha256(__version__.encode())
+    for part in parts:
+        raw = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        found.update(len(raw).to_bytes(8, "little"))
+        found.update(raw)
+    return found.hexdigest()[:32]
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes; of none if it cannot be read."""
+    try:
+        return digest([path.read_bytes()])
+    except OSError:
+        return ""
+
+
+def trim() -> None:
+    """Remove what was used longest ago, down to three quarters of the cap, if it is passed."""
+    files = []
+    for path in folder().rglob("*"):
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        if path.is_file():
+            files.append((state.st_atime, state.st_size, path))
+    total = sum(size for _, size, _ in files)
+    if total <= MOST_BYTES:
+        return
+    for _, size, path in sorted(files):
+        path.unlink(missing_ok=True)
+        total -= size
+        if total <= MOST_BYTES * 3 // 4:
+            return

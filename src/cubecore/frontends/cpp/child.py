@@ -1,0 +1,193 @@
+"""Another process for a user's machine code: whatever it does, this one goes on.
+
+The child has its own process group, limits of time and memory, and no core dumps. It answers through
+a pipe; a crash leaves its signal, its address and the last issue in a page that both processes see.
+"""
+
+import contextlib
+import ctypes
+import mmap
+import os
+import pickle
+import resource
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, refuse
+from cubecore.frontends.source_locations import KernelError, location_of
+
+T = TypeVar("T")
+TIMEOUT_S = 60.0
+MOST_MEMORY = 8 << 30
+"""Bytes that the child may have beyond what it has at its start."""
+_NEAR_STACK = 1 << 16
+_KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
+_SIGNALS = {
+    signal.SIGFPE: "a division by zero",
+    signal.SIGILL: "an instruction that the processor does not know",
+    signal.SIGABRT: "abort",
+    signal.SIGTRAP: "a trap",
+    signal.SIGKILL: "the end of memory",
+    signal.SIGXCPU: "the end of its time",
+}
+
+
+class Box(ctypes.Structure):
+    """What a crash leaves, as the runtime writes it."""
+
+    _fields_ = (
+        ("signal", ctypes.c_int32),
+        ("core", ctypes.c_uint32),
+        ("address", ctypes.c_uint64),
+        ("stack", ctypes.c_uint64),
+        ("line", ctypes.c_uint32),
+        ("file", ctypes.c_char * 1024),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who runs in the child: for the sentence that says how it ended."""
+
+    subject: str
+    timeout_s: float = TIMEOUT_S
+    cores: tuple[str, ...] = ()
+    function: str = ""
+    alone: bool = True
+
+
+def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S) -> T:
+    """Return what `work` returns in another process.
+
+    Raises:
+        CubecoreError: what it raises, or how its process ended.
+    """
+    return answered(lambda _: work(), Asked(subject, timeout_s))
+
+
+def answered(work: Callable[[int], T], asked: Asked) -> T:
+    """Return what `work`, given the address of the page, returns in another process.
+
+    Raises:
+        CubecoreError: what it raises, or how its process ended.
+    """
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    box = Box.from_buffer(page)
+    read, write = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS stay behind
+        child = os.fork()
+    if child == 0:
+        os.close(read)
+        _child(work, ctypes.addressof(box), write, alone=asked.alone)
+    os.close(write)
+    try:
+        raw, late = _received(read, asked.timeout_s)
+    finally:
+        os.close(read)
+        if asked.alone:
+            with contextlib.suppress(OSError):
+                os.killpg(child, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            if asked.alone or not select.select([], [], [], 0):
+                os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    try:
+        good, value = pickle.loads(raw)  # noqa: S301 - our own process wrote it
+    except Exception:  # noqa: BLE001 - it ended before it had written all
+        raise _ended(box, status, asked, late=late) from None
+    if good:
+        found: T = value
+        return found
+    raise _rebuilt(*value)
+
+
+def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) -> None:
+    code = 0
+    try:
+        _confine(alone=alone)
+        try:
+            raw = pickle.dumps((True, work(page)), pickle.HIGHEST_PROTOCOL)
+        except CubecoreError as error:
+            kind = next(n for n, known in enumerate(_KINDS) if isinstance(error, known))
+            raw = pickle.dumps((False, (kind, error.violations, error.findings)))
+        except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
+            got = f"{type(error).__name__}: {error}"
+            violations = (Violation("the kernel", "run to its end", got),)
+            raw = pickle.dumps((False, (0, violations, ())))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        at = 0
+        while at < len(raw):
+            at += os.write(write, raw[at : at + (1 << 20)])
+    except BaseException:  # noqa: BLE001
+        code = 70
+    finally:
+        os._exit(code)
+
+
+def _confine(*, alone: bool) -> None:
+    if alone:
+        os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        with open("/proc/self/statm", encoding="ascii") as state:  # noqa: PTH123
+            pages = int(state.read().split()[0])
+        most = pages * mmap.PAGESIZE + MOST_MEMORY
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _received(read: int, timeout_s: float) -> tuple[bytes, bool]:
+    """Return what the child wrote, and whether its time ran out."""
+    end = time.monotonic() + timeout_s
+    parts = []
+    while True:
+        left = end - time.monotonic()
+        if left <= 0 or not select.select([read], [], [], left)[0]:
+            return b"".join(parts), True
+        part = os.read(read, 1 << 20)
+        if not part:
+            return b"".join(parts), False
+        parts.append(part)
+
+
+def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> CubecoreError:
+    error = _KINDS[kind](violations)
+    error.findings = tuple(findings)
+    return error
+
+
+def _ended(box: Box, status: int, asked: Asked, *, late: bool) -> CubecoreError:
+    """Return the sentence on a child that ended without an answer."""
+    number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
+    if late:
+        got = f"no end within {asked.timeout_s:g} s"
+        remedy = "a loop may not end; --timeout gives it longer"
+        return _at(box, asked, got, remedy)
+    if not number:
+        return _at(box, asked, f"exit({os.WEXITSTATUS(status)})", "a kernel returns")
+    if number in {signal.SIGSEGV, signal.SIGBUS}:
+        near = abs(box.address - box.stack) < _NEAR_STACK
+        got = "a stack overflow" if near else f"an access to address {box.address:#x}"
+    else:
+        got = _SIGNALS.get(signal.Signals(number), f"signal {number}")
+    core = asked.cores[box.core] if box.core < len(asked.cores) else ""
+    return _at(box, asked, got + (f" on {core}" if core else ""), "")
+
+
+def _at(box: Box, asked: Asked, got: str, remedy: str) -> CubecoreError:
+    error = refuse(asked.subject, "run to its end", got, remedy)
+    if not box.line:
+        return error
+    where = location_of(box.file.decode("utf-8", "replace"), box.line, asked.function)
+    return KernelError.at(where, error)

@@ -1,0 +1,74 @@
+"""The C++ compiler of the user's machine."""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from cubecore.errors import CubecoreError, refuse
+
+FLAGS = (
+    *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
+    *("-Wno-narrowing", "-fno-gnu-unique"),
+)
+_CLANG_FLAGS = {"-fno-gnu-unique": "-fno-common", "-fmax-errors=1": "-ferror-limit=1", "-Wno-narrowing": "-Wno-c++11-narrowing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler: how it is started, and what tells one version of it from another."""
+
+    command: tuple[str, ...]
+    identity: str
+    is_clang: bool
+
+    def flags(self) -> tuple[str, ...]:
+        """Return the flags that every compilation has."""
+        if not self.is_clang:
+            return FLAGS
+        return tuple(_CLANG_FLAGS.get(flag, flag) for flag in FLAGS)
+
+
+@cache
+def compiler() -> Compiler:
+    """Return the compiler: $CUBECORE_CXX, g++, clang++, or the ziglang package's.
+
+    Raises:
+        RequestError: none of them is there, or the system is Windows.
+    """
+    if sys.platform == "win32":
+        raise refuse("C++ kernels", "run on Linux or macOS", "Windows", "use WSL")
+    named = os.environ.get("CUBECORE_CXX")
+    if named:
+        parts = named.split()
+        found = shutil.which(parts[0])
+        if found is None:
+            raise refuse("CUBECORE_CXX", "be a compiler", repr(named))
+        return _compiler((found, *parts[1:]))
+    for name in ("g++", "clang++"):
+        found = shutil.which(name)
+        if found is not None:
+            return _compiler((found,))
+    if find_spec("ziglang") is not None:
+        return _compiler((sys.executable, "-m", "ziglang", "c++"), clang=True)
+    looked = "no $CUBECORE_CXX, no g++, no clang++ and no ziglang package"
+    raise refuse("a C++ kernel", "be compiled", looked, "pip install cubecore[compiler] or g++")
+
+
+def has_compiler() -> bool:
+    """Whether a compiler is there."""
+    try:
+        compiler()
+    except CubecoreError:
+        return False
+    return True
+
+
+def _compiler(command: tuple[str, ...], *, clang: bool = False) -> Compiler:
+    real = Path(command[0]).resolve()
+    state = real.stat()
+    identity = f"{real}:{state.st_size}:{state.st_mtime_ns}:{' '.join(command[1:])}"
+    return Compiler(command, identity, clang or "clang" in real.name)

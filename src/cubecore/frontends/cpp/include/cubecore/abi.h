@@ -1,0 +1,165 @@
+// The seam between kernels and the recorder: what a header passes for each issue.
+//
+// A header calls `cubecore::issue("asc_add", at, dst, src0, src1, count)`. The runtime looks the
+// name and everything but the addresses up in a table; only a miss asks Python for the instruction.
+// Every function of the API ends in `CUBECORE_AT`, so that findings name the user's line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#define CUBECORE_AT \
+  ::cubecore::Where at = { __builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE() }
+
+namespace cubecore {
+
+struct Where {
+  const char* file;
+  const char* function;
+  uint32_t line;
+};
+
+// Thrown through a kernel that must not go on; Python knows why.
+struct Stop {};
+
+enum class Mem : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB };
+
+// The name of an element type, and its bits; specialised in types.h.
+template <typename T>
+struct Element {
+  static constexpr const char* name = nullptr;
+  static constexpr uint32_t bits = sizeof(T) * 8;
+};
+
+// An address in a memory, with the type of what lies there.
+struct Pointer {
+  Mem mem;
+  const char* type;
+  int64_t address;
+};
+
+// A parameter given by its name.
+template <typename T>
+struct Named {
+  const char* name;
+  T value;
+};
+
+template <typename T>
+constexpr Named<T> named(const char* name, T value) {
+  return {name, value};
+}
+
+// What a launch tells a core, and what a core keeps for the runtime.
+struct Launch {
+  uint64_t gm_base;      // the host's address of global memory's address 0
+  int64_t block;         // index among the blocks of its kind
+  int64_t blocks;
+  int64_t part;          // which AIV of an AI Core; 0 for an AIC
+  int64_t parts;         // AIVs of an AI Core in a mix kernel, else 1
+  int64_t is_cube;
+  uint64_t tiling_key;
+  uint64_t workspace;
+  uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
+  int64_t task;          // what the launch told of its kind: 0 vector, 1 cube, 2 mix
+};
+
+}  // namespace cubecore
+
+extern "C" {
+// Records one call. `key` holds two words for each argument; `addresses` are the pointers' own.
+void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const int64_t* addresses,
+                    uint32_t count, const cubecore::Where* at);
+// Issues a call and returns what the scalar unit reads.
+int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
+                     const int64_t* addresses, uint32_t count, const cubecore::Where* at, uint32_t result);
+// Reads `bytes` (1, 2, 4 or 8) as the scalar unit.
+uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const cubecore::Where* at);
+void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits, const cubecore::Where* at);
+// Reports a finding of this core and goes on.
+void cubecore_finding(const char* kind, const char* subject, const char* message, const cubecore::Where* at);
+// Stops the launch with a sentence.
+[[noreturn]] void cubecore_refuse(const char* subject, const char* need, const char* got,
+                                  const cubecore::Where* at);
+void cubecore_print(const char* text);
+// Keeps what a kernel threw; the launch stops.
+void cubecore_thrown(const char* text);
+void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc, uint32_t count,
+                   const uint32_t* shape, uint32_t dims, const cubecore::Where* at);
+// Makes global memory what every issue so far left there.
+void cubecore_flush(const cubecore::Where* at);
+const cubecore::Launch* cubecore_launch();
+// A word for each core that headers keep their own state in (`slot` 0 to 15).
+void** cubecore_slot(uint32_t slot);
+void cubecore_mark(const cubecore::Where* at);
+}
+
+namespace cubecore {
+
+namespace detail {
+
+enum Tag : uint64_t { POINTER = 1, INTEGER = 2, REAL = 3, WORD = 4, NATURAL = 5 };
+
+struct Key {
+  uint64_t* words;
+  int64_t* addresses;
+  uint32_t used = 0;
+  uint32_t pointers = 0;
+};
+
+inline void put(Key& key, const Pointer& pointer, uint64_t name = 0) {
+  key.words[key.used++] = POINTER | (static_cast<uint64_t>(pointer.mem) << 4) | (name << 8);
+  key.words[key.used++] = reinterpret_cast<uint64_t>(pointer.type);
+  key.addresses[key.pointers++] = pointer.address;
+}
+
+inline void put(Key& key, const char* word, uint64_t name = 0) {
+  key.words[key.used++] = WORD | (name << 8);
+  key.words[key.used++] = reinterpret_cast<uint64_t>(word);
+}
+
+template <typename T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
+inline void put(Key& key, T value, uint64_t name = 0) {
+  if constexpr (std::is_floating_point_v<T>) {
+    double real = static_cast<double>(value);
+    key.words[key.used++] = REAL | (name << 8);
+    std::memcpy(&key.words[key.used++], &real, 8);
+  } else {
+    constexpr bool natural = std::is_same_v<T, uint64_t> || std::is_same_v<T, unsigned long long>;
+    key.words[key.used++] = (natural ? NATURAL : INTEGER) | (name << 8);
+    key.words[key.used++] = static_cast<uint64_t>(static_cast<int64_t>(value));
+  }
+}
+
+template <typename T>
+inline void put(Key& key, const Named<T>& parameter) {
+  put(key, parameter.value, reinterpret_cast<uint64_t>(parameter.name));
+}
+
+}  // namespace detail
+
+template <typename... A>
+inline void issue(const char* call, const Where& at, const A&... arguments) {
+  uint64_t words[2 * sizeof...(A) + 1];
+  int64_t addresses[sizeof...(A) + 1];
+  detail::Key key{words, addresses};
+  (detail::put(key, arguments), ...);
+  cubecore_issue(call, words, key.used, addresses, key.pointers, &at);
+}
+
+template <typename... A>
+inline int64_t ask(uint32_t result, const char* call, const Where& at, const A&... arguments) {
+  uint64_t words[2 * sizeof...(A) + 1];
+  int64_t addresses[sizeof...(A) + 1];
+  detail::Key key{words, addresses};
+  (detail::put(key, arguments), ...);
+  return cubecore_ask(call, words, key.used, addresses, key.pointers, &at, result);
+}
+
+inline int64_t gm_address(const void* pointer) {
+  return static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - cubecore_launch()->gm_base);
+}
+
+}  // namespace cubecore

@@ -1,0 +1,60 @@
+// Vector arithmetic of two tensors. Pages: Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu,
+// FusedMulAdd, MulAddDst, MulAddRelu. Each has three forms: a mask of lanes, a mask of bits, and a
+// number of elements.
+#pragma once
+
+#include "cubecore/mask.h"
+#include "cubecore/params.h"
+
+namespace AscendC {
+
+namespace detail {
+
+template <typename T>
+inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::Pointer& src0,
+                   const cubecore::Pointer& src1, uint8_t times, const BinaryRepeatParams& p,
+                   const cubecore::Where& at) {
+  cubecore::issue(call, at, dst.pointer(), src0, src1, times, p.dstBlkStride, p.src0BlkStride,
+                  p.src1BlkStride, p.dstRepStride, p.src0RepStride, p.src1RepStride);
+}
+
+}  // namespace detail
+
+#define CUBECORE_BINARY(NAME, CALL)                                                               \
+  template <typename T, bool isSetMask = true, typename U = T>                                    \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                         \
+                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,           \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                         \
+    if constexpr (isSetMask) detail::set_lanes(mask, at);                                         \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);      \
+  }                                                                                               \
+  template <typename T, bool isSetMask = true, typename U = T>                                    \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                         \
+                   const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,         \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                         \
+    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                                \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);      \
+  }                                                                                               \
+  template <typename T, typename U = T>                                                           \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                         \
+                   const LocalTensor<U>& src1, const int32_t& count, CUBECORE_AT) {               \
+    cubecore::issue(CALL, at, dst.pointer(), src0.pointer(), src1.pointer(), count);              \
+  }
+
+CUBECORE_BINARY(Add, "asc_add")
+CUBECORE_BINARY(Sub, "asc_sub")
+CUBECORE_BINARY(Mul, "asc_mul")
+CUBECORE_BINARY(Div, "asc_div")
+CUBECORE_BINARY(Max, "asc_max")
+CUBECORE_BINARY(Min, "asc_min")
+CUBECORE_BINARY(And, "asc_and")
+CUBECORE_BINARY(Or, "asc_or")
+CUBECORE_BINARY(AddRelu, "asc_add_relu")
+CUBECORE_BINARY(SubRelu, "asc_sub_relu")
+CUBECORE_BINARY(FusedMulAdd, "asc_mul_add")
+CUBECORE_BINARY(FusedMulAddRelu, "asc_mul_add_relu")
+CUBECORE_BINARY(MulAddRelu, "asc_mul_add_relu")
+CUBECORE_BINARY(MulAddDst, "asc_fma")
+#undef CUBECORE_BINARY
+
+}  // namespace AscendC

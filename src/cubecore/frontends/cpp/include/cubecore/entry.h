@@ -1,0 +1,83 @@
+// How Python enters a kernel: from 64-bit words to the parameters of a function.
+#pragma once
+
+#include <exception>
+
+#include "cubecore/types.h"
+
+namespace cubecore {
+
+template <typename T>
+inline T argument_of(uint64_t word) {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<T>(word);
+  } else if constexpr (sizeof(T) <= 8 && (std::is_arithmetic_v<T> || is_half<T> || std::is_enum_v<T>)) {
+    T value;
+    std::memcpy(&value, &word, sizeof(T));
+    return value;
+  } else {
+    return *reinterpret_cast<T*>(word);
+  }
+}
+
+// A letter for each parameter, with the bytes or the element type behind it.
+template <typename T>
+inline char* described(char* text) {
+  const char* type = "";
+  if constexpr (std::is_pointer_v<T>) {
+    *text++ = 'p';
+    using Element_ = Element<std::remove_cv_t<std::remove_pointer_t<T>>>;
+    if constexpr (!std::is_void_v<std::remove_pointer_t<T>>)
+      if (Element_::name != nullptr) type = Element_::name;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    *text++ = 'b';
+  } else if constexpr (is_real<T>) {
+    *text++ = 'f';
+    type = std::is_same_v<T, double> ? "float64" : Element<T>::name;
+  } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+    *text++ = std::is_unsigned_v<T> ? 'u' : 'i';
+    *text++ = static_cast<char>('0' + sizeof(T));
+  } else {
+    *text++ = 's';
+    uint32_t size = sizeof(T), digits = 1;
+    while (size / digits >= 10) digits *= 10;
+    for (; digits != 0; digits /= 10) *text++ = static_cast<char>('0' + size / digits % 10);
+  }
+  while (*type != 0) *text++ = *type++;
+  *text++ = ';';
+  return text;
+}
+
+template <typename... P, size_t... N>
+inline void invoke(void (*kernel)(P...), const uint64_t* words, std::index_sequence<N...>) {
+  (void)words;
+  kernel(argument_of<std::decay_t<P>>(words[N])...);
+}
+
+// 0, 1 when the launch was stopped, 2 when something was thrown.
+template <typename... P>
+inline int enter(void (*kernel)(P...), const uint64_t* words) {
+  try {
+    invoke(kernel, words, std::index_sequence_for<P...>{});
+    return 0;
+  } catch (const Stop&) {
+    return 1;
+  } catch (const std::exception& error) {
+    cubecore_thrown(error.what());
+    return 2;
+  } catch (...) {
+    cubecore_thrown("something");
+    return 2;
+  }
+}
+
+template <typename... P>
+inline const char* signature(void (*)(P...)) {
+  static char text[64 * (sizeof...(P) + 1)];
+  char* end = text;
+  ((end = described<std::decay_t<P>>(end)), ...);
+  *end = 0;
+  return text;
+}
+
+}  // namespace cubecore

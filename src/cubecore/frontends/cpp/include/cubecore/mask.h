@@ -1,0 +1,56 @@
+// The vector mask: which lanes a vector instruction takes. Pages: SetVectorMask, ResetMask,
+// SetMaskNorm, SetMaskCount and the page on masks.
+#pragma once
+
+#include "cubecore/tensors.h"
+
+namespace AscendC {
+
+namespace detail {
+
+inline void set_mask(uint64_t high, uint64_t low, const cubecore::Where& at) {
+  cubecore::issue("asc_set_vector_mask", at, high, low);
+}
+
+// The first `lanes` of a repeat.
+inline void set_lanes(uint64_t lanes, const cubecore::Where& at) {
+  uint64_t all = ~0ull;
+  if (lanes >= 128)
+    set_mask(all, all, at);
+  else if (lanes > 64)
+    set_mask((1ull << (lanes - 64)) - 1, all, at);
+  else
+    set_mask(0, lanes == 64 ? all : (1ull << lanes) - 1, at);
+}
+
+template <typename T>
+inline void set_bits(const uint64_t mask[], const cubecore::Where& at) {
+  set_mask(sizeof(T) >= 4 ? 0 : mask[1], mask[0], at);
+}
+
+}  // namespace detail
+
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow, CUBECORE_AT) {
+  detail::set_mask(maskHigh, maskLow, at);
+}
+
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+inline void SetVectorMask(int32_t len, CUBECORE_AT) {
+  if constexpr (mode == MaskMode::COUNTER)
+    detail::set_mask(0, static_cast<uint64_t>(len), at);
+  else
+    detail::set_lanes(static_cast<uint64_t>(len), at);
+}
+
+inline void ResetMask(CUBECORE_AT) { detail::set_mask(~0ull, ~0ull, at); }
+inline void SetMaskNorm(CUBECORE_AT) { cubecore::issue("asc_set_mask_norm", at); }
+inline void SetMaskCount(CUBECORE_AT) { cubecore::issue("asc_set_mask_count", at); }
+
+}  // namespace AscendC
+
+inline void set_mask_norm(CUBECORE_AT) { AscendC::SetMaskNorm(at); }
+inline void set_mask_count(CUBECORE_AT) { AscendC::SetMaskCount(at); }
+inline void set_vector_mask(uint64_t high, uint64_t low, CUBECORE_AT) {
+  AscendC::detail::set_mask(high, low, at);
+}

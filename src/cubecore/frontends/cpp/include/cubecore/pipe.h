@@ -1,0 +1,232 @@
+// TPipe: the memory and the events of a core. Pages: TPipe with its members, TBuf, TBufPool,
+// GetTPipePtr, LocalMemAllocator.
+#pragma once
+
+#include <exception>
+#include <tuple>
+
+#include "cubecore/queue.h"
+
+namespace AscendC {
+
+// Page TBuf: memory without a queue.
+template <TPosition pos = TPosition::LCM>
+class TBuf {
+ public:
+  template <typename T>
+  LocalTensor<T> Get(CUBECORE_AT) {
+    return GetWithOffset<T>(static_cast<uint32_t>(len_ * 8ull / bits<T>()), 0, at);
+  }
+  template <typename T>
+  LocalTensor<T> Get(uint32_t len, CUBECORE_AT) {
+    return GetWithOffset<T>(len, 0, at);
+  }
+  template <typename T>
+  LocalTensor<T> GetWithOffset(uint32_t size, uint32_t bufOffset, CUBECORE_AT) {
+    cubecore_mark(&at);
+    LocalTensor<T> made;
+    made.Place(pos, address_ + bufOffset, size, nullptr);
+    return made;
+  }
+  uint32_t GetBufLen() const { return len_; }
+  TPosition GetPosition() const { return pos; }
+
+  // Ours: a pipe or a pool gives the memory.
+  static constexpr TPosition position = pos;
+  void Take(int64_t address, uint32_t len) {
+    address_ = address;
+    len_ = len;
+  }
+
+ private:
+  template <typename T>
+  static constexpr uint32_t bits() {
+    return cubecore::Element<PrimT<T>>::bits;
+  }
+
+  int64_t address_ = 0;
+  uint32_t len_ = 0;
+};
+
+// Page TBufPool: a piece of memory that buffers are taken from, perhaps in turn with another pool.
+template <TPosition pos, uint32_t bufIDSize = 4>
+class TBufPool {
+ public:
+  template <typename T>
+  bool InitBuffer(T& que, uint8_t num, uint32_t len, CUBECORE_AT) {
+    uint32_t each = detail::whole_blocks(len);
+    que.Take(Reserve(num * static_cast<uint64_t>(each), at), each, num, at);
+    return true;
+  }
+  template <TPosition bufPos>
+  bool InitBuffer(TBuf<bufPos>& buf, uint32_t len, CUBECORE_AT) {
+    uint32_t each = detail::whole_blocks(len);
+    buf.Take(Reserve(each, at), each);
+    return true;
+  }
+  template <typename T>
+  bool InitBufPool(T& bufPool, uint32_t len, CUBECORE_AT) {
+    bufPool.Take(Reserve(len, at), len);
+    return true;
+  }
+  template <typename T, typename U>
+  bool InitBufPool(T& bufPool, uint32_t len, U& shareBuf, CUBECORE_AT) {
+    cubecore_mark(&at);
+    bufPool.Take(shareBuf.Start(), len);
+    return true;
+  }
+  void Reset(CUBECORE_AT) {
+    detail::core_state().Drain(at);
+    used_ = 0;
+  }
+
+  static constexpr TPosition position = pos;
+  void Take(int64_t address, uint32_t len) {
+    address_ = address;
+    len_ = len;
+    used_ = 0;
+  }
+  int64_t Start() const { return address_; }
+
+ private:
+  int64_t Reserve(uint64_t bytes, const cubecore::Where& at) {
+    if (used_ + bytes > len_) detail::refuse_memory("TBufPool", len_, used_ + bytes, at);
+    int64_t found = address_ + static_cast<int64_t>(used_);
+    used_ += bytes;
+    return found;
+  }
+
+  int64_t address_ = 0;
+  uint64_t len_ = 0, used_ = 0;
+};
+
+class TPipe {
+ public:
+  TPipe() { Init(); }
+  // Issues the waits for buffers that were freed, unless the launch is being stopped.
+  ~TPipe() noexcept(false) {
+    if (std::uncaught_exceptions() == 0) Destroy({"", "", 0});
+  }
+  TPipe(const TPipe&) = delete;
+  TPipe& operator=(const TPipe&) = delete;
+
+  void Init() {
+    detail::core_state().pipe = this;
+    live_ = true;
+  }
+  template <typename T>
+  bool InitBuffer(T& que, uint8_t num, uint32_t len, CUBECORE_AT) {
+    uint32_t each = detail::whole_blocks(len);
+    que.Take(detail::core_state().Reserve(T::position, num * static_cast<uint64_t>(each), at), each,
+             num, at);
+    return true;
+  }
+  template <TPosition pos>
+  bool InitBuffer(TBuf<pos>& buf, uint32_t len, CUBECORE_AT) {
+    uint32_t each = detail::whole_blocks(len);
+    buf.Take(detail::core_state().Reserve(pos, each, at), each);
+    return true;
+  }
+  template <typename T>
+  bool InitBufPool(T& bufPool, uint32_t len, CUBECORE_AT) {
+    bufPool.Take(detail::core_state().Reserve(T::position, detail::whole_blocks(len), at), len);
+    return true;
+  }
+  template <typename T, typename U>
+  bool InitBufPool(T& bufPool, uint32_t len, U& shareBuf, CUBECORE_AT) {
+    cubecore_mark(&at);
+    bufPool.Take(shareBuf.Start(), len);
+    return true;
+  }
+  void Reset(CUBECORE_AT) {
+    detail::core_state().Drain(at);
+    detail::core_state().Forget();
+  }
+  void Destroy(CUBECORE_AT) {
+    if (!live_) return;
+    live_ = false;
+    detail::CoreState& state = detail::core_state();
+    state.Drain(at.line == 0 ? state.last : at);
+    state.Forget();
+  }
+  void DestroyWithoutPipeAll(CUBECORE_AT) { Destroy(at); }
+  template <HardEvent evt>
+  TEventID AllocEventID(CUBECORE_AT) {
+    return static_cast<TEventID>(detail::core_state().TakeEvent(evt, nullptr, at));
+  }
+  template <HardEvent evt>
+  void ReleaseEventID(TEventID id) {
+    detail::core_state().GiveEvent(evt, id);
+  }
+  // The first id that is free; it stays free, so that two calls in a row may give the same.
+  TEventID FetchEventID(HardEvent evt) {
+    return static_cast<TEventID>(detail::core_state().FreeEvent(evt));
+  }
+  template <HardEvent evt>
+  TEventID FetchEventID() {
+    return FetchEventID(evt);
+  }
+  template <TPosition pos>
+  uint64_t GetQueueEndAddress() const {
+    return detail::core_state().used[memory_of(pos)];
+  }
+  uint64_t GetBaseAddr(int8_t) const { return 0; }
+
+ private:
+  bool live_ = false;
+};
+
+// Page GetTPipePtr.
+inline TPipe* GetTPipePtr() {
+  detail::CoreState& state = detail::core_state();
+  if (state.pipe == nullptr) state.pipe = new TPipe();
+  return static_cast<TPipe*>(state.pipe);
+}
+
+// Page LocalMemAllocator: memory one piece behind another, without a pipe.
+template <Hardware hard = Hardware::UB>
+class LocalMemAllocator {
+ public:
+  uint32_t GetCurAddr() const { return static_cast<uint32_t>(used_); }
+  template <typename T, uint32_t tileSize>
+  LocalTensor<T> Alloc(CUBECORE_AT) {
+    return Given<T>(position(), tileSize, at);
+  }
+  template <typename T>
+  LocalTensor<T> Alloc(uint32_t tileSize, CUBECORE_AT) {
+    return Given<T>(position(), tileSize, at);
+  }
+  template <TPosition pos, typename T, uint32_t tileSize>
+  LocalTensor<T> Alloc(CUBECORE_AT) {
+    return Given<T>(pos, tileSize, at);
+  }
+  template <TPosition pos, typename T>
+  LocalTensor<T> Alloc(uint32_t tileSize, CUBECORE_AT) {
+    return Given<T>(pos, tileSize, at);
+  }
+
+ private:
+  static constexpr TPosition position() {
+    return hard == Hardware::L1    ? TPosition::A1
+           : hard == Hardware::L0A ? TPosition::A2
+           : hard == Hardware::L0B ? TPosition::B2
+           : hard == Hardware::L0C ? TPosition::CO1
+           : hard == Hardware::BIAS ? TPosition::C2
+           : hard == Hardware::FIXBUF ? TPosition::C2PIPE2GM
+                                      : TPosition::VECCALC;
+  }
+  template <typename T>
+  LocalTensor<T> Given(TPosition pos, uint32_t count, const cubecore::Where& at) {
+    uint64_t bytes = static_cast<uint64_t>(cubecore::bytes_of<PrimT<T>>(count));
+    uint64_t most = detail::memory_bytes(memory_of(pos));
+    if (used_ + bytes > most) detail::refuse_memory("LocalMemAllocator", most, used_ + bytes, at);
+    LocalTensor<T> made;
+    made.Place(pos, static_cast<int64_t>(used_), count, nullptr);
+    used_ += detail::whole_blocks(bytes);
+    return made;
+  }
+
+  uint64_t used_ = 0;
+};
+
+}  // namespace AscendC

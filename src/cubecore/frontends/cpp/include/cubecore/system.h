@@ -1,0 +1,28 @@
+// Who a core is. Pages: GetBlockIdx, GetBlockNum, GetSubBlockIdx(ISASI), GetSubBlockNum(ISASI),
+// GetTaskRatio, InitSocState, GetUBSizeInBytes, GetDataBlockSizeInBytes.
+#pragma once
+
+#include "cubecore/tensors.h"
+
+namespace AscendC {
+
+// An AIV of a mix launch counts its sub-cores; the AIC of a block does not.
+inline int64_t GetBlockIdx() {
+  const cubecore::Launch* launch = cubecore_launch();
+  return launch->block * launch->parts + launch->part;
+}
+inline int64_t GetBlockNum() { return cubecore_launch()->blocks; }
+inline int64_t GetSubBlockIdx() { return cubecore_launch()->part; }
+inline int64_t GetSubBlockNum() { return cubecore_launch()->parts; }
+inline int64_t GetTaskRatio() { return cubecore_launch()->parts; }
+inline void InitSocState() {}
+inline uint32_t GetUBSizeInBytes() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }
+inline uint32_t GetRuntimeUBSize() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }
+constexpr int32_t GetDataBlockSizeInBytes() { return 32; }
+
+}  // namespace AscendC
+
+inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
+inline int64_t get_block_idx() { return cubecore_launch()->block * cubecore_launch()->parts + cubecore_launch()->part; }
+inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
+inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }

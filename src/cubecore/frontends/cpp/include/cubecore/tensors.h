@@ -1,0 +1,267 @@
+// LocalTensor and GlobalTensor: where data lies, its length and its type.
+// Pages: "LocalTensor简介" and "GlobalTensor简介" with the pages of their members; ShapeInfo;
+// TensorTrait.
+#pragma once
+
+#include <initializer_list>
+
+#include "cubecore/enums.h"
+#include "cubecore/types.h"
+
+namespace AscendC {
+
+constexpr uint32_t K_MAX_SHAPE_DIM = 8;
+
+// Page ShapeInfo.
+struct ShapeInfo {
+  ShapeInfo() = default;
+  ShapeInfo(const uint8_t inputShapeDim, const uint32_t inputShape[],
+            const uint8_t inputOriginalShapeDim, const uint32_t inputOriginalShape[],
+            const DataFormat inputFormat)
+      : shapeDim(inputShapeDim), originalShapeDim(inputOriginalShapeDim), dataFormat(inputFormat) {
+    for (uint32_t n = 0; n < shapeDim; ++n) shape[n] = inputShape[n];
+    for (uint32_t n = 0; n < originalShapeDim; ++n) originalShape[n] = inputOriginalShape[n];
+  }
+  ShapeInfo(const uint8_t inputShapeDim, const uint32_t inputShape[], const DataFormat inputFormat)
+      : ShapeInfo(inputShapeDim, inputShape, inputShapeDim, inputShape, inputFormat) {}
+  ShapeInfo(const uint8_t inputShapeDim, const uint32_t inputShape[])
+      : ShapeInfo(inputShapeDim, inputShape, DataFormat::ND) {}
+
+  uint8_t shapeDim = 0;
+  uint8_t originalShapeDim = 0;
+  uint32_t shape[K_MAX_SHAPE_DIM] = {};
+  uint32_t originalShape[K_MAX_SHAPE_DIM] = {};
+  DataFormat dataFormat = DataFormat::ND;
+};
+
+// Page ShapeInfo, GetShapeSize.
+inline int GetShapeSize(const ShapeInfo& shapeInfo) {
+  int size = 1;
+  for (uint32_t n = 0; n < shapeInfo.shapeDim; ++n) size *= static_cast<int>(shapeInfo.shape[n]);
+  return size;
+}
+
+// Page TensorTrait: a type with a layout; only its type matters here.
+template <typename T, TPosition pos = TPosition::MAX, typename LayoutType = void>
+struct TensorTrait {
+  using LiteType = T;
+  using LiteLayoutType = LayoutType;
+  static constexpr TPosition tPos = pos;
+};
+
+namespace detail {
+template <typename T>
+struct Plain {
+  using type = T;
+};
+template <typename T, TPosition pos, typename L>
+struct Plain<TensorTrait<T, pos, L>> {
+  using type = T;
+};
+}  // namespace detail
+
+template <typename T>
+using PrimT = typename detail::Plain<T>::type;
+
+namespace detail {
+
+template <typename T>
+inline uint64_t bits_of(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+template <typename T>
+inline T value_of(uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+// An element that the scalar unit reads and writes.
+template <typename T>
+class Cell {
+ public:
+  Cell(uint8_t mem, int64_t address, cubecore::Where at) : mem_(mem), address_(address), at_(at) {}
+  operator T() const {
+    return value_of<T>(cubecore_load(mem_, cubecore::Element<T>::name, address_, &at_));
+  }
+  template <typename V>
+  Cell& operator=(V value) {
+    T made = static_cast<T>(value);
+    cubecore_store(mem_, cubecore::Element<T>::name, address_, bits_of(made), &at_);
+    return *this;
+  }
+  Cell& operator=(const Cell& other) { return *this = static_cast<T>(other); }
+  template <typename V>
+  Cell& operator+=(V value) {
+    return *this = static_cast<T>(static_cast<T>(*this) + value);
+  }
+  template <typename V>
+  Cell& operator-=(V value) {
+    return *this = static_cast<T>(static_cast<T>(*this) - value);
+  }
+  template <typename V>
+  Cell& operator*=(V value) {
+    return *this = static_cast<T>(static_cast<T>(*this) * value);
+  }
+
+ private:
+  uint8_t mem_;
+  int64_t address_;
+  cubecore::Where at_;
+};
+
+}  // namespace detail
+
+template <typename T>
+class LocalTensor {
+ public:
+  using PrimType = PrimT<T>;
+
+  LocalTensor() = default;
+  // Page "LocalTensor构造函数": a position, a byte address and a number of elements.
+  LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize)
+      : address_(addr), size_(tileSize), position_(pos) {}
+
+  uint64_t GetPhyAddr() const { return static_cast<uint64_t>(address_); }
+  uint64_t GetPhyAddr(const uint32_t offset) const {
+    return static_cast<uint64_t>(address_ + cubecore::bytes_of<PrimType>(offset));
+  }
+  PrimType GetValue(const uint32_t index, CUBECORE_AT) const {
+    return detail::value_of<PrimType>(
+        cubecore_load(memory(), cubecore::Element<PrimType>::name, element(index), &at));
+  }
+  template <typename V>
+  void SetValue(const uint32_t index, const V value, CUBECORE_AT) const {
+    PrimType made = static_cast<PrimType>(value);
+    cubecore_store(memory(), cubecore::Element<PrimType>::name, element(index),
+                   detail::bits_of(made), &at);
+  }
+  detail::Cell<PrimType> operator()(const uint32_t offset, CUBECORE_AT) const {
+    return {memory(), element(offset), at};
+  }
+  template <typename CAST_T>
+  LocalTensor<CAST_T> ReinterpretCast() const {
+    LocalTensor<CAST_T> made;
+    made.Place(position_, address_,
+               static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size_) * 8 /
+                                     cubecore::Element<PrimT<CAST_T>>::bits),
+               handle_);
+    return made;
+  }
+  LocalTensor operator[](const uint32_t offset) const {
+    LocalTensor made = *this;
+    made.address_ = element(offset);
+    made.size_ = offset < size_ ? size_ - offset : 0;
+    return made;
+  }
+  template <typename T1>
+  void SetAddrWithOffset(LocalTensor<T1>& src, uint32_t offset) {
+    address_ = static_cast<int64_t>(src.GetPhyAddr(offset));
+    position_ = static_cast<TPosition>(src.GetPosition());
+  }
+  int32_t GetPosition() const { return static_cast<int32_t>(position_); }
+  void SetSize(const uint32_t size) { size_ = size; }
+  uint32_t GetSize() const { return size_; }
+  uint32_t GetLength() const { return static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size_)); }
+  void SetBufferLen(uint32_t dataLen) {
+    size_ = static_cast<uint32_t>(dataLen * 8ull / cubecore::Element<PrimType>::bits);
+  }
+  void SetUserTag(const TTagType tag) { tag_ = tag; }
+  TTagType GetUserTag() const { return tag_; }
+  void SetShapeInfo(const ShapeInfo& shapeInfo) { shape_ = new ShapeInfo(shapeInfo); }
+  ShapeInfo GetShapeInfo() const { return shape_ == nullptr ? ShapeInfo() : *shape_; }
+  void Print(CUBECORE_AT) const { Print(size_, at); }
+  void Print(uint32_t len, CUBECORE_AT) const {
+    cubecore_dump(memory(), cubecore::Element<PrimType>::name, address_, 0, len, nullptr, 0, &at);
+  }
+
+  // Ours: what the headers need.
+  uint8_t memory() const { return memory_of(position_); }
+  int64_t element(int64_t index) const { return address_ + cubecore::bytes_of<PrimType>(index); }
+  cubecore::Pointer pointer() const {
+    return {static_cast<cubecore::Mem>(memory()), cubecore::Element<PrimType>::name, address_};
+  }
+  void Place(TPosition position, int64_t address, uint32_t size, void* handle) {
+    position_ = position;
+    address_ = address;
+    size_ = size;
+    handle_ = handle;
+  }
+  void* handle() const { return handle_; }
+
+ private:
+  int64_t address_ = 0;
+  uint32_t size_ = 0;
+  TPosition position_ = TPosition::VECCALC;
+  TTagType tag_ = 0;
+  void* handle_ = nullptr;
+  const ShapeInfo* shape_ = nullptr;  // of a process that ends with the launch
+};
+
+template <typename T>
+class GlobalTensor {
+ public:
+  using PrimType = PrimT<T>;
+
+  GlobalTensor() = default;
+  void SetGlobalBuffer(PrimType* buffer, uint64_t bufferSize) {
+    buffer_ = buffer;
+    size_ = bufferSize;
+  }
+  void SetGlobalBuffer(PrimType* buffer) { buffer_ = buffer; }
+  PrimType* GetPhyAddr() const { return buffer_; }
+  PrimType* GetPhyAddr(const uint64_t offset) const { return host(offset); }
+  PrimType GetValue(const uint64_t offset, CUBECORE_AT) const {
+    return detail::value_of<PrimType>(
+        cubecore_load(0, cubecore::Element<PrimType>::name, address(offset), &at));
+  }
+  detail::Cell<PrimType> operator()(const uint64_t offset, CUBECORE_AT) const {
+    return {0, address(offset), at};
+  }
+  template <typename V>
+  void SetValue(const uint64_t offset, V value, CUBECORE_AT) {
+    PrimType made = static_cast<PrimType>(value);
+    cubecore_store(0, cubecore::Element<PrimType>::name, address(offset), detail::bits_of(made),
+                   &at);
+  }
+  uint64_t GetSize() const { return size_; }
+  GlobalTensor operator[](const uint64_t offset) const {
+    GlobalTensor made = *this;
+    made.buffer_ = host(offset);
+    made.size_ = offset < size_ ? size_ - offset : 0;
+    return made;
+  }
+  void SetShapeInfo(const ShapeInfo& shapeInfo) { shape_ = new ShapeInfo(shapeInfo); }
+  ShapeInfo GetShapeInfo() const { return shape_ == nullptr ? ShapeInfo() : *shape_; }
+  template <CacheRwMode rwMode = CacheRwMode::RW>
+  void SetL2CacheHint(CacheMode) {}
+  template <typename CAST_T>
+  GlobalTensor<CAST_T> ReinterpretCast() const {
+    GlobalTensor<CAST_T> made;
+    made.SetGlobalBuffer(reinterpret_cast<PrimT<CAST_T>*>(buffer_),
+                         size_ * cubecore::Element<PrimType>::bits /
+                             cubecore::Element<PrimT<CAST_T>>::bits);
+    return made;
+  }
+
+  // Ours: what the headers need.
+  int64_t address(int64_t index) const { return cubecore::gm_address(host(index)); }
+  cubecore::Pointer pointer() const {
+    return {cubecore::Mem::GM, cubecore::Element<PrimType>::name, cubecore::gm_address(buffer_)};
+  }
+
+ private:
+  PrimType* host(int64_t index) const {
+    return reinterpret_cast<PrimType*>(reinterpret_cast<uint64_t>(buffer_) +
+                                       static_cast<uint64_t>(cubecore::bytes_of<PrimType>(index)));
+  }
+
+  PrimType* buffer_ = nullptr;
+  uint64_t size_ = 0;
+  const ShapeInfo* shape_ = nullptr;  // of a process that ends with the launch
+};
+
+}  // namespace AscendC

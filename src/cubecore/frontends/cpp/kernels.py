@@ -1,0 +1,366 @@
+"""C++ kernels as Python sees them: a file's kernels, and their launches in another process."""
+
+import ctypes
+import inspect
+import mmap
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.errors import refuse
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.bridge import Bridge, Launch
+from cubecore.frontends.cpp.build import Built, Source, built, require_entry, runtime, source_of
+from cubecore.frontends.cpp.child import TIMEOUT_S, Asked, answered
+from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
+from cubecore.frontends.kernels.host_tensors import write_back
+from cubecore.frontends.kernels.kernel import (
+    Kernel,
+    KernelRun,
+    Options,
+    ReadyLaunch,
+    current_session,
+    ready_launch,
+)
+from cubecore.frontends.source_locations import location_of
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.tree import Location
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import INITCHECK, Finding, checks_of
+
+_GM_BASE = 0x100000000000
+"""Where global memory begins in the host's memory, so that two runs see the same addresses."""
+_CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
+_VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
+
+
+@dataclass(frozen=True)
+class CppKernel(Kernel):
+    """An entry of a C++ file, launched as ``kernel[blocks](tensors and numbers)``."""
+
+    source: Source = field(repr=False, kw_only=True)
+    entry: str = field(kw_only=True)
+    parameters: tuple[Parameter, ...] = field(kw_only=True)
+    timeout_s: float = field(default=TIMEOUT_S, kw_only=True)
+    tiling_key: int = field(default=0, kw_only=True)
+    verbose: bool = field(default=False, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry
+
+    @property
+    def place(self) -> Location:
+        """Where the entry is defined."""
+        found = self.source.entry(self.entry)
+        return location_of(str(self.source.path), found.line if found else 1, self.entry)
+
+    def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
+        """Return the launch on `blocks` blocks."""
+        return lambda *arguments, **words: launch(self, blocks, arguments, words)
+
+    def build(self, part: str, chip: Chip) -> Built:
+        """Return the library of one part of the kernel: vector or cube."""
+        return built(self.source, self.entry, chip.arch, part, verbose=self.verbose)
+
+
+def kernel_of(
+    source: Source, entry: str | None = None, *, arch: str = "2201", **options: Any
+) -> CppKernel:
+    """Return an entry of a file as a kernel; `options` are those of `Options`.
+
+    Raises:
+        RequestError: no such entry, a file that does not compile, no compiler.
+    """
+    name = require_entry(source, entry)
+    kind = _kind(source, name)
+    first = built(source, name, arch, "cube" if kind == "cube" else "vector")
+    found = source.entry(name)
+    parameters = parameters_of(first.signature, found.parameters if found else ())
+    names = ["core", *(p.name for p in parameters)]
+
+    def function(core: CoreHandle, **_: Any) -> None:
+        raise AssertionError(f"{name} runs on {core} through `launch` alone")
+
+    own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    function.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    function.__name__ = name
+    return CppKernel(
+        function,
+        kind,
+        (),
+        (),
+        {},
+        Options().changed(options),
+        source=source,
+        entry=name,
+        parameters=parameters,
+    )
+
+
+def _kind(source: Source, name: str) -> str:
+    """Return the kind of an entry: what its file says, else what it uses."""
+    entry = source.entry(name)
+    said, words = entry.words if entry else (), source.scan.words
+    tasks = [w for w in words if w.startswith("KERNEL_TYPE_")]
+    if "__vector__" in said:
+        return "vector"
+    if "__cube__" in said:
+        return "cube"
+    if "__mix__" in said:
+        return "mix"
+    if tasks:
+        task = tasks[0]
+        return "mix" if "MIX" in task else "cube" if task.endswith("AIC_ONLY") else "vector"
+    if words & _CUBE_WORDS:
+        return "mix" if words & _VECTOR_WORDS else "cube"
+    return "vector"
+
+
+def launch(
+    made: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> KernelRun:
+    """Run a C++ kernel in another process; the arrays are written when it has ended, or not at all.
+
+    Raises:
+        RequestError: blocks or arguments that the kernel does not take.
+        KernelError: the kernel cannot go on; the place in its source comes first.
+        DeadlockError: cores that wait for each other.
+    """
+    ready, gm = ready_launch(made, blocks, arguments, words)
+    for parameter in made.parameters:
+        word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
+    parts = {
+        part: made.build(part, ready.chip)
+        for part in ("cube", "vector")
+        if any(core.is_aic == (part == "cube") for core in ready.cores)
+    }
+    library, arena = str(runtime()), _Arena(gm)
+    instructions()  # declared here, and not in each process again
+    checks = checks_of(ready.options.checks.split(","))
+    begin = perf_counter()
+
+    def work(page: int) -> _Left:
+        return _run(ready, gm, checks, _Loaded(library, page, parts, arena.base, made))
+
+    session = current_session()
+    alone = session is None or session.debugger is None
+    cores = tuple(str(core) for core in ready.cores)
+    left = answered(work, Asked(made.name, made.timeout_s, cores, made.entry, alone=alone))
+    ready.traces.update(left.traces)
+    write_back((host, place.buffer.data) for host, place in ready.tensors.values())
+    return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a launch left in its process, beside the tensors' bytes."""
+
+    findings: tuple[Finding, ...]
+    issued: int
+    engine: str
+    traces: dict[CoreId, Trace]
+
+
+class _Arena:
+    """Global memory in pages that both processes see, at the host address `base` plus its own."""
+
+    def __init__(self, gm: GlobalMemory) -> None:
+        tensors = gm.tensors
+        size = max((tensor.end for tensor in tensors), default=0) + mmap.PAGESIZE
+        self._pages, self.base = _pages(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        for tensor in tensors:
+            buffer = tensor.buffer
+            held = self._pages[tensor.address : tensor.end]
+            held[:] = buffer.data
+            buffer.data = held
+
+
+def _pages(size: int) -> tuple[Any, int]:
+    """Return shared memory as bytes, and its address: the same in each run where that is free."""
+    if sys.platform == "linux":
+        c = ctypes.CDLL(None, use_errno=True)
+        c.mmap.restype = ctypes.c_void_p
+        c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        shared_fixed = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x100000  # MAP_FIXED_NOREPLACE
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        for attempt in range(64):
+            wanted = _GM_BASE + attempt * (1 << 38)
+            got = c.mmap(wanted, size, access, shared_fixed, -1, 0)
+            if got == wanted:
+                return _Fixed(got, size, c).view, got
+            if got not in {None, ctypes.c_void_p(-1).value}:
+                c.munmap(ctypes.c_void_p(got), ctypes.c_size_t(size))
+    pages = np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    return pages, pages.ctypes.data
+
+
+class _Fixed:
+    """Pages at a fixed address, given back with the last view of them."""
+
+    def __init__(self, address: int, size: int, c: Any) -> None:
+        raw = (ctypes.c_uint8 * size).from_address(address)
+        self.view = np.frombuffer(raw, np.uint8)
+        import weakref
+
+        weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+class _Loaded:
+    """The libraries of a launch, in the process that runs it."""
+
+    def __init__(
+        self, library: str, page: int, parts: Mapping[str, Built], base: int, made: CppKernel
+    ) -> None:
+        self.bridge = Bridge(library, page)
+        self._parts, self._base, self._made = parts, base, made
+        self._entries: dict[str, Any] = {}
+        self._held: list[Any] = []
+
+    def run(self, handle: CoreHandle, own: Mapping[str, Any]) -> None:
+        """Run the kernel on one core."""
+        core = handle.core
+        entry = self._entry("cube" if core.id.is_aic else "vector")
+        words = (ctypes.c_uint64 * max(len(self._made.parameters), 1))()
+        for at, parameter in enumerate(self._made.parameters):
+            words[at] = self._word(parameter, own[parameter.name])
+        self.bridge.run(handle, entry, words, self._launch(handle), self._made.place)
+
+    def _word(self, parameter: Parameter, value: Any) -> int:
+        if isinstance(value, Pointer):
+            return self._base + value.address
+        if isinstance(value, bytes):
+            held = ctypes.create_string_buffer(value, len(value))
+            self._held.append(held)
+            return ctypes.addressof(held)
+        return word_of(parameter, value, tensor=False)
+
+    def _launch(self, handle: CoreHandle) -> Launch:
+        core, chip = handle.core, handle.core.chip
+        place = core.registers.place
+        made = Launch(
+            gm_base=self._base,
+            block=place.block,
+            blocks=place.blocks,
+            part=place.part,
+            parts=place.parts,
+            is_cube=core.id.is_aic,
+            tiling_key=self._made.tiling_key,
+            task=("vector", "cube", "mix").index(self._made.kind),
+        )
+        for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
+            setattr(made, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+        return made
+
+    def _entry(self, part: str) -> Any:
+        """Return the entry of a part; a library with variables is loaded once for each core."""
+        built_ = self._parts[part]
+        if built_.copies:
+            return _loaded_copy(built_.path).cubecore_entry
+        found = self._entries.get(part)
+        if found is None:
+            found = self._entries[part] = ctypes.PyDLL(str(built_.path)).cubecore_entry
+        return found
+
+
+def _loaded_copy(path: Path) -> Any:
+    """Return a library that shares no variables with the same one loaded before."""
+    import os
+
+    held = os.memfd_create("kernel")
+    with open(held, "wb", closefd=False) as out:  # noqa: PTH123
+        out.write(path.read_bytes())
+    return ctypes.PyDLL(f"/proc/self/fd/{held}")
+
+
+def _run(
+    ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
+) -> _Left:
+    def function(handle: CoreHandle, **own: Any) -> None:
+        loaded.run(handle, own)
+
+    here = replace(ready, made=replace(ready.made, function=function))
+    outcome, engine = here.run(gm, checks)
+    findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
+    for trace in here.traces.values():
+        trace.names.kind_of.clear()  # by identities, which another process does not have
+        trace.names.place_of.clear()
+    return _Left(findings, outcome.issued, engine, here.traces)
+
+
+class Module:
+    """The kernels of a C++ file: ``module.add_custom[8](x, y, z, 16384)``."""
+
+    def __init__(self, source: Source, options: Mapping[str, Any]) -> None:
+        self._source, self._options = source, dict(options)
+        self._known: dict[str, CppKernel] = {}
+
+    def __getattr__(self, name: str) -> CppKernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> CppKernel:
+        """Return a kernel by its name, with template arguments: ``module["mmad<256,64>"]``.
+
+        Raises:
+            RequestError: no such kernel, or one that does not compile.
+        """
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = kernel_of(self._source, name, **self._options)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return [entry.name for entry in self._source.scan.entries]
+
+
+def load(
+    path: str | Path, defines: Mapping[str, object] | None = None, **options: Any
+) -> Module:
+    """Return the kernels of a C++ file, compiled when they are first asked for.
+
+    Parameters
+    ----------
+    path
+        The file: .cpp, .cc, .c, .asc or .cce.
+    defines
+        Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
+    options
+        As `cubecore.kernel` takes them: chip, checks, limit, order, trace, engine.
+
+    Examples
+    --------
+    >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
+    >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
+
+    Raises
+    ------
+    RequestError
+        The file cannot be read.
+    """
+    return Module(source_of(path, defines), options)
+
+
+def inline(text: str, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
+    """Return the kernels of a C++ text, as `load` does those of a file.
+
+    Lines are counted in the text, which reports call ``inline.cpp``.
+    """
+    named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
+    return Module(Source(Path("inline.cpp").absolute(), text, named), options)
+
+

@@ -1,0 +1,417 @@
+// The recorder of C++ kernels: compiled once on the user's machine, loaded into the child process.
+//
+// Each core has buffers of kinds, source locations and addresses, in the recorder's own numbers. A
+// call is looked up by its name and parameters (`Table`); Python is asked on a miss, when a buffer
+// is full, when a value is needed, and at the end. Python answers a code: 0, or stop.
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cubecore/abi.h"
+
+using cubecore::Launch;
+using cubecore::Where;
+
+namespace {
+
+constexpr uint32_t CAPACITY = 8192;
+constexpr uint32_t MOST_ADDRESSES = CAPACITY * 8;
+constexpr uint32_t MOST_STEPS = 8;
+constexpr uint32_t MOST_OPERANDS = 8;
+
+// What one call issues: Python fills it in on a miss.
+struct Step {
+  uint32_t kind;
+  uint32_t operands;
+  int32_t from[MOST_OPERANDS];  // which pointer of the call; -1: address 0
+};
+
+struct Entry {
+  uint32_t steps;
+  uint32_t flags;
+  uint32_t note;  // the number of a sentence that Python has for it
+  Step step[MOST_STEPS];
+};
+
+constexpr uint32_t AT_ONCE = 1, MASKED = 2, COUNTED = 4, SETS_MASK = 8, DROPPED = 16;
+constexpr uint32_t NOTE = 64;
+
+}  // namespace
+
+// Shared with Python (bridge.py has the same fields in the same order).
+struct Core {
+  uint32_t number;
+  uint32_t count;
+  uint32_t addresses_used;
+  uint32_t stale;  // a count stands in the mask: 1 + the line that left it
+  uint32_t stale_note;
+  uint32_t* kinds;
+  uint32_t* wheres;
+  int64_t* addresses;
+  Launch launch;
+  Where last;
+  void* slots[16];
+};
+
+typedef int (*OnMiss)(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
+                      const Where* at, Entry* entry);
+typedef int (*OnWhere)(const char* file, const char* function, uint32_t line);
+typedef int (*OnPause)(uint32_t core);
+typedef int (*OnAsk)(uint32_t core, uint32_t kind, uint32_t result, int64_t* answer);
+typedef int (*OnLoad)(uint32_t core, uint32_t mem, const char* type, int64_t address, uint32_t where,
+                      uint64_t* answer);
+typedef int (*OnText)(uint32_t core, uint32_t what, const char* first, const char* second, const char* third, uint32_t where);
+typedef int (*OnDump)(uint32_t core, uint32_t mem, const char* type, int64_t address,
+                      uint32_t desc, const uint32_t* shape, uint32_t dims, uint32_t where);
+
+struct Callbacks {
+  OnMiss miss;
+  OnWhere where;
+  OnPause pause;
+  OnAsk ask;
+  OnLoad load;
+  OnText text;
+  OnDump dump;
+};
+
+namespace {
+
+Callbacks python;
+Core* current = nullptr;
+
+struct Known {
+  uint64_t hash;
+  const char* call;
+  uint32_t words;
+  uint64_t* key;
+  Entry entry;
+};
+
+// Open addressing; entries never move, so that pointers to them stay.
+struct Table {
+  std::vector<Known*> cells = std::vector<Known*>(1024, nullptr);
+  size_t used = 0;
+
+  Known* find(uint64_t hash, const char* call, const uint64_t* key, uint32_t words) const {
+    size_t mask = cells.size() - 1;
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+      Known* known = cells[at];
+      if (known == nullptr) return nullptr;
+      if (known->hash == hash && known->call == call && known->words == words &&
+          memcmp(known->key, key, words * sizeof(uint64_t)) == 0)
+        return known;
+    }
+  }
+
+  void enter(Known* known) {
+    if (2 * ++used > cells.size()) {
+      std::vector<Known*> old(cells.size() * 2, nullptr);
+      old.swap(cells);
+      for (Known* each : old)
+        if (each != nullptr) place(each);
+    }
+    place(known);
+  }
+
+  void place(Known* known) {
+    size_t mask = cells.size() - 1, at = known->hash & mask;
+    while (cells[at] != nullptr) at = (at + 1) & mask;
+    cells[at] = known;
+  }
+};
+
+Table table;
+
+// Libraries that are loaded once for each core have literals of their own: equal texts count as one
+// when a call is met for the first time.
+std::unordered_map<std::string, const char*> texts;
+
+uint64_t canonical(uint64_t pointer) {
+  const char* text = reinterpret_cast<const char*>(pointer);
+  auto found = texts.emplace(text, text);
+  return reinterpret_cast<uint64_t>(found.first->second);
+}
+
+Table canonical_calls;
+
+struct Line {
+  const char* file;
+  uint32_t line;
+  uint32_t number;
+};
+
+std::vector<Line> lines(4096, Line{nullptr, 0, 0});
+size_t lines_used = 0;
+
+[[noreturn]] void stop() { throw cubecore::Stop{}; }
+
+uint64_t mixed(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+  return hash ^ (hash >> 29);
+}
+
+Line* cell_of(const char* file, uint32_t line) {
+  size_t mask = lines.size() - 1;
+  size_t at = mixed(reinterpret_cast<uint64_t>(file), line) & mask;
+  while (lines[at].file != nullptr && (lines[at].file != file || lines[at].line != line))
+    at = (at + 1) & mask;
+  return &lines[at];
+}
+
+uint32_t number_of(const Where* at) {
+  Line* found = cell_of(at->file, at->line);
+  if (found->file != nullptr) return found->number;
+  Core* own = current;
+  int number = python.where(at->file, at->function, at->line);
+  current = own;
+  if (number < 0) stop();
+  *found = Line{at->file, at->line, static_cast<uint32_t>(number)};
+  if (2 * ++lines_used > lines.size()) {
+    std::vector<Line> old(lines.size() * 2, Line{nullptr, 0, 0});
+    old.swap(lines);
+    for (const Line& each : old)
+      if (each.file != nullptr) *cell_of(each.file, each.line) = each;
+  }
+  return static_cast<uint32_t>(number);
+}
+
+// Hands over what was recorded; another core may run in between.
+void hand_over(Core* core) {
+  int code = python.pause(core->number);
+  current = core;
+  if (code != 0) stop();
+}
+
+uint64_t hash_of(const char* call, const uint64_t* key, uint32_t words) {
+  uint64_t hash = mixed(0, reinterpret_cast<uint64_t>(call));
+  for (uint32_t n = 0; n < words; ++n) hash = mixed(hash, key[n]);
+  return hash;
+}
+
+const Entry* canonical_entry(const char* call, const uint64_t* key, uint32_t words,
+                             uint32_t pointers, const Where* at) {
+  const char* name = reinterpret_cast<const char*>(canonical(reinterpret_cast<uint64_t>(call)));
+  std::vector<uint64_t> own(key, key + words);
+  for (uint32_t n = 0; n < words; n += 2) {
+    uint64_t tag = own[n] & 0xF;
+    if (tag == cubecore::detail::POINTER || tag == cubecore::detail::WORD)
+      own[n + 1] = canonical(own[n + 1]);
+    if (own[n] >> 8) own[n] = (own[n] & 0xFF) | canonical(own[n] >> 8) << 8;
+  }
+  uint64_t hash = hash_of(name, own.data(), words);
+  if (Known* known = canonical_calls.find(hash, name, own.data(), words)) return &known->entry;
+  Known* made = new Known{hash, name, words, new uint64_t[words + 1], Entry{}};
+  memcpy(made->key, own.data(), words * sizeof(uint64_t));
+  Core* core = current;
+  int code = python.miss(name, own.data(), words, pointers, at, &made->entry);
+  current = core;
+  if (code != 0) stop();
+  canonical_calls.enter(made);
+  return &made->entry;
+}
+
+const Entry* entry_of(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
+                      const Where* at) {
+  uint64_t hash = hash_of(call, key, words);
+  if (Known* known = table.find(hash, call, key, words)) return &known->entry;
+  Known* made = new Known{hash, call, words, new uint64_t[words + 1], Entry{}};
+  memcpy(made->key, key, words * sizeof(uint64_t));
+  made->entry = *canonical_entry(call, key, words, pointers, at);
+  table.enter(made);
+  return &made->entry;
+}
+
+void noted(Core* core, const Entry* entry, uint32_t where) {
+  int code = python.text(core->number, NOTE + entry->note, nullptr, nullptr, nullptr, where);
+  current = core;
+  if (code != 0) stop();
+}
+
+// Where a crash leaves its last words: a page that the parent process shares.
+struct Box {
+  int32_t signal;
+  uint32_t core;
+  uint64_t address;
+  uint64_t stack;
+  uint32_t line;
+  char file[1024];
+};
+
+Box* box = nullptr;
+
+uint64_t stack_of(void* context) {
+  ucontext_t* state = static_cast<ucontext_t*>(context);
+#if defined(__x86_64__) && defined(__linux__)
+  return static_cast<uint64_t>(state->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__) && defined(__linux__)
+  return state->uc_mcontext.sp;
+#else
+  (void)state;
+  return 0;
+#endif
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  if (box != nullptr) {
+    box->signal = number;
+    box->address = reinterpret_cast<uint64_t>(info->si_addr);
+    box->stack = stack_of(context);
+    if (current != nullptr) {
+      box->core = current->number;
+      box->line = current->last.line;
+      const char* file = current->last.file;
+      for (int n = 0; file != nullptr && n < 1023 && file[n] != 0; ++n) box->file[n] = file[n];
+    }
+  }
+  _exit(128 + number);
+}
+
+}  // namespace
+
+extern "C" {
+
+void cubecore_bind(const Callbacks* callbacks) { python = *callbacks; }
+
+void cubecore_guard(void* page) {
+  box = static_cast<Box*>(page);
+  stack_t alternate = {};
+  alternate.ss_size = 1 << 16;
+  alternate.ss_sp = malloc(alternate.ss_size);
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action = {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+    sigaction(number, &action, nullptr);
+}
+
+Core* cubecore_core(uint32_t number) {
+  Core* made = new Core{};
+  made->number = number;
+  made->kinds = new uint32_t[CAPACITY];
+  made->wheres = new uint32_t[CAPACITY];
+  made->addresses = new int64_t[MOST_ADDRESSES];
+  return made;
+}
+
+// Runs a kernel on a core: 0, or 1 when it was stopped, 2 when it threw, 3 with a text.
+int cubecore_run(Core* core, int (*entry)(const uint64_t*), const uint64_t* arguments) {
+  current = core;
+  return entry(arguments);
+}
+
+void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const int64_t* addresses,
+                    uint32_t pointers, const Where* at) {
+  Core* core = current;
+  core->last = *at;
+  const Entry* entry = entry_of(call, key, words, pointers, at);
+  uint32_t where = number_of(at);
+  if (entry->flags & (MASKED | COUNTED | SETS_MASK | DROPPED)) {
+    if ((entry->flags & DROPPED) || ((entry->flags & MASKED) && core->stale != 0))
+      noted(core, entry, where);
+    if (entry->flags & COUNTED) {
+      core->stale = 1 + where;
+      core->stale_note = entry->note;
+    }
+    if (entry->flags & SETS_MASK) core->stale = 0;
+  }
+  if (core->count + entry->steps > CAPACITY || core->addresses_used + 64 > MOST_ADDRESSES)
+    hand_over(core);
+  for (uint32_t n = 0; n < entry->steps; ++n) {
+    const Step& step = entry->step[n];
+    core->kinds[core->count] = step.kind;
+    core->wheres[core->count] = where;
+    ++core->count;
+    for (uint32_t operand = 0; operand < step.operands; ++operand) {
+      int32_t from = step.from[operand];
+      core->addresses[core->addresses_used++] = from < 0 ? 0 : addresses[from];
+    }
+  }
+  if (entry->flags & AT_ONCE) hand_over(core);
+}
+
+int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
+                     const int64_t* addresses, uint32_t pointers, const Where* at,
+                     uint32_t result) {
+  cubecore_issue(call, key, words, addresses, pointers, at);
+  Core* core = current;
+  const Entry* entry = entry_of(call, key, words, pointers, at);
+  int64_t answer = 0;
+  int code = python.ask(core->number, entry->step[0].kind, result, &answer);
+  current = core;
+  if (code != 0) stop();
+  return answer;
+}
+
+uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Where* at) {
+  Core* core = current;
+  core->last = *at;
+  uint64_t answer = 0;
+  int code = python.load(core->number, mem, type, address, number_of(at), &answer);
+  current = core;
+  if (code != 0) stop();
+  return answer;
+}
+
+void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits,
+                    const Where* at) {
+  cubecore::Pointer pointer{static_cast<cubecore::Mem>(mem), type, address};
+  cubecore::issue("store_scalar", *at, pointer, bits);
+}
+
+static void told(uint32_t what, const char* first, const char* second, const char* third,
+                 const Where* at) {
+  Core* core = current;
+  uint32_t where = 0;
+  if (at != nullptr) {
+    core->last = *at;
+    where = number_of(at);
+  }
+  int code = python.text(core->number, what, first, second, third, where);
+  current = core;
+  if (code != 0) stop();
+}
+
+void cubecore_finding(const char* kind, const char* subject, const char* message, const Where* at) {
+  told(0, kind, subject, message, at);
+}
+
+void cubecore_refuse(const char* subject, const char* need, const char* got, const Where* at) {
+  told(1, subject, need, got, at);
+  stop();
+}
+
+void cubecore_thrown(const char* text) {
+  python.text(current->number, 6, text, nullptr, nullptr, number_of(&current->last));
+}
+
+void cubecore_print(const char* text) { told(2, text, nullptr, nullptr, nullptr); }
+
+void cubecore_flush(const Where* at) { told(4, nullptr, nullptr, nullptr, at); }
+
+void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc, uint32_t count,
+                   const uint32_t* shape, uint32_t dims, const Where* at) {
+  Core* core = current;
+  core->last = *at;
+  uint32_t flat[1] = {count};
+  int code = python.dump(core->number, mem, type, address, desc, dims == 0 ? flat : shape,
+                         dims == 0 ? 1 : dims, number_of(at));
+  current = core;
+  if (code != 0) stop();
+}
+
+const Launch* cubecore_launch() { return &current->launch; }
+
+void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }
+
+void cubecore_mark(const Where* at) { current->last = *at; }
+}

@@ -1,0 +1,231 @@
+"""Words that C++ does not know: a scanner that rewrites them, and finds the entries of a file.
+
+It knows comments, strings, raw strings and balanced brackets. Lines keep their numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|\\\n)
+    |(?P<comment>//[^\n]*(?:\\\n[^\n]*)*|/\*.*?(?:\*/|\Z))
+    |(?P<raw>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
+    |(?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
+    |(?P<word>[A-Za-z_$][\w$]*)
+    |(?P<launch><<<|>>>)
+    |(?P<sign>::|->|<<|.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_OPEN = {"(": ")", "[": "]", "{": "}"}
+_LOCAL = {
+    "__ubuf__": "UB",
+    "__cbuf__": "L1",
+    "__ca__": "L0A",
+    "__cb__": "L0B",
+    "__cc__": "L0C",
+    "__biasbuf__": "BT",
+    "__fbuf__": "FB",
+}
+"""Address spaces of local memories, and the memory of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token and where it lies in the text."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kernel's entry: its name, its parameters' names, the words before it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    words: tuple[str, ...]
+    templated: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A file: its text as C++, whether that differs, its entries, what it includes in quotes."""
+
+    text: str
+    rewritten: bool
+    entries: tuple[Entry, ...]
+    includes: tuple[str, ...]
+    words: frozenset[str]
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text."""
+    for match in _TOKEN.finditer(text):
+        yield Token(match.lastgroup or "sign", match.group(), match.start(), match.end())
+
+
+def scanned(text: str) -> Scan:
+    """Return what a file holds."""
+    whole = [_kind(t) for t in tokens(text)]
+    code = [t for t in whole if t.kind not in {"space", "comment"}]
+    edits = [*_attributes(code), *_launches(text, code), *_arrays(text, code)]
+    includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
+    made = _edited(text, edits)
+    words = frozenset(t.text for t in code if t.kind == "word")
+    return Scan(made, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
+
+
+def _kind(token: Token) -> Token:
+    if token.kind == "mark":
+        return Token("raw", token.text, token.start, token.end)
+    return token
+
+
+def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
+    """Return the text with pieces replaced; a piece keeps its newlines."""
+    made, at = [], 0
+    for start, end, new in sorted(edits):
+        if start < at:
+            continue
+        lost = text.count("\n", start, end) - new.count("\n")
+        made += [text[at:start], new, "\n" * max(lost, 0)]
+        at = end
+    return "".join([*made, text[at:]])
+
+
+def _closing(code: list[Token], at: int) -> int:
+    """Return the index of the bracket that closes the one at `at`, or the last token's."""
+    stack = []
+    for number in range(at, len(code)):
+        text = code[number].text
+        if text in _OPEN:
+            stack.append(_OPEN[text])
+        elif stack and text == stack[-1]:
+            stack.pop()
+            if not stack:
+                return number
+    return len(code) - 1
+
+
+def _opening(code: list[Token], at: int, sign: str, other: str) -> int:
+    """Return the index of the `other` that opens the `sign` at `at`, going back; -1 if none."""
+    depth = 0
+    for number in range(at, -1, -1):
+        text = code[number].text
+        depth += (text == sign) - (text == other)
+        if depth == 0:
+            return number
+        if text in {";", "{", "}"}:
+            return -1
+    return -1
+
+
+def _attributes(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that take ``[aicore]`` and its like away."""
+    for first, word, last in zip(code, code[1:], code[2:], strict=False):
+        if (first.text, last.text) == ("[", "]") and word.text in {"aicore", "host", "aicpu"}:
+            yield first.start, last.end, ""
+
+
+def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that make calls of launches: ``name<args><<<b, l, s>>>(...)``."""
+    for number, token in enumerate(code):
+        if token.text != "<<<" or number == 0:
+            continue
+        close = next((n for n in range(number, len(code)) if code[n].text == ">>>"), -1)
+        if close < 0 or close + 1 >= len(code) or code[close + 1].text != "(":
+            continue
+        begin = number - 1
+        if code[begin].text == ">":
+            begin = _opening(code, begin, ">", "<") - 1
+        while begin >= 2 and code[begin - 1].text == "::" and code[begin - 2].kind == "word":
+            begin -= 2
+        end = _closing(code, close + 1)
+        name = text[code[begin].start : code[number - 1].end]
+        config = text[token.end : code[close].start]
+        arguments = text[code[close + 1].end : code[end].start]
+        made = f"CUBECORE_LAUNCH(({name}), ({config}), ({arguments}))"
+        yield code[begin].start, code[end].end, made
+
+
+def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits of arrays and structs declared in a local memory: ``__ubuf__ T x[n];``."""
+    for number, token in enumerate(code):
+        if token.text not in _LOCAL:
+            continue
+        end = number + 1
+        while end < len(code) and code[end].text not in {";", "[", "{", "(", ")", ",", "*", "&", "="}:
+            end = _closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
+        if end >= len(code) or code[end].text not in {"[", "{"} or end - number < 3:
+            continue
+        name, memory = code[end - 1], _LOCAL[token.text]
+        if name.kind != "word":
+            continue
+        kind = text[code[number + 1].start : name.start].strip()
+        last = _closing(code, end)
+        if code[end].text == "{":
+            new = f"{kind}& {name.text} = ::cubecore::local_struct<{kind}>(::cubecore::Mem::{memory})"
+        else:
+            length = text[code[end].end : code[last].start]
+            new = (
+                f"{kind}* {name.text} = "
+                f"::cubecore::local_array<{kind}, ({length})>(::cubecore::Mem::{memory})"
+            )
+        yield token.start, code[last].end, new
+
+
+def _closing_angle(code: list[Token], at: int) -> int:
+    depth = 0
+    for number in range(at, len(code)):
+        depth += (code[number].text == "<") - (code[number].text == ">")
+        if depth == 0:
+            return number
+        if code[number].text in {";", "{"}:
+            break
+    return at
+
+
+def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
+    for number, token in enumerate(code):
+        if token.text != "__global__":
+            continue
+        open_ = next((n for n in range(number, len(code)) if code[n].text in {"(", ";", "{"}), -1)
+        while open_ > 0 and code[open_].text == "(" and code[open_ - 1].text.startswith("__"):
+            open_ = _closing(code, open_) + 1  # an attribute with arguments
+            while open_ < len(code) and code[open_].text not in {"(", ";", "{"}:
+                open_ += 1
+        if open_ < 1 or open_ >= len(code) or code[open_].text != "(":
+            continue
+        name = code[open_ - 1]
+        end = _closing(code, open_)
+        if name.kind != "word" or end + 1 >= len(code) or code[end + 1].text != "{":
+            continue
+        start = number
+        while start > 0 and code[start - 1].text not in {";", "}", "{"}:
+            start -= 1
+        words = tuple(t.text for t in code[start : open_ - 1] if t.kind in {"word", "string"})
+        parameters = tuple(_parameters(code[open_ + 1 : end]))
+        line = text.count("\n", 0, name.start) + 1
+        yield Entry(name.text, parameters, words, "template" in words, line)
+
+
+def _parameters(code: list[Token]) -> Iterator[str]:
+    """Yield the names of a parameter list."""
+    depth, last = 0, ""
+    for token in code:
+        if token.text in {"(", "[", "{", "<"}:
+            depth += 1
+        elif token.text in {")", "]", "}", ">"}:
+            depth -= 1
+        elif token.text == "," and depth == 0:
+            yield last
+            last = ""
+        elif token.kind == "word" and depth == 0:
+            last = token.text
+    if code:
+        yield last
