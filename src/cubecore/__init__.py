@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.capi.allocation import Struct
     from cubecore.frontends.capi.core_handle import CoreHandle
     from cubecore.frontends.capi.pointer import Pointer
+    from cubecore.frontends.cpp.kernels import inline, load
     from cubecore.frontends.kernels.debugging import Debugging, debug
     from cubecore.frontends.kernels.kernel import Kernel, KernelRun, kernel
     from cubecore.frontends.matmul_tiling.setters import (
@@ -56,7 +57,9 @@ _HOMES = {
     "KernelRun": "cubecore.frontends.kernels.kernel",
     "Pointer": "cubecore.frontends.capi.pointer",
     "Struct": "cubecore.frontends.capi.allocation",
+    "inline": "cubecore.frontends.cpp.kernels",
     "kernel": "cubecore.frontends.kernels.kernel",
+    "load": "cubecore.frontends.cpp.kernels",
     "load_tiling": "cubecore.tiling.model.export",
     "BatchMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
     "MatmulApiTiling": "cubecore.frontends.matmul_tiling.setters",
@@ -106,7 +109,9 @@ __all__ = [
     "compare",
     "debug",
     "explain",
+    "inline",
     "kernel",
+    "load",
     "load_tiling",
     "plan",
     "plan_many",

@@ -18,7 +18,9 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.scripts import (
+    asked_kernel,
     debug_options,
+    kernel_options,
     require_alone,
     require_script,
     run_of_script,
@@ -56,6 +58,7 @@ from cubecore.cli.scripts import (
 )
 @click.option("--sarif", type=OutputFile(), help="SARIF file of the findings")
 @debug_options
+@kernel_options
 @common_options
 def run(
     script: str | None,
@@ -80,8 +83,10 @@ def run(
 ) -> int:
     """Execute the kernel instruction by instruction and verify its result.
 
-    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
+    file of C++ kernels, of which one is launched with --arg.
     """
+    kernel = asked_kernel(options)
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
@@ -89,8 +94,8 @@ def run(
         others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
         options |= {"engine": engine, "order": order, "checks": checks}
-        return run_of_script(script, arguments, sarif, asked, options)
-    require_script(asked)
+        return run_of_script(script, arguments, sarif, asked, kernel, options)
+    require_script(asked, kernel)
     from cubecore.reports.files.run_files import RunFiles
     from cubecore.reports.text.answers import run_text
     from cubecore.reports.text.progress import working

@@ -18,6 +18,7 @@ from cubecore.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from cubecore.frontends.cpp.asked import Asked
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.workflows.scripts.debug_session import Dialogue
 
@@ -56,6 +57,52 @@ def debug_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def kernel_options(command: Command) -> Command:
+    """Add what says how a kernel in a C++ file is launched."""
+    for option in (
+        click.option("--verbose", is_flag=True, help="with a C++ SCRIPT, all the compiler says"),
+        click.option("--timeout", type=float, help="seconds that a C++ kernel may take; 60"),
+        click.option("--tiling-key", type=Integer(), help="what TILING_KEY_IS compares with"),
+        click.option(
+            "--tiling-data", metavar="FIELD=VALUE,...", help="the kernel's tiling struct, or a .bin"
+        ),
+        click.option(
+            "-D", "defines", multiple=True, metavar="NAME=VALUE", help="macro for a C++ SCRIPT"
+        ),
+        click.option(
+            "--out-arg",
+            "outputs",
+            multiple=True,
+            metavar="NAME=TYPE:SHAPE:FILE",
+            help="array that the kernel fills, as z=float32:16384:z.npy",
+        ),
+        click.option(
+            "--arg",
+            "kernel_arguments",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="argument of the kernel: x=x.npy, x=x.bin or n=16384",
+        ),
+        click.option("--blocks", type=Integer(), help="blocks that a C++ kernel runs on"),
+        click.option("--entry", help="kernel of a C++ SCRIPT; the only one unless given"),
+    ):
+        command = option(command)
+    return command
+
+
+def asked_kernel(options: dict[str, Any]) -> "Asked":
+    """Return what `kernel_options` say, taken out of a command's options."""
+    from cubecore.frontends.cpp.asked import Asked
+
+    names = {"kernel_arguments": "arguments", "timeout": "timeout_s"}
+    words = (
+        *("entry", "blocks", "kernel_arguments", "outputs", "defines", "tiling_data"),
+        *("tiling_key", "timeout", "verbose"),
+    )
+    given = {names.get(w, w): options.pop(w) for w in words}
+    return Asked(**{name: value for name, value in given.items() if value is not None})
 
 
 def file_options(command: Command) -> Command:
@@ -136,13 +183,14 @@ def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, A
         if value is not None
     ]
     if not is_script(script):
-        found.insert(0, Violation("SCRIPT", "be a Python file", repr(script)))
+        need = "be a Python file, or a file of C++ kernels"
+        found.insert(0, Violation("SCRIPT", need, repr(script)))
     if found:
         raise RequestError(found)
 
 
-def require_script(asked: Mapping[str, Any]) -> None:
-    """Refuse to debug what is no script.
+def require_script(asked: Mapping[str, Any], kernel: "Asked") -> None:
+    """Refuse to debug or launch what is no script.
 
     Raises:
         RequestError: one violation for each option that was given.
@@ -151,6 +199,7 @@ def require_script(asked: Mapping[str, Any]) -> None:
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
     found = [Violation(words[n], "come with SCRIPT", "none") for n, v in asked.items() if v]
+    found += [Violation(name, "come with SCRIPT", "none") for name in kernel.given]
     if found:
         raise RequestError(found)
 
@@ -160,6 +209,7 @@ def run_of_script(
     arguments: tuple[str, ...],
     sarif: str | None,
     asked: Mapping[str, Any],
+    kernel: "Asked",
     options: dict[str, Any],
 ) -> int:
     """Run a script and show what its launches left; `asked` is what `debug_options` give."""
@@ -183,6 +233,7 @@ def run_of_script(
             quiet=as_json,
             chip=keys.get("chip"),
             debugger=None if dialogue is None else dialogue.debugger,
+            asked=kernel,
         )
     except CubecoreError as error:
         if error.findings:
@@ -199,6 +250,7 @@ def time_of_script(
     script: str,
     arguments: tuple[str, ...],
     files: "TimeFiles",
+    kernel: "Asked",
     options: dict[str, Any],
 ) -> int:
     """Run a script and show where the cycles of its launches go."""
@@ -214,6 +266,7 @@ def time_of_script(
         quiet=as_json,
         chip=keys.get("chip"),
         advise=keys["advise"],
+        asked=kernel,
     )
     files.write_launches(answer)
     show(answer, as_json, script_time_text)

@@ -15,8 +15,11 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.scripts import (
+    asked_kernel,
     file_options,
+    kernel_options,
     require_alone,
+    require_script,
     script_arguments,
     time_files,
     time_of_script,
@@ -39,6 +42,7 @@ RECORDED = 200_000
 @click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
 @click.option("--critical-path", is_flag=True, help="what the end waited for, step by step")
 @click.option("--advise", is_flag=True, help="time it again with each change that may help")
+@kernel_options
 @common_options
 def time(
     *,
@@ -53,12 +57,16 @@ def time(
 ) -> int:
     """Tell where the cycles of a kernel go.
 
-    SCRIPT is a Python file that launches kernels of its own; ARGUMENTS are the script's.
+    SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
+    file of C++ kernels, of which one is launched with --arg.
     """
+    kernel = asked_kernel(options)
     files = time_files(options, tiling or "")
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
-        return time_of_script(script, arguments, files, options | {"advise": advise})
+        options |= {"advise": advise}
+        return time_of_script(script, arguments, files, kernel, options)
+    require_script({}, kernel)
     from cubecore.reports.text.answers import time_path_text, time_text
     from cubecore.reports.text.progress import working
     from cubecore.tiling.model.export import load_tiling

@@ -170,7 +170,10 @@ def test_options_of_products_are_left_out_with_a_script(script):
         "--tiling must be left out with a script, got 't.json'",
     )
     assert_refused(cli("run", "nowhere.py"), "nowhere.py must be a file, got none")
-    assert_refused(cli("run", "nowhere"), "SCRIPT must be a Python file, got 'nowhere'")
+    assert_refused(
+        cli("run", "nowhere"),
+        "SCRIPT must be a Python file, or a file of C++ kernels, got 'nowhere'",
+    )
 
 
 def test_the_chip_and_its_fields_are_the_commands(script):

@@ -185,7 +185,9 @@ class Bridge:
 
     def _place(self, at: Any) -> Location:
         found = at.contents
-        return location_of(found.file.decode("utf-8", "replace"), found.line, found.function.decode())
+        return location_of(
+            found.file.decode("utf-8", "replace"), found.line, found.function.decode()
+        )
 
     def _miss(self, call: bytes, key: Any, words: int, pointers: int, at: Any, entry: Any) -> None:
         where, name = self._place(at), call.decode()

@@ -18,7 +18,6 @@ from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
-SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 _PARTS = {
     "vector": ("__DAV_C220_VEC__", "CUBECORE_PART=2"),
     "cube": ("__DAV_C220_CUBE__", "CUBECORE_PART=1"),
@@ -43,7 +42,7 @@ class Source:
 
     def entry(self, name: str) -> Entry | None:
         """Return an entry of the file by its name, template arguments apart."""
-        plain = name.split("<")[0].split("::")[-1]
+        plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
         return next((entry for entry in self.scan.entries if entry.name == plain), None)
 
 
@@ -175,9 +174,9 @@ def _unit(main: str, entry: str) -> str:
     return (
         f'#include "{escaped}"\n'
         '#line 1 "entry"\n'
-        "extern \"C\" int cubecore_entry(const uint64_t* words) "
+        'extern "C" int cubecore_entry(const uint64_t* words) '
         f"{{ return cubecore::enter(&{entry}, words); }}\n"
-        "extern \"C\" const char* cubecore_signature() "
+        'extern "C" const char* cubecore_signature() '
         f"{{ return cubecore::signature(&{entry}); }}\n"
     )
 
@@ -205,11 +204,7 @@ def _overlay(source: Source, work: Path) -> tuple[Path, list[Path]]:
                 continue
             if inner is not None:
                 changed = True
-                new = re.sub(
-                    rf'(?m)^([ \t]*#[ \t]*include[ \t]*)"{re.escape(name)}"',
-                    lambda match, to=inner: f'{match.group(1)}"{to}"',
-                    new,
-                )
+                new = _including(new, name, inner)
         if changed:
             target = work / f"{len(made)}-{path.name}"
             line = str(path).replace("\\", "\\\\").replace('"', '\\"')
@@ -224,6 +219,12 @@ def _overlay(source: Source, work: Path) -> tuple[Path, list[Path]]:
         line = str(source.path).replace("\\", "\\\\").replace('"', '\\"')
         main.write_text(f'#line 1 "{line}"\n{source.text}', "utf-8", "surrogateescape")
     return main or source.path, folders
+
+
+def _including(text: str, name: str, target: Path) -> str:
+    """Return the text with another file included in the place of `name`."""
+    pattern = rf'(?m)^([ \t]*#[ \t]*include[ \t]*)"{re.escape(name)}"'
+    return re.sub(pattern, lambda match: f'{match.group(1)}"{target}"', text)
 
 
 def _dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
@@ -241,7 +242,7 @@ def _dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
 
 
 def precompiled(macros: Sequence[str]) -> Path:
-    """Return the header that every unit includes first; the compiler finds its compiled form beside.
+    """Return the header that every unit includes first; its compiled form lies beside it.
 
     Raises:
         RequestError: our headers do not compile.
@@ -357,9 +358,9 @@ def _outside(lines: Sequence[str], number: int) -> tuple[Path, str] | None:
     """Return the user's line that led to an error in a header."""
     for line in [*lines[number + 1 :], *reversed(lines[:number])]:
         match = _FROM.match(line)
-        if match is not None and not Path(match["file"]).is_relative_to(INCLUDE):
-            if not Path(match["file"]).is_relative_to(folder()):
-                return Path(match["file"]), match["line"]
+        ours = match is None or Path(match["file"]).is_relative_to(INCLUDE)
+        if match is not None and not ours and not Path(match["file"]).is_relative_to(folder()):
+            return Path(match["file"]), match["line"]
     return None
 
 

@@ -18,7 +18,7 @@ MOST_BYTES = 2_000_000_000
 
 @cache
 def folder() -> Path:
-    """Return the folder, $CUBECORE_CACHE or the platform's; one of this process if it is read-only."""
+    """Return $CUBECORE_CACHE or the platform's folder; one of this process if it is read-only."""
     given = os.environ.get("CUBECORE_CACHE")
     if given:
         base = Path(given)
@@ -33,9 +33,13 @@ def folder() -> Path:
             return found
     except OSError:
         made = Path(tempfile.mkdtemp(prefix="cubecore-"))
-        owner = os.getpid()
-        atexit.register(lambda: os.getpid() == owner and shutil.rmtree(made, ignore_errors=True))
+        atexit.register(_remove, made, os.getpid())
         return made
+
+
+def _remove(made: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def digest(parts: Iterable[str | bytes]) -> str:

@@ -1,32 +1,37 @@
 """Another process for a user's machine code: whatever it does, this one goes on.
 
-The child has its own process group, limits of time and memory, and no core dumps. It answers through
-a pipe; a crash leaves its signal, its address and the last issue in a page that both processes see.
+The child has its own process group, limits of time and memory, and no core dumps. It answers
+through a pipe; a crash leaves its signal, its address and the last issue in a page that both
+processes see.
 """
 
 import contextlib
 import ctypes
+import io
 import mmap
 import os
 import pickle
-import resource
 import select
 import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, refuse
+from cubecore.frontends.cpp.asked import TIMEOUT_S
 from cubecore.frontends.source_locations import KernelError, location_of
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Instruction
 
 T = TypeVar("T")
-TIMEOUT_S = 60.0
-MOST_MEMORY = 8 << 30
+MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
 _NEAR_STACK = 1 << 16
+_LAST_WORDS_S = 1.0
 _KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
 _SIGNALS = {
     signal.SIGFPE: "a division by zero",
@@ -91,14 +96,17 @@ def answered(work: Callable[[int], T], asked: Asked) -> T:
     os.close(write)
     try:
         raw, late = _received(read, asked.timeout_s)
+        if late:  # let it say where it is
+            with contextlib.suppress(OSError):
+                os.kill(child, signal.SIGXCPU)
+            _received(read, _LAST_WORDS_S)
     finally:
         os.close(read)
         if asked.alone:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
-            if asked.alone or not select.select([], [], [], 0):
-                os.kill(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     try:
         good, value = pickle.loads(raw)  # noqa: S301 - our own process wrote it
@@ -110,19 +118,41 @@ def answered(work: Callable[[int], T], asked: Asked) -> T:
     raise _rebuilt(*value)
 
 
+class _Packer(pickle.Pickler):
+    """Knows templates by their names: their classes are made when they are declared."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how a template or an element type is made again."""
+        if isinstance(obj, Instruction):
+            return _template, (obj.name, {f.name: getattr(obj, f.name) for f in fields(obj)})  # type: ignore[arg-type]
+        if isinstance(obj, ElementType) and ELEMENT_TYPES.get(obj.name) is obj:
+            return element_type, (obj.name,)
+        return NotImplemented
+
+
+def _template(name: str, values: dict[str, Any]) -> Instruction:
+    return instructions()[name](**values)
+
+
+def _packed(value: Any) -> bytes:
+    raw = io.BytesIO()
+    _Packer(raw, pickle.HIGHEST_PROTOCOL).dump(value)
+    return raw.getvalue()
+
+
 def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) -> None:
     code = 0
     try:
         _confine(alone=alone)
         try:
-            raw = pickle.dumps((True, work(page)), pickle.HIGHEST_PROTOCOL)
+            raw = _packed((True, work(page)))
         except CubecoreError as error:
             kind = next(n for n, known in enumerate(_KINDS) if isinstance(error, known))
-            raw = pickle.dumps((False, (kind, error.violations, error.findings)))
+            raw = _packed((False, (kind, error.violations, error.findings)))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             got = f"{type(error).__name__}: {error}"
             violations = (Violation("the kernel", "run to its end", got),)
-            raw = pickle.dumps((False, (0, violations, ())))
+            raw = _packed((False, (0, violations, ())))
         sys.stdout.flush()
         sys.stderr.flush()
         at = 0
@@ -135,6 +165,8 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
 
 
 def _confine(*, alone: bool) -> None:
+    import resource  # which Windows lacks
+
     if alone:
         os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -150,7 +182,7 @@ def _confine(*, alone: bool) -> None:
 def _received(read: int, timeout_s: float) -> tuple[bytes, bool]:
     """Return what the child wrote, and whether its time ran out."""
     end = time.monotonic() + timeout_s
-    parts = []
+    parts: list[bytes] = []
     while True:
         left = end - time.monotonic()
         if left <= 0 or not select.select([read], [], [], left)[0]:

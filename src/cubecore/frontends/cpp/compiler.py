@@ -14,7 +14,11 @@ FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique"),
 )
-_CLANG_FLAGS = {"-fno-gnu-unique": "-fno-common", "-fmax-errors=1": "-ferror-limit=1", "-Wno-narrowing": "-Wno-c++11-narrowing"}
+_CLANG_FLAGS = {
+    "-fno-gnu-unique": "-fno-common",
+    "-fmax-errors=1": "-ferror-limit=1",
+    "-Wno-narrowing": "-Wno-c++11-narrowing",
+}
 
 
 @dataclass(frozen=True, slots=True)

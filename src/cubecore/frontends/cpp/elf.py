@@ -3,8 +3,16 @@
 import struct
 from pathlib import Path
 
-_WRITE, _NOBITS_OBJECT = 0x1, 1
-_OURS = ("cubecore", "_ZZN8cubecore", "_ZN8cubecore", "completed.0", "__dso_handle", "_DYNAMIC", "DW.ref")
+_OBJECTS = {1, 6}  # variables, and those of a thread
+_OURS = (
+    "cubecore",
+    "_ZZN8cubecore",
+    "_ZN8cubecore",
+    "completed.0",
+    "__dso_handle",
+    "_DYNAMIC",
+    "DW.ref",
+)
 
 
 def has_variables(path: Path) -> bool:
@@ -23,7 +31,9 @@ def has_variables(path: Path) -> bool:
         return raw[start : raw.index(b"\0", start)].decode("utf-8", "replace")
 
     labels = [text(sections[names_at][4] + section[0]) for section in sections]
-    writable = {n for n, label in enumerate(labels) if label in {".data", ".bss", ".tdata", ".tbss"}}
+    writable = {
+        n for n, label in enumerate(labels) if label in {".data", ".bss", ".tdata", ".tbss"}
+    }
     for section in sections:
         if section[1] != 2:  # the whole symbol table
             continue
@@ -31,7 +41,7 @@ def has_variables(path: Path) -> bool:
         for at in range(section[4], section[4] + section[5], 24):
             name, info, _, place, _, size = struct.unpack_from("<IBBHQQ", raw, at)
             kind = info & 0xF
-            if place in writable and kind in {_NOBITS_OBJECT, 6} and size:
-                if not text(strings + name).startswith(_OURS):
-                    return True
+            variable = place in writable and kind in _OBJECTS and size
+            if variable and not text(strings + name).startswith(_OURS):
+                return True
     return False

@@ -3,7 +3,6 @@
 import ctypes
 import inspect
 import mmap
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips.model import Chip
-from cubecore.errors import refuse
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.asked import TIMEOUT_S
 from cubecore.frontends.cpp.bridge import Bridge, Launch
 from cubecore.frontends.cpp.build import Built, Source, built, require_entry, runtime, source_of
-from cubecore.frontends.cpp.child import TIMEOUT_S, Asked, answered
+from cubecore.frontends.cpp.child import Asked, answered
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import (
@@ -35,10 +34,10 @@ from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import Trace
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import INITCHECK, Finding, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
 _GM_BASE = 0x100000000000
 """Where global memory begins in the host's memory, so that two runs see the same addresses."""
@@ -72,13 +71,22 @@ class CppKernel(Kernel):
         """Return the launch on `blocks` blocks."""
         return lambda *arguments, **words: launch(self, blocks, arguments, words)
 
+    def changed(self, **fields: Any) -> "CppKernel":
+        """Return the kernel with other outputs, time, or tiling key."""
+        return replace(self, **fields)
+
     def build(self, part: str, chip: Chip) -> Built:
         """Return the library of one part of the kernel: vector or cube."""
         return built(self.source, self.entry, chip.arch, part, verbose=self.verbose)
 
 
 def kernel_of(
-    source: Source, entry: str | None = None, *, arch: str = "2201", **options: Any
+    source: Source,
+    entry: str | None = None,
+    *,
+    arch: str = "2201",
+    verbose: bool = False,
+    **options: Any,
 ) -> CppKernel:
     """Return an entry of a file as a kernel; `options` are those of `Options`.
 
@@ -87,7 +95,7 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = _kind(source, name)
-    first = built(source, name, arch, "cube" if kind == "cube" else "vector")
+    first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     found = source.entry(name)
     parameters = parameters_of(first.signature, found.parameters if found else ())
     names = ["core", *(p.name for p in parameters)]
@@ -108,6 +116,7 @@ def kernel_of(
         source=source,
         entry=name,
         parameters=parameters,
+        verbose=verbose,
     )
 
 
@@ -159,7 +168,7 @@ def launch(
     session = current_session()
     alone = session is None or session.debugger is None
     cores = tuple(str(core) for core in ready.cores)
-    left = answered(work, Asked(made.name, made.timeout_s, cores, made.entry, alone=alone))
+    left = answered(work, Asked("the kernel", made.timeout_s, cores, made.entry, alone=alone))
     ready.traces.update(left.traces)
     write_back((host, place.buffer.data) for host, place in ready.tensors.values())
     return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
@@ -169,10 +178,10 @@ def launch(
 class _Left:
     """What a launch left in its process, beside the tensors' bytes."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[SanitizerFinding, ...]
     issued: int
     engine: str
-    traces: dict[CoreId, Trace]
+    traces: dict[CoreId, InstructionTrace]
 
 
 class _Arena:
@@ -213,7 +222,7 @@ class _Fixed:
 
     def __init__(self, address: int, size: int, c: Any) -> None:
         raw = (ctypes.c_uint8 * size).from_address(address)
-        self.view = np.frombuffer(raw, np.uint8)
+        self.view = np.ctypeslib.as_array(raw)
         import weakref
 
         weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
@@ -281,14 +290,12 @@ def _loaded_copy(path: Path) -> Any:
     import os
 
     held = os.memfd_create("kernel")
-    with open(held, "wb", closefd=False) as out:  # noqa: PTH123
+    with open(held, "wb", closefd=False) as out:
         out.write(path.read_bytes())
     return ctypes.PyDLL(f"/proc/self/fd/{held}")
 
 
-def _run(
-    ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
-) -> _Left:
+def _run(ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded) -> _Left:
     def function(handle: CoreHandle, **own: Any) -> None:
         loaded.run(handle, own)
 
@@ -328,9 +335,7 @@ class Module:
         return [entry.name for entry in self._source.scan.entries]
 
 
-def load(
-    path: str | Path, defines: Mapping[str, object] | None = None, **options: Any
-) -> Module:
+def load(path: str | Path, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
     """Return the kernels of a C++ file, compiled when they are first asked for.
 
     Parameters
@@ -342,12 +347,12 @@ def load(
     options
         As `cubecore.kernel` takes them: chip, checks, limit, order, trace, engine.
 
-    Examples
+    Examples:
     --------
     >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
     >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
 
-    Raises
+    Raises:
     ------
     RequestError
         The file cannot be read.
@@ -362,5 +367,3 @@ def inline(text: str, defines: Mapping[str, object] | None = None, **options: An
     """
     named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
     return Module(Source(Path("inline.cpp").absolute(), text, named), options)
-
-

@@ -159,7 +159,17 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         if token.text not in _LOCAL:
             continue
         end = number + 1
-        while end < len(code) and code[end].text not in {";", "[", "{", "(", ")", ",", "*", "&", "="}:
+        while end < len(code) and code[end].text not in {
+            ";",
+            "[",
+            "{",
+            "(",
+            ")",
+            ",",
+            "*",
+            "&",
+            "=",
+        }:
             end = _closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
         if end >= len(code) or code[end].text not in {"[", "{"} or end - number < 3:
             continue
@@ -169,7 +179,9 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         kind = text[code[number + 1].start : name.start].strip()
         last = _closing(code, end)
         if code[end].text == "{":
-            new = f"{kind}& {name.text} = ::cubecore::local_struct<{kind}>(::cubecore::Mem::{memory})"
+            new = (
+                f"{kind}& {name.text} = ::cubecore::local_struct<{kind}>(::cubecore::Mem::{memory})"
+            )
         else:
             length = text[code[end].end : code[last].start]
             new = (

@@ -288,7 +288,7 @@ class ReadyLaunch:
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
 
     def done(
-        self, findings: tuple[Finding, ...], issued: int, engine: str, wall_s: float
+        self, findings: tuple[SanitizerFinding, ...], issued: int, engine: str, wall_s: float
     ) -> KernelRun:
         """Return what the launch left, and tell the session that collects launches."""
         run = KernelRun(

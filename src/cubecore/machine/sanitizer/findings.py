@@ -78,6 +78,11 @@ KINDS: dict[str, Kind] = {
     "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
     "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
     "deadlock": Kind(SYNCCHECK, "waits go round in a circle"),
+    "queue-empty": Kind(SYNCCHECK, "DeQue of a queue that holds no tensor"),
+    "queue-full": Kind(SYNCCHECK, "AllocTensor of a queue whose buffers are all in use"),
+    "queue-order": Kind(SYNCCHECK, "EnQue of a tensor that AllocTensor did not give"),
+    "tensor-freed": Kind(SYNCCHECK, "FreeTensor of a tensor that is free, or another queue's"),
+    "events-used-up": Kind(SYNCCHECK, "more events between two pipes than the 8 there are"),
     "unread": Kind(USECHECK, "a result is written over before anybody has read a byte of it"),
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""

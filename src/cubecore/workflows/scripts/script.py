@@ -1,7 +1,7 @@
 """Scripts with kernels: run as they are, their launches collected, checked and timed."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from cubecore.errors import Violation, refuse
+from cubecore.frontends.cpp.asked import SUFFIXES, Asked
 from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.source_locations import KernelError
@@ -124,8 +125,8 @@ class ScriptTime:
 
 
 def is_script(name: str) -> bool:
-    """Whether an argument of the command line names a script."""
-    return name.endswith(".py")
+    """Whether an argument of the command line names a script, or a file of C++ kernels."""
+    return name.endswith((".py", *SUFFIXES))
 
 
 def run_script(
@@ -139,6 +140,7 @@ def run_script(
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
     debugger: LaunchDebugger | None = None,
+    asked: Asked | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
@@ -155,7 +157,8 @@ def run_script(
         require_order(order)
     options: dict[str, Any] = {"chip": chip, "checks": checks, "order": order}
     options |= {"engine": engine, "settings": settings or None}
-    return _execute(path, arguments, options, quiet=quiet, debugger=debugger)
+    work = _work(path, arguments, asked)
+    return _execute(path, work, options, quiet=quiet, debugger=debugger)
 
 
 def time_script(
@@ -167,6 +170,7 @@ def time_script(
     record: int = 0,
     quiet: bool = False,
     advise: bool = False,
+    asked: Asked | None = None,
 ) -> ScriptTime:
     """Run a script, and time what its launches issued.
 
@@ -181,7 +185,7 @@ def time_script(
         DeadlockError: a flag that nobody raises.
     """
     options = {"chip": chip, "settings": settings or None, "trace": True}
-    done = _execute(path, arguments, options, quiet=quiet)
+    done = _execute(path, _work(path, arguments, asked), options, quiet=quiet)
     if done.failure is not None:
         raise KernelError([Violation(path, "verify before it is timed", done.failure)])
     timed = (_timed(launch, record, advise=advise) for launch in done.launches)
@@ -224,9 +228,30 @@ def _recorded(run: KernelRun) -> Launch:
     return recorded_launch(run.kernel, placed, recordings)
 
 
+_Work = Callable[[Mapping[str, Any]], str | None]
+"""Launches, given the options of the session; returns what an assertion said."""
+
+
+def _work(path: str, arguments: tuple[str, ...], asked: Asked | None) -> _Work:
+    """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
+    if path.endswith(SUFFIXES):
+        if arguments:
+            raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
+
+        def launch(options: Mapping[str, Any]) -> None:
+            from cubecore.frontends.cpp.arguments import call_of
+
+            call_of(path, asked or Asked(), options).run()
+
+        return launch
+    if asked is not None and asked.given:
+        raise refuse(asked.given[0], "come with a file of C++ kernels", path)
+    return lambda _: run_as_main(path, arguments)
+
+
 def _execute(
     path: str,
-    arguments: tuple[str, ...],
+    work: _Work,
     options: Mapping[str, Any],
     *,
     quiet: bool,
@@ -236,12 +261,13 @@ def _execute(
     if not Path(path).is_file():
         raise refuse(path, "be a file", "none")
     given = {name: value for name, value in options.items() if value is not None}
-    session, tik = ScriptSession(given, debugger=debugger), imports_tik(path)
+    session = ScriptSession(given, debugger=debugger)
+    tik = path.endswith(".py") and imports_tik(path)
     names = ("chip", "settings", "checks", "order", "trace")
     tik_options = TikOptions(**{n: given[n] for n in names if n in given}, echo=False)
     provided = program_session(tik_options) if tik else nullcontext(None)
     with session.collecting(), provided as programs, _printing(quiet=quiet):
-        failure = run_as_main(path, arguments)
+        failure = work(given)
     runs = (*session.runs, *(programs.runs if programs else ()))
     if not runs and failure is None:
         remedy = 'kernel[blocks](...) under `if __name__ == "__main__":`, say'

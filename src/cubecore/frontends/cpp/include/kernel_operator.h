@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "cubecore/keywords.h"
-
 #include "cubecore/binary.h"
 #include "cubecore/copy.h"
 #include "cubecore/entry.h"
+#include "cubecore/keywords.h"
 #include "cubecore/pipe.h"
 #include "cubecore/system.h"

@@ -67,11 +67,12 @@ typedef int (*OnMiss)(const char* call, const uint64_t* key, uint32_t words, uin
 typedef int (*OnWhere)(const char* file, const char* function, uint32_t line);
 typedef int (*OnPause)(uint32_t core);
 typedef int (*OnAsk)(uint32_t core, uint32_t kind, uint32_t result, int64_t* answer);
-typedef int (*OnLoad)(uint32_t core, uint32_t mem, const char* type, int64_t address, uint32_t where,
-                      uint64_t* answer);
-typedef int (*OnText)(uint32_t core, uint32_t what, const char* first, const char* second, const char* third, uint32_t where);
-typedef int (*OnDump)(uint32_t core, uint32_t mem, const char* type, int64_t address,
-                      uint32_t desc, const uint32_t* shape, uint32_t dims, uint32_t where);
+typedef int (*OnLoad)(uint32_t core, uint32_t mem, const char* type, int64_t address,
+                      uint32_t where, uint64_t* answer);
+typedef int (*OnText)(uint32_t core, uint32_t what, const char* first, const char* second,
+                      const char* third, uint32_t where);
+typedef int (*OnDump)(uint32_t core, uint32_t mem, const char* type, int64_t address, uint32_t desc,
+                      const uint32_t* shape, uint32_t dims, uint32_t where);
 
 struct Callbacks {
   OnMiss miss;
@@ -260,18 +261,22 @@ uint64_t stack_of(void* context) {
 #endif
 }
 
+// Says which core is where.
+void last_words() {
+  if (box == nullptr || current == nullptr) return;
+  box->core = current->number;
+  box->line = current->last.line;
+  const char* file = current->last.file;
+  for (int n = 0; file != nullptr && n < 1023 && file[n] != 0; ++n) box->file[n] = file[n];
+}
+
 void on_signal(int number, siginfo_t* info, void* context) {
   if (box != nullptr) {
     box->signal = number;
     box->address = reinterpret_cast<uint64_t>(info->si_addr);
     box->stack = stack_of(context);
-    if (current != nullptr) {
-      box->core = current->number;
-      box->line = current->last.line;
-      const char* file = current->last.file;
-      for (int n = 0; file != nullptr && n < 1023 && file[n] != 0; ++n) box->file[n] = file[n];
-    }
   }
+  last_words();
   _exit(128 + number);
 }
 
@@ -290,8 +295,9 @@ void cubecore_guard(void* page) {
   struct sigaction action = {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU})
     sigaction(number, &action, nullptr);
+  atexit(last_words);
 }
 
 Core* cubecore_core(uint32_t number) {

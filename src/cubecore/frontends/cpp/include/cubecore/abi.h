@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #define CUBECORE_AT \
-  ::cubecore::Where at = { __builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE() }
+  ::cubecore::Where at = {__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}
 
 namespace cubecore {
 
@@ -54,16 +54,16 @@ constexpr Named<T> named(const char* name, T value) {
 
 // What a launch tells a core, and what a core keeps for the runtime.
 struct Launch {
-  uint64_t gm_base;      // the host's address of global memory's address 0
-  int64_t block;         // index among the blocks of its kind
+  uint64_t gm_base;  // the host's address of global memory's address 0
+  int64_t block;     // index among the blocks of its kind
   int64_t blocks;
-  int64_t part;          // which AIV of an AI Core; 0 for an AIC
-  int64_t parts;         // AIVs of an AI Core in a mix kernel, else 1
+  int64_t part;   // which AIV of an AI Core; 0 for an AIC
+  int64_t parts;  // AIVs of an AI Core in a mix kernel, else 1
   int64_t is_cube;
   uint64_t tiling_key;
   uint64_t workspace;
   uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
-  int64_t task;          // what the launch told of its kind: 0 vector, 1 cube, 2 mix
+  int64_t task;  // what the launch told of its kind: 0 vector, 1 cube, 2 mix
 };
 
 }  // namespace cubecore
@@ -74,12 +74,15 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
                     uint32_t count, const cubecore::Where* at);
 // Issues a call and returns what the scalar unit reads.
 int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
-                     const int64_t* addresses, uint32_t count, const cubecore::Where* at, uint32_t result);
+                     const int64_t* addresses, uint32_t count, const cubecore::Where* at,
+                     uint32_t result);
 // Reads `bytes` (1, 2, 4 or 8) as the scalar unit.
 uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const cubecore::Where* at);
-void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits, const cubecore::Where* at);
+void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits,
+                    const cubecore::Where* at);
 // Reports a finding of this core and goes on.
-void cubecore_finding(const char* kind, const char* subject, const char* message, const cubecore::Where* at);
+void cubecore_finding(const char* kind, const char* subject, const char* message,
+                      const cubecore::Where* at);
 // Stops the launch with a sentence.
 [[noreturn]] void cubecore_refuse(const char* subject, const char* need, const char* got,
                                   const cubecore::Where* at);

@@ -11,7 +11,8 @@ template <typename T>
 inline T argument_of(uint64_t word) {
   if constexpr (std::is_pointer_v<T>) {
     return reinterpret_cast<T>(word);
-  } else if constexpr (sizeof(T) <= 8 && (std::is_arithmetic_v<T> || is_half<T> || std::is_enum_v<T>)) {
+  } else if constexpr (sizeof(T) <= 8 &&
+                       (std::is_arithmetic_v<T> || is_half<T> || std::is_enum_v<T>)) {
     T value;
     std::memcpy(&value, &word, sizeof(T));
     return value;

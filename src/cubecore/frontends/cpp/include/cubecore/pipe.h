@@ -207,11 +207,11 @@ class LocalMemAllocator {
 
  private:
   static constexpr TPosition position() {
-    return hard == Hardware::L1    ? TPosition::A1
-           : hard == Hardware::L0A ? TPosition::A2
-           : hard == Hardware::L0B ? TPosition::B2
-           : hard == Hardware::L0C ? TPosition::CO1
-           : hard == Hardware::BIAS ? TPosition::C2
+    return hard == Hardware::L1       ? TPosition::A1
+           : hard == Hardware::L0A    ? TPosition::A2
+           : hard == Hardware::L0B    ? TPosition::B2
+           : hard == Hardware::L0C    ? TPosition::CO1
+           : hard == Hardware::BIAS   ? TPosition::C2
            : hard == Hardware::FIXBUF ? TPosition::C2PIPE2GM
                                       : TPosition::VECCALC;
   }

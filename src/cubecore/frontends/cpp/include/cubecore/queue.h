@@ -1,7 +1,7 @@
 // TQue and TQueBind: buffers that pass from one pipe to another, with the flags that order them.
 // Pages: TQue with its members, TQueBind, TSCM. EnQue raises a flag of the pipe that filled the
-// buffer, DeQue waits for it; FreeTensor raises one of the pipe that emptied it, and the AllocTensor
-// that takes the buffer again waits for that.
+// buffer, DeQue waits for it; FreeTensor raises one of the pipe that emptied it, and the
+// AllocTensor that takes the buffer again waits for that.
 #pragma once
 
 #include "cubecore/sync.h"
@@ -374,24 +374,22 @@ class Queue {
 
 // Page TQueBind.
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
-class TQueBind
-    : public detail::Queue<src, dst, src == TPosition::GM ? dst : src, depth> {};
+class TQueBind : public detail::Queue<src, dst, src == TPosition::GM ? dst : src, depth> {};
 
 // Page TQue: the position says where the buffer comes from and where it goes.
 template <TPosition pos, int32_t depth, auto mask = 0>
-class TQue
-    : public detail::Queue<pos == TPosition::VECIN || pos == TPosition::A1 || pos == TPosition::B1 ||
-                                   pos == TPosition::C1
-                               ? TPosition::GM
-                           : pos == TPosition::A2 ? TPosition::A1
-                           : pos == TPosition::B2 ? TPosition::B1
-                           : pos == TPosition::C2 ? TPosition::C1
-                                                  : pos,
-                           pos == TPosition::VECOUT || pos == TPosition::CO1 ||
-                                   pos == TPosition::CO2 || pos == TPosition::VECCALC
-                               ? TPosition::GM
-                               : pos,
-                           pos, depth> {};
+class TQue : public detail::Queue<pos == TPosition::VECIN || pos == TPosition::A1 ||
+                                          pos == TPosition::B1 || pos == TPosition::C1
+                                      ? TPosition::GM
+                                  : pos == TPosition::A2 ? TPosition::A1
+                                  : pos == TPosition::B2 ? TPosition::B1
+                                  : pos == TPosition::C2 ? TPosition::C1
+                                                         : pos,
+                                  pos == TPosition::VECOUT || pos == TPosition::CO1 ||
+                                          pos == TPosition::CO2 || pos == TPosition::VECCALC
+                                      ? TPosition::GM
+                                      : pos,
+                                  pos, depth> {};
 
 // Page TSCM: a queue in L1.
 template <TPosition src, int32_t depth = 1, auto mask = 0>

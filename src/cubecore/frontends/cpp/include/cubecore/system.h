@@ -23,6 +23,8 @@ constexpr int32_t GetDataBlockSizeInBytes() { return 32; }
 }  // namespace AscendC
 
 inline int64_t get_block_num() { return AscendC::GetBlockNum(); }
-inline int64_t get_block_idx() { return cubecore_launch()->block * cubecore_launch()->parts + cubecore_launch()->part; }
+inline int64_t get_block_idx() {
+  return cubecore_launch()->block * cubecore_launch()->parts + cubecore_launch()->part;
+}
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
 inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }

@@ -241,9 +241,9 @@ class GlobalTensor {
   template <typename CAST_T>
   GlobalTensor<CAST_T> ReinterpretCast() const {
     GlobalTensor<CAST_T> made;
-    made.SetGlobalBuffer(reinterpret_cast<PrimT<CAST_T>*>(buffer_),
-                         size_ * cubecore::Element<PrimType>::bits /
-                             cubecore::Element<PrimT<CAST_T>>::bits);
+    made.SetGlobalBuffer(
+        reinterpret_cast<PrimT<CAST_T>*>(buffer_),
+        size_ * cubecore::Element<PrimType>::bits / cubecore::Element<PrimT<CAST_T>>::bits);
     return made;
   }
 

@@ -85,10 +85,10 @@ struct Float16 {
   }
 };
 
-#define CUBECORE_ROUNDED(SIGN)                                                                  \
-  template <int E, int M>                                                                       \
-  inline Float16<E, M> operator SIGN(const Float16<E, M>& a, const Float16<E, M>& b) {          \
-    return Float16<E, M>(static_cast<float>(a) SIGN static_cast<float>(b));                     \
+#define CUBECORE_ROUNDED(SIGN)                                                         \
+  template <int E, int M>                                                              \
+  inline Float16<E, M> operator SIGN(const Float16<E, M>& a, const Float16<E, M>& b) { \
+    return Float16<E, M>(static_cast<float>(a) SIGN static_cast<float>(b));            \
   }
 CUBECORE_ROUNDED(+)
 CUBECORE_ROUNDED(-)
@@ -135,11 +135,11 @@ using bfloat16_t = ::bfloat16_t;
 
 namespace cubecore {
 
-#define CUBECORE_ELEMENT(TYPE, NAME, BITS)          \
-  template <>                                       \
-  struct Element<TYPE> {                            \
-    static constexpr const char* name = NAME;       \
-    static constexpr uint32_t bits = BITS;          \
+#define CUBECORE_ELEMENT(TYPE, NAME, BITS)    \
+  template <>                                 \
+  struct Element<TYPE> {                      \
+    static constexpr const char* name = NAME; \
+    static constexpr uint32_t bits = BITS;    \
   };
 CUBECORE_ELEMENT(half, "float16", 16)
 CUBECORE_ELEMENT(bfloat16_t, "bfloat16", 16)

@@ -1,0 +1,186 @@
+"""A launch in words: the arguments of a C++ kernel as the command line gives them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.dtypes import element_type
+from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.frontends.cpp.asked import Asked
+from cubecore.frontends.cpp.build import source_of
+from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
+from cubecore.frontends.cpp.signature import Parameter
+
+Array = NDArray[Any]
+_FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
+
+
+@dataclass(eq=False, slots=True)
+class Output:
+    """An array that the kernel fills, and the file that takes it."""
+
+    name: str
+    values: Array
+    file: str | None
+    shown: str
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A kernel and its arguments, ready to be launched."""
+
+    kernel: CppKernel
+    blocks: int
+    arguments: dict[str, Any]
+    outputs: list[Output] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Launch the kernel, and write what it left to its files.
+
+        Raises:
+            KernelError: the kernel cannot go on.
+        """
+        self.kernel[self.blocks](**self.arguments)
+        for output in self.outputs:
+            if output.file is not None:
+                _write(output.file, output.values)
+
+
+def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
+    """Return the launch that was asked for; `options` are those of kernels.
+
+    Raises:
+        RequestError: a file, an entry or an argument that cannot be.
+    """
+    source = source_of(path, _defined(asked.defines))
+    kernel = kernel_of(source, asked.entry, verbose=asked.verbose, **options)
+    if asked.blocks is None:
+        raise refuse("--blocks", "say on how many blocks the kernel runs", "none")
+    known = {p.name: p for p in kernel.parameters}
+    arguments: dict[str, Any] = {}
+    for text in asked.arguments:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
+        arguments[name] = _argument(_known(name, known, kernel), value)
+    outputs = [_output(text, known, kernel, arguments) for text in asked.outputs]
+    for output in outputs:
+        arguments[output.name] = output.values
+    _require_all(kernel, known, arguments)
+    names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
+    made = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
+    return Call(made, asked.blocks, arguments, outputs)
+
+
+def _names(arguments: Sequence[str]) -> set[str]:
+    return {text.partition("=")[0] for text in arguments}
+
+
+def _defined(texts: Sequence[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not name.replace("_", "a").isalnum() or name[0].isdigit():
+            raise refuse("-D", "be NAME or NAME=VALUE", repr(text))
+        found[name] = value if sign else None
+    return found
+
+
+def _known(name: str, known: Mapping[str, Parameter], kernel: CppKernel) -> Parameter:
+    found = known.get(name)
+    if found is None:
+        need = f"name a parameter of {kernel.name} ({', '.join(known) or 'none'})"
+        raise refuse("--arg", need, name, did_you_mean(name, known))
+    return found
+
+
+def _require_all(
+    kernel: CppKernel, known: Mapping[str, Parameter], given: Mapping[str, Any]
+) -> None:
+    missing = [name for name in known if name not in given]
+    if missing:
+        need = f"be launched with {', '.join(known)}"
+        raise refuse(kernel.name, need, f"no {missing[0]}", f"--arg {missing[0]}=...")
+
+
+def _argument(parameter: Parameter, text: str) -> Any:
+    if parameter.letter in {"p", "s"}:
+        array = _loaded(parameter.name, text)
+        return array.tobytes() if parameter.letter == "s" else array
+    try:
+        return float(text) if parameter.letter == "f" else int(text, 0)
+    except ValueError:
+        raise refuse(parameter.name, f"be {parameter.meaning}", repr(text)) from None
+
+
+def _loaded(name: str, path: str) -> Array:
+    try:
+        if not path.endswith(".npy"):
+            return np.fromfile(path, np.uint8)
+        return np.ascontiguousarray(np.load(path, allow_pickle=False))
+    except OSError as error:
+        raise refuse(f"{name} {path}", "be a file that can be read", error.strerror) from None
+    except (ValueError, EOFError) as error:
+        need = "be a whole .npy file"
+        raise refuse(f"{name} {path}", need, str(error).splitlines()[0]) from None
+
+
+def _output(
+    text: str, known: Mapping[str, Parameter], kernel: CppKernel, given: Mapping[str, Any]
+) -> Output:
+    name, sign, rest = text.partition("=")
+    kind, _, rest = rest.partition(":")
+    shape, _, file = rest.partition(":")
+    if not (sign and kind and shape):
+        raise refuse("--out-arg", _FORM, repr(text))
+    parameter = _known(name, known, kernel)
+    if parameter.letter != "p":
+        raise refuse(f"--out-arg {name}", "be a pointer of the kernel", parameter.meaning)
+    extents = shape.replace("x", ",").split(",")
+    if not all(e.isascii() and e.isdigit() and 0 < len(e) < 12 for e in extents):
+        raise refuse(f"--out-arg {name}", _FORM, repr(text))
+    try:
+        element = element_type(kind)
+    except CubecoreError:
+        raise refuse(f"--out-arg {name}", "be of a type that the chip has", kind) from None
+    dtype = element.numpy if element.bits >= 8 else np.dtype(np.uint8)
+    if file:
+        _require_writable(name, file)
+    values = np.zeros([int(e) for e in extents], dtype)
+    if name in given:
+        values.reshape(-1).view(np.uint8)[:] = _same(name, given[name], values)
+    return Output(name, values, file or None, f"{kind}[{shape}]")
+
+
+def _same(name: str, first: Array, values: Array) -> Array:
+    raw = first.reshape(-1).view(np.uint8)
+    if raw.size != values.nbytes:
+        raise refuse(f"--out-arg {name}", f"be of the {raw.size} B of --arg", values.nbytes)
+    return raw
+
+
+def _require_writable(name: str, file: str) -> None:
+    parent = Path(file).parent
+    if not parent.is_dir():
+        raise refuse(f"--out-arg {name}", "be written to a folder that is there", str(parent))
+
+
+def _write(file: str, values: Array) -> None:
+    import io
+
+    raw = io.BytesIO()
+    if file.endswith(".npy"):
+        np.save(raw, values)
+    else:
+        raw.write(values.tobytes())
+    beside = Path(f"{file}.part")
+    try:
+        beside.write_bytes(raw.getvalue())
+        beside.replace(file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise refuse(file, "be a file that can be written", error.strerror) from None

@@ -1,0 +1,35 @@
+"""A launch in words, as the command line gives them."""
+
+from dataclasses import dataclass, fields
+
+SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
+"""How the names of files with C and C++ kernels end."""
+TIMEOUT_S = 60.0
+"""Seconds that a launch may take, unless told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says of a launch: texts, as they were typed."""
+
+    entry: str | None = None
+    blocks: int | None = None
+    arguments: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    tiling_data: str | None = None
+    tiling_key: int = 0
+    timeout_s: float = TIMEOUT_S
+    verbose: bool = False
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given: for a file that has none of them."""
+        plain = Asked()
+        names = {"arguments": "--arg", "outputs": "--out-arg", "defines": "-D"}
+        names["timeout_s"] = "--timeout"
+        return tuple(
+            names.get(f.name, "--" + f.name.replace("_", "-"))
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(plain, f.name)
+        )

@@ -1,0 +1,268 @@
+"""C++ kernels from the file to the result: launches, findings, what is refused, what crashes."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import CubecoreError
+from frontends.cpp.cpp_kernels import EXAMPLES, kernel, needs_compiler
+
+pytestmark = needs_compiler
+ADD = EXAMPLES / "vector_add.cpp"
+N = 8 * 4096
+
+
+@pytest.fixture
+def vectors():
+    rng = np.random.default_rng(3)
+    x, y = (rng.standard_normal(N).astype(np.float32) for _ in range(2))
+    return x, y, np.zeros(N, np.float32)
+
+
+def cli(folder, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "cubecore", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_vector_add_with_queues_adds(vectors):
+    x, y, z = vectors
+    run = cubecore.load(ADD).add_queued[8](x, y, z, N)
+    assert run.findings == ()
+    assert run.engine == "lockstep"
+    assert np.array_equal(z, x + y)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_engines_and_orders_agree(vectors, engine):
+    x, y, z = vectors
+    for order in ("program", "late", "early", "random:5"):
+        z[:] = 0
+        run = cubecore.load(ADD, engine=engine, order=order).add_queued[8](x, y, z, N)
+        assert (run.findings, run.issued) == ((), 8 * (2 * 16 + 2 * 19 + 7))
+        assert np.array_equal(z, x + y)
+
+
+def test_the_command_line_runs_and_times_a_file(tmp_path, vectors):
+    x, y, _ = vectors
+    np.save(tmp_path / "x.npy", x)
+    y.tofile(tmp_path / "y.bin")
+    words = [str(ADD), "--blocks", "8", "--arg", "x=x.npy", "--arg", "y=y.bin"]
+    words += ["--arg", f"n={N}", "--out-arg", f"z=float32:{N}:z.npy"]
+    code, out, err = cli(tmp_path, "run", *words)
+    assert (code, err) == (0, "")
+    assert "  findings none\n" in out
+    assert np.array_equal(np.load(tmp_path / "z.npy"), x + y)
+    code, out, err = cli(tmp_path, "time", *words)
+    assert (code, err) == (0, "")
+    assert out.startswith("add_queued[8] on Ascend910B3\n")
+
+
+def test_a_pair_of_enque_and_deque_left_out_is_a_race_at_its_lines(tmp_path, vectors):
+    text = ADD.read_text()
+    changes = {
+        "out_z_.EnQue(z);": "held_ = z;",
+        "z = out_z_.DeQue<float>();": "z = held_;",
+        "uint32_t share_ = 0;": "uint32_t share_ = 0; AscendC::LocalTensor<float> held_;",
+    }
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    wrong = tmp_path / "wrong.cpp"
+    wrong.write_text(text)
+    run = cubecore.load(wrong).add_queued[8](*vectors, N)
+    race = next(f for f in run.findings if f.id == "race-raw")
+    said = text.splitlines()
+    assert {said[access.location.line - 1].strip() for access in race.accesses} == {
+        "AscendC::Add(z, x, y, TILE);",
+        "AscendC::DataCopy(z_[tile * TILE], z, TILE);",
+    }
+
+
+def refused(work) -> str:
+    with pytest.raises(CubecoreError) as caught:
+        work()
+    return str(caught.value)
+
+
+BAD_CALLS = [
+    ((1.5,), "n must be uint32, got 1.5"),
+    ((-1,), "n must be in [0, 4294967295] (uint32), got -1"),
+    ((2**32,), "n must be in [0, 4294967295] (uint32), got 4294967296"),
+    (("4",), "n must be uint32, got '4'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD_CALLS)
+def test_an_argument_of_another_type_is_refused(vectors, arguments, sentence):
+    module = cubecore.load(ADD)
+    assert refused(lambda: module.add_queued[8](*vectors, *arguments)) == sentence
+
+
+CRASHES = {
+    "null": ("*(volatile int*)0 = 1;", "got an access to address 0x0 on core 0 AIV0"),
+    "wild": (
+        "*(volatile int*)0x12345678 = 1;",
+        "got an access to address 0x12345678 on core 0 AIV0",
+    ),
+    "divide": ("volatile int a = 1, b = 0; a = a / b;", "got a division by zero on core 0 AIV0"),
+    "abort": ("abort();", "got abort on core 0 AIV0"),
+    "exit": ("exit(3);", "got exit(3); a kernel returns"),
+    "exit 0": ("exit(0);", "got exit(0); a kernel returns"),
+    "throw": ("throw 3;", "got an exception: something"),
+    "loop": (
+        "volatile int a = 0; while (true) a = a + 1;",
+        "got no end within 2 s; a loop may not end; --timeout gives it longer",
+    ),
+    "recursion": (
+        "volatile char c[4096]; c[0] = 1; k(x); c[1] = c[0];",
+        "got a stack overflow on core 0 AIV0",
+    ),
+    "memory": (
+        "std::vector<char*> all; while (true) all.push_back(new char[1 << 26]);",
+        "got an exception: std::bad_alloc",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_hostile_kernel_ends_in_one_sentence(name):
+    body, tail = CRASHES[name]
+    before = "#include <cstdlib>\n#include <vector>"
+    made = kernel(f"PipeBarrier<PIPE_ALL>();\n{body}", before=before)
+    made = replace(made, timeout_s=2.0 if name == "loop" else 60.0)
+    text = refused(lambda: made[1](np.zeros(8, np.float32)))
+    assert text == f"inline.cpp:6 (k): the kernel must run to its end, {tail}"
+
+
+def test_a_kernel_that_issues_without_end_stops_at_the_limit():
+    made = kernel("while (true) PipeBarrier<PIPE_ALL>();", limit=1000)
+    text = refused(lambda: made[1](np.zeros(8, np.float32)))
+    want = "inline.cpp:5 (k): the kernel must issue at most 1,000 instructions, got more"
+    assert text == f"{want}; a loop may not end; `limit` raises the limit"
+
+
+def test_nothing_of_a_killed_kernel_stays():
+    made = kernel(
+        "if (fork() == 0) for (;;) sleep(1);\nfor (;;) sleep(1);",
+        before="#include <unistd.h>",
+    )
+    before = set(Path("/proc").iterdir())
+    refused(lambda: replace(made, timeout_s=1.0)[1](np.zeros(8, np.float32)))
+    for _ in range(50):  # a killed process is gone a little later
+        left = [p for p in set(Path("/proc").iterdir()) - before if _sleeps_here(p)]
+        if not left:
+            return
+        time.sleep(0.1)
+    assert left == []
+
+
+def _sleeps_here(process: Path) -> bool:
+    """Whether a process runs this very command line: a copy of ours that nobody ended."""
+    try:
+        own = Path("/proc/self/cmdline").read_bytes()
+        return process.name.isdigit() and (process / "cmdline").read_bytes() == own
+    except OSError:
+        return False
+
+
+def test_variables_are_each_cores_own():
+    made = kernel(
+        "counter += 1;\n((__gm__ int32_t*)x)[GetBlockIdx()] = counter;", before="int32_t counter;"
+    )
+    x = np.zeros(8, np.int32)
+    made[8](x)
+    assert x.tolist() == [1] * 8
+
+
+BAD_FILES = {
+    "syntax": (
+        "int a = ;",
+        "inline.cpp:5 must compile, got expected primary-expression before ';' token; "
+        "--verbose shows everything the compiler says",
+    ),
+    "header": (
+        '}\n#include "lib/nothing.h"\nvoid f() {',
+        "inline.cpp:6 must compile, got lib/nothing.h: No such file or directory; "
+        "--verbose shows everything the compiler says",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_does_not_compile_is_refused_in_a_sentence(name):
+    body, sentence = BAD_FILES[name]
+    assert refused(lambda: kernel(body)) == sentence
+
+
+BAD_WORDS = [
+    (
+        ["--entry", "add_queue"],
+        "--entry must name a kernel of {file}, got add_queue; did you mean add_queued?",
+    ),
+    ([], "--blocks must say on how many blocks the kernel runs, got none"),
+    (["--blocks", "0"], "add_queued[blocks] must be in [1, 40], the AIVs of Ascend910B3, got 0"),
+    (
+        ["--blocks", "8", "--arg", "x=no.npy"],
+        "x no.npy must be a file that can be read, got No such file or directory",
+    ),
+    (
+        ["--blocks", "8", "--arg", "w=1"],
+        "--arg must name a parameter of add_queued (x, y, z, n), got w",
+    ),
+    (["--blocks", "8", "--arg", "n"], "--arg must be NAME=VALUE or NAME=FILE, got 'n'"),
+    (["--blocks", "8", "--arg", "n=a"], "n must be uint32, got 'a'"),
+    (
+        ["--blocks", "8", "--arg", "n=1"],
+        "add_queued must be launched with x, y, z, n, got no x; --arg x=...",
+    ),
+    (
+        ["--blocks", "8", "--out-arg", "z"],
+        "--out-arg must be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy, got 'z'",
+    ),
+    (
+        ["--blocks", "8", "--out-arg", "z=floaty:8"],
+        "--out-arg z must be of a type that the chip has, got floaty",
+    ),
+    (["--blocks", "8", "-D", "8=3"], "-D must be NAME or NAME=VALUE, got '8=3'"),
+    (["--blocks", "8", "more"], "{file} must be run with --arg NAME=VALUE, got 'more'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD_WORDS)
+def test_a_bad_request_is_one_sentence(tmp_path, words, sentence):
+    file = tmp_path / "add.cpp"
+    file.write_text(ADD.read_text())
+    np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
+    if words[-1:] == ["0"]:
+        words = [*words, "--arg", "x=x.npy", "--arg", "y=x.npy", "--arg", "z=x.npy", "--arg", "n=0"]
+    code, out, err = cli(tmp_path, "run", "add.cpp", *words)
+    assert (code, out, err) == (2, "", sentence.format(file="add.cpp") + "\n")
+
+
+def test_without_a_compiler_the_sentence_names_all_four(tmp_path):
+    file = tmp_path / "add.cpp"
+    file.write_text(ADD.read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "cubecore", "run", "add.cpp", "--blocks", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": "/nowhere"},
+    )
+    got = "no $CUBECORE_CXX, no g++, no clang++ and no ziglang package"
+    want = f"a C++ kernel must be compiled, got {got}; pip install cubecore[compiler] or g++\n"
+    assert (done.returncode, done.stderr) == (2, want)
