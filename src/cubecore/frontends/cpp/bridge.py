@@ -14,7 +14,7 @@ from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse
-from cubecore.frontends.capi.binding import Bound, bind
+from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import KernelError, location_of
@@ -212,7 +212,7 @@ class Bridge:
             for place, source in enumerate(places):
                 step.from_[place] = -1 if source is None else source
 
-    def _flags(self, bound: Bound) -> int:
+    def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]
         flags = _MASKED if bound.masked else 0
         flags |= _COUNTED if bound.counted else 0

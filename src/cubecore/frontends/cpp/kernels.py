@@ -23,8 +23,8 @@ from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import (
     Kernel,
+    LaunchOptions,
     KernelRun,
-    Options,
     ReadyLaunch,
     current_session,
     ready_launch,
@@ -88,7 +88,7 @@ def kernel_of(
     verbose: bool = False,
     **options: Any,
 ) -> CppKernel:
-    """Return an entry of a file as a kernel; `options` are those of `Options`.
+    """Return an entry of a file as a kernel; `options` are those of `LaunchOptions`.
 
     Raises:
         RequestError: no such entry, a file that does not compile, no compiler.
@@ -112,7 +112,7 @@ def kernel_of(
         (),
         (),
         {},
-        Options().changed(options),
+        LaunchOptions().changed(options),
         source=source,
         entry=name,
         parameters=parameters,
