@@ -181,7 +181,7 @@ class Bridge:
 
     def _where(self, file: bytes, function: bytes, line: int) -> int:
         place = location_of(file.decode("utf-8", "replace"), line, function.decode())
-        return self.names.place(place)
+        return self.names.location_number(place)
 
     def _place(self, at: Any) -> Location:
         found = at.contents
@@ -238,7 +238,7 @@ class Bridge:
         answer[0] = _signed(values[result])
 
     def _load(self, core: int, mem: int, kind: bytes, address: int, at: int, answer: Any) -> None:
-        own, where = self._cores[core], self.names.places[at]
+        own, where = self._cores[core], self.names.locations[at]
         own.hand_over()
         own.handle.issues.one(where)
         element = element_type(kind.decode())
@@ -250,7 +250,7 @@ class Bridge:
     ) -> None:
         own = self._cores[core]
         texts = [(text or b"").decode("utf-8", "replace") for text in (first, second, third)]
-        where = self.names.places[at] if self.names.places else Location("", 0, "")
+        where = self.names.locations[at] if self.names.locations else Location("", 0, "")
         if what == 2:
             own.handle.show(texts[0])
             return
@@ -273,7 +273,7 @@ class Bridge:
             own.handle.log("parameter", note[0], note[1], where)
             return
         call, count = self._notes[own.state.stale_note]
-        left = self.names.places[own.state.stale - 1]
+        left = self.names.locations[own.state.stale - 1]
         message = (
             f"{note[0]} must run under a mask that was set for it, got the count {count} "
             f"that {call} left at {left}; call asc_set_vector_mask first"
@@ -291,7 +291,7 @@ class Bridge:
         dims: int,
         at: int,
     ) -> None:
-        own, where = self._cores[core], self.names.places[at]
+        own, where = self._cores[core], self.names.locations[at]
         own.hand_over()
         own.handle.issues.one(where)
         own.handle.core.flush()
@@ -323,7 +323,9 @@ class _Core:
         if isinstance(core, Recorder) and core.records and not self.handle.debugged:
             last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
             if not isinstance(self._names.templates[last], (FftsCrossCoreSync, WaitFlagDev)):
-                issues.many(count, lambda: self._names.places[struct.unpack("<I", wheres[-4:])[0]])
+                issues.many(
+                    count, lambda: self._names.locations[struct.unpack("<I", wheres[-4:])[0]]
+                )
                 core.record_block(kinds, wheres, addresses)
                 return
         self._one_by_one(kinds, wheres, addresses)
@@ -335,7 +337,7 @@ class _Core:
         for kind, line in zip(memoryview(kinds).cast("I").tolist(), lines, strict=True):
             template: Instruction = names.templates[kind]
             end = at + len(names.mems[kind])
-            self.handle.record(template, tuple(flat[at:end]), names.places[line])
+            self.handle.record(template, tuple(flat[at:end]), names.locations[line])
             at = end
 
 

@@ -259,7 +259,7 @@ class _Loaded:
 
     def _launch(self, handle: CoreHandle) -> Launch:
         core, chip = handle.core, handle.core.chip
-        place = core.registers.place
+        place = core.registers.position
         made = Launch(
             gm_base=self._base,
             block=place.block,
@@ -304,7 +304,7 @@ def _run(ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _
     findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
     for trace in here.traces.values():
         trace.names.kind_of.clear()  # by identities, which another process does not have
-        trace.names.place_of.clear()
+        trace.names.location_of.clear()
     return _Left(findings, outcome.issued, engine, here.traces)
 
 
