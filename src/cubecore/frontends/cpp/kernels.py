@@ -23,8 +23,8 @@ from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import (
     Kernel,
-    LaunchOptions,
     KernelRun,
+    LaunchOptions,
     ReadyLaunch,
     current_session,
     ready_launch,
