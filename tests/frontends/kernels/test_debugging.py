@@ -82,7 +82,7 @@ def test_a_kernel_shows_what_it_holds(capsys):
 
     a, _ = arrays()
     assert shows[1](a).findings == ()
-    assert seen[0].known.tolist() == [[True] * 8, [False] * 8]
+    assert seen[0].written.tolist() == [[True] * 8, [False] * 8]
     assert (seen[0].values[0] == a[:8]).all()
     at = [f"{HERE}:{line_of(shows, text)} (shows)" for text in ("core.dump", "_ubuf", "_dump(")]
     assert capsys.readouterr().out.splitlines() == [
