@@ -70,7 +70,7 @@ def test_check_says_what_is_wrong_and_where_it_is_written(on_shelf):
     assert answer.out.splitlines()[:3] == [
         "illegal: 1 rule broken",
         "  BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16",
-        "    seed 000, table 2",
+        "    TCubeTiling structure, newer edition, table 2",
     ]
     assert cli("check", "good.json", *PROBLEM).out.splitlines()[0] == "legal"
 
@@ -224,25 +224,25 @@ LINES = [
     (["plan", *PROBLEM, "--cores", 0], "cores must be at least 1, got 0"),
     (
         ["plan", *PROBLEM, "--c", "int8"],
-        "c must be float32 or float16 or bfloat16 without epilogue.quant (seed 002, table 4: mad "
+        "c must be float32 or float16 or bfloat16 without epilogue.quant (Mmad, table 4: mad "
         "gives float32), got int8; epilogue.quant writes others: QF322B8_PRE to int8, "
         "VQF322B8_PRE to int8",
     ),
     (
         ["run", *PROBLEM, "--a", "int8", "--b", "float16"],
         "a and b must be types that arch 2201 multiplies (int8 by int8, float16 by float16, "
-        "float32 by float32, bfloat16 by bfloat16, int4 by int4: seed 002, table 4), got int8 by "
+        "float32 by float32, bfloat16 by bfloat16, int4 by int4: Mmad, table 4), got int8 by "
         "float16",
     ),
     (
         ["plan", *PROBLEM, "--a", "float8_e5m2"],
         "a and b must be types that arch 2201 multiplies (int8 by int8, float16 by float16, "
-        "float32 by float32, bfloat16 by bfloat16, int4 by int4: seed 002, table 4), got "
+        "float32 by float32, bfloat16 by bfloat16, int4 by int4: Mmad, table 4), got "
         "float8_e5m2 by float8_e5m2",
     ),
     (
         ["plan", *PROBLEM, "--bias", "int32"],
-        "bias must be float32 or float16 for float16 by float16 (seed 002, table 5), got int32",
+        "bias must be float32 or float16 for float16 by float16 (Mmad, table 5), got int32",
     ),
     (
         ["plan", *PROBLEM, "--chip", "910B"],

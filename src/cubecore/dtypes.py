@@ -33,12 +33,12 @@ class ElementType:
 
     @property
     def c0(self) -> int:
-        """Elements in 32 bytes: the inner extent of a fractal (seeds 000 and 002)."""
+        """Elements in 32 bytes: the inner extent of a fractal (TCubeTiling structure and Mmad)."""
         return DATA_BLOCK_BYTES * 8 // self.bits
 
     @property
     def nz_fractals(self) -> int:
-        """fractal_num of seed 000: C0 blocks that an NZ operand's K axis is a multiple of."""
+        """fractal_num of table 1: C0 blocks that an NZ operand's K axis is a multiple of."""
         return 2 if self.name == "float32" else 1
 
     def bytes_of(self, elements: Any) -> Any:

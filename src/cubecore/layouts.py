@@ -42,11 +42,11 @@ class Layout:
 
 
 ZZ = Layout("ZZ", fractals_by_row=True, elements_by_row=True)
-"""L0A: fractals row by row, elements row by row (seed 002, matrix A)."""
+"""L0A: fractals row by row, elements row by row (Mmad, matrix A)."""
 ZN = Layout("ZN", fractals_by_row=True, elements_by_row=False)
-"""L0B: fractals row by row, elements column by column (seed 002, matrix B)."""
+"""L0B: fractals row by row, elements column by column (Mmad, matrix B)."""
 NZ = Layout("NZ", fractals_by_row=False, elements_by_row=True)
-"""L0C and L1: fractals column by column, elements row by row (seed 002, matrix C)."""
+"""L0C and L1: fractals column by column, elements row by row (Mmad, matrix C)."""
 
 
 def padded_elements(rows: int, cols: int, fractal: tuple[int, int]) -> int:
@@ -107,7 +107,7 @@ def l0b_fractal(c0: int) -> tuple[int, int]:
 
 
 L0C_FRACTAL = (FRACTAL_ROWS, FRACTAL_ROWS)
-"""The fractal of L0C: 16 x 16 whatever the element (seed 002)."""
+"""The fractal of L0C: 16 x 16 whatever the element (Mmad)."""
 
 
 def nz_multiple(c0: int, *, along_k: bool, inner: bool) -> int:

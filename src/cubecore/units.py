@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DATA_BLOCK_BYTES = 32
-"""The unit of vector and local-memory transfers (seed 003: DataBlock)."""
+"""The unit of vector and local-memory transfers (C API general notes: DataBlock)."""
 FRACTAL_BYTES = 512
-"""One fractal of L0A, L0B or L1: 16 rows of 32 bytes (seed 002)."""
+"""One fractal of L0A, L0B or L1: 16 rows of 32 bytes (Mmad)."""
 FRACTAL_ROWS = 16
-"""Rows of every fractal, and columns of an L0C fractal (seed 002)."""
+"""Rows of every fractal, and columns of an L0C fractal (Mmad)."""
 KIB = 1024
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 """Limits of the fields of TCubeTiling."""

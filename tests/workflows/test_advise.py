@@ -119,7 +119,9 @@ def test_what_cannot_be_changed_says_why():
     timed = advised({"m": 64, "n": 1000, "k": 64, "format_b": "ND", "cores": 24, "fix": {}})
     reasons = {kind.kind: kind.reason for kind in timed.changes.untried}
     assert reasons["order"] == "a core has one row or column of tiles"
-    assert reasons["NZ weights"].startswith("n must be a multiple of 16 for B in NZ (seed 000")
+    assert reasons["NZ weights"].startswith(
+        "n must be a multiple of 16 for B in NZ (TCubeTiling structure, newer edition"
+    )
     nz = advised({"m": 64, "n": 64, "k": 64, "format_a": "NZ", "format_b": "NZ"})
     reasons = {kind.kind: kind.reason for kind in nz.changes.untried}
     assert reasons["NZ weights"] == "B is NZ already"

@@ -43,7 +43,7 @@ def test_a_finding_says_all_there_is(file):
             "message": "L0C-CAPACITY: 2 x 128 x 256 x float32 = 262144 B, Ascend910B3 allows "
             "131072 B: over by 131072 B; largest dbL0C here is 1",
             "remedy": "largest dbL0C here is 1",
-            "source": "seed 000, table 2",
+            "source": "TCubeTiling structure, newer edition, table 2",
             "rows": ["000/t2/l0c-capacity"],
             "tiling_changes": {"dbL0C": 1},
             "problem_changes": {},
@@ -59,7 +59,7 @@ def test_repair_prints_what_it_changes_and_what_is_proven(file):
     assert answer.out.splitlines()[:7] == [
         "illegal: 1 rule broken",
         "  BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16",
-        "    seed 000, table 2",
+        "    TCubeTiling structure, newer edition, table 2",
         "",
         f"Repaired by 1 change, predicted {us} us",
         "  baseM  24  ->  128  BASE-M-ALIGNMENT",

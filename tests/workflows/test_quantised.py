@@ -33,20 +33,20 @@ BAD = [
     (
         {"epilogue": {"quant": "REQ8", "scale": 1.0}},
         "epilogue.quant must be QF322B8_PRE or VQF322B8_PRE for an accumulator of float32 "
-        "(seed 002, table 4), got REQ8",
+        "(Mmad, table 4), got REQ8",
     ),
     (
         {"a": "int8", "epilogue": {"quant": "F322F16", "scale": 1.0}},
         "epilogue.quant must be DEQF16 or VDEQF16 or REQ8 or VREQ8 for an accumulator of int32 "
-        "(seed 002, table 4), got F322F16",
+        "(Mmad, table 4), got F322F16",
     ),
     (
         {"a": "int8", "c": "float16", "epilogue": {"quant": "REQ8", "scale": 1.0}},
-        "c must be int8, which REQ8 makes of int32 (seed 002, table 4), got float16",
+        "c must be int8, which REQ8 makes of int32 (Mmad, table 4), got float16",
     ),
     (
         {"c": "int8"},
-        "c must be float32 or float16 or bfloat16 without epilogue.quant (seed 002, table 4: mad "
+        "c must be float32 or float16 or bfloat16 without epilogue.quant (Mmad, table 4: mad "
         "gives float32), got int8; epilogue.quant writes others: QF322B8_PRE to int8, "
         "VQF322B8_PRE to int8",
     ),

@@ -1,8 +1,10 @@
-"""Which element types the Cube of an architecture multiplies (seed 002, tables 4 to 7)."""
+"""Which element types the Cube of an architecture multiplies (Mmad, tables 4 to 7)."""
 
 from dataclasses import dataclass
 
-_TABLE_4 = "seed 002, table 4"
+from cubecore.citations import cite
+
+_TABLE_4 = cite("002", "table 4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Combination:
     def bias_source(self) -> str:
         """The place that says which bias a row takes."""
         if self.source == _TABLE_4:
-            return "seed 002, table 5"
-        return self.source if self.bias else "seed 002, table of products"
+            return cite("002", "table 5")
+        return self.source if self.bias else cite("002", "table of products")
 
     @property
     def bias_inputs(self) -> tuple[str, ...]:
@@ -37,8 +39,8 @@ _A2 = (
     Combination("int4", "int4", "int32", "", _TABLE_4),
 )
 _EARLIER = (
-    Combination("int8", "int8", "int32", "int32", "seed 004, table 2"),
-    Combination("float16", "float16", "float32", "float32", "seed 004, table 2"),
+    Combination("int8", "int8", "int32", "int32", cite("004", "table 2")),
+    Combination("float16", "float16", "float32", "float32", cite("004", "table 2")),
 )
 _EIGHT_BIT = ("float8_e4m3fn", "float8_e5m2")
 _FOUR_BIT = ("float4_e2m1fn", "float4_e1m2")
@@ -60,23 +62,23 @@ _950 = (
 CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {
     "2201": _A2,
     "3510": _950,
-    "3113": (Combination("float16", "float16", "float16", "", "seed 002, table 6"),),
+    "3113": (Combination("float16", "float16", "float16", "", cite("002", "table 6")),),
     "3003": (
-        Combination("int8", "int8", "int32", "int32", "seed 002, table 7"),
-        Combination("float16", "float16", "float16", "float16", "seed 002, table 7"),
+        Combination("int8", "int8", "int32", "int32", cite("002", "table 7")),
+        Combination("float16", "float16", "float16", "float16", cite("002", "table 7")),
     ),
 }
 """Rows by architecture; an architecture that is not here has `EARLIER_COMBINATIONS`.
 
-Kirin 9030 (3113) takes no bias: so says seed 002's table of products, which table 6 contradicts
-with a half bias. Uncertain.
+Kirin 9030 (3113) takes no bias: so says the page Mmad's table of products, which table 6
+contradicts with a half bias. Uncertain.
 """
 
 EARLIER_COMBINATIONS = _EARLIER
 
 
 UNIT_FLAG_ARCHS = ("2201", "3510")
-"""Architectures whose `mad` has a unit flag: Atlas A2 and A3 (seed 002, table 3), and 3510, whose
+"""Architectures whose `mad` has a unit flag: Atlas A2 and A3 (Mmad, table 3), and 3510, whose
 page of asc_mmad has the parameter."""
 L0A_NZ_ARCHS = ("3510",)
 """Architectures that hold the left matrix as NZ in L0A; the others hold it as ZZ (asc-devkit,
@@ -86,7 +88,7 @@ MATMUL_UNIT_FLAG_ARCHS = UNIT_FLAG_ARCHS
 IBSHARE_ARCHS = ("2201", "3510")
 """Architectures with the template IBShare (vendor's GetIBShareNormConfig: A2, A3, Atlas 350)."""
 BIAS_TABLE_SOURCE_ARCHS = ("2201",)
-"""Architectures where cmatrixSource may be true (seed 002, table 3; on Kirin it is false only)."""
+"""Architectures where cmatrixSource may be true (Mmad, table 3; on Kirin it is false only)."""
 
 
 FIXPIPE_ARCHS = ("2201", "3510")

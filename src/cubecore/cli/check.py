@@ -21,7 +21,7 @@ from cubecore.cli.console import (
 @click.command(cls=Verb)
 @click.argument("tiling", type=InputFile())
 @problem_options
-@click.option("--edition", default="000", help="seed edition: 000 (newer) or 001")
+@click.option("--edition", default="newer", help="newer or older page of TCubeTiling structure")
 @click.option("--reading", default="effective", help="effective, or documented (the letter)")
 @click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
 @click.option("--keep", multiple=True, metavar="FIELD", help="a field that --repair leaves alone")

@@ -43,7 +43,7 @@ def check(
     tiling: TCubeTiling | Mapping[str, Any],
     problem: Problem | Mapping[str, Any] | None = None,
     *,
-    edition: str = "000",
+    edition: str = "newer",
     reading: str = "effective",
     repair: bool = False,
     keep: Collection[str] = (),

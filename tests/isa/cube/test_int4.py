@@ -103,7 +103,7 @@ def test_int4_takes_no_bias():
     bench = Bench()
     bench.do(mad(16, 64, 16, c_matrix_init_val=False, c_matrix_source=True), 0, 0, 0, 0)
     assert bench.messages == [
-        "parameter: mad must take no bias for int4 x int4 (seed 002, table 5), got one"
+        "parameter: mad must take no bias for int4 x int4 (Mmad, table 5), got one"
     ]
 
 

@@ -183,17 +183,17 @@ BIASED = {"c_matrix_init_val": False}
         (
             K9030,
             mad(HALVES, 16, 16, 16, c_matrix_source=True, **BIASED),
-            "mad must take no bias for float16 x float16 (seed 002, table of products), got one",
+            "mad must take no bias for float16 x float16 (Mmad, table of products), got one",
         ),
         (
             K9030,
             mad(HALVES, 16, 16, 16, bias_in_l0c=True, **BIASED),
-            "mad must take no bias for float16 x float16 (seed 002, table of products), got one",
+            "mad must take no bias for float16 x float16 (Mmad, table of products), got one",
         ),
         (
             A2,
             mad(("int4", "int32"), 16, 16, 16, bias_in_l0c=True, **BIASED),
-            "mad must take no bias for int4 x int4 (seed 002, table 5), got one",
+            "mad must take no bias for int4 x int4 (Mmad, table 5), got one",
         ),
         (
             K9030,

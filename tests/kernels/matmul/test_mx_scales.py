@@ -285,7 +285,8 @@ REFUSED = [
     ),
     (
         {"a": "float4_e2m1fn", "scale_a": "float8_e8m0fnu", "scale_b": "float16"},
-        "scale_b must be float8_e8m0fnu (seed 000, table 2), got float16",
+        "scale_b must be float8_e8m0fnu (TCubeTiling structure, newer edition, table 2), "
+        "got float16",
     ),
     (
         {"a": "float4_e2m1fn", "template": "IBSHARE"},

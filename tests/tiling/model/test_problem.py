@@ -173,6 +173,7 @@ def test_what_the_seed_multiplies_is_accepted(changes, soc):
     validate(problem(**changes), chip(soc))
 
 
+SCALES = "TCubeTiling structure, newer edition, table 2"
 PAIRS = "int8 by int8, float16 by float16, float32 by float32, bfloat16 by bfloat16, int4 by int4"
 
 
@@ -182,21 +183,21 @@ PAIRS = "int8 by int8, float16 by float16, float32 by float32, bfloat16 by bfloa
         (
             {"a": "int8", "b": "float16"},
             (
-                f"a and b must be types that arch 2201 multiplies ({PAIRS}: seed 002, table 4), "
+                f"a and b must be types that arch 2201 multiplies ({PAIRS}: Mmad, table 4), "
                 "got int8 by float16"
             ),
         ),
         (
             {"a": "float8_e4m3fn"},
             (
-                f"a and b must be types that arch 2201 multiplies ({PAIRS}: seed 002, table 4), "
+                f"a and b must be types that arch 2201 multiplies ({PAIRS}: Mmad, table 4), "
                 "got float8_e4m3fn by float8_e4m3fn"
             ),
         ),
         (
             {"c": "int32"},
             (
-                "c must be float32 or float16 or bfloat16 without epilogue.quant (seed 002, table "
+                "c must be float32 or float16 or bfloat16 without epilogue.quant (Mmad, table "
                 "4: mad gives float32), got int32; epilogue.quant writes others: QF322B8_PRE to "
                 "int8, VQF322B8_PRE to int8"
             ),
@@ -204,18 +205,18 @@ PAIRS = "int8 by int8, float16 by float16, float32 by float32, bfloat16 by bfloa
         (
             {"a": "int8", "c": "float16"},
             (
-                "c must be int32 without epilogue.quant (seed 002, table 4: mad gives int32), "
+                "c must be int32 without epilogue.quant (Mmad, table 4: mad gives int32), "
                 "got float16; epilogue.quant writes others: DEQF16 to float16, VDEQF16 to "
                 "float16, REQ8 to int8, VREQ8 to int8"
             ),
         ),
         (
             {"a": "int8", "bias": "float32"},
-            "bias must be int32 for int8 by int8 (seed 002, table 5), got float32",
+            "bias must be int32 for int8 by int8 (Mmad, table 5), got float32",
         ),
         (
             {"bias": "int32"},
-            "bias must be float32 or float16 for float16 by float16 (seed 002, table 5), got int32",
+            "bias must be float32 or float16 for float16 by float16 (Mmad, table 5), got int32",
         ),
     ],
 )
@@ -271,13 +272,13 @@ def test_a_format_with_scales_has_one_name(name, values):
     [
         (
             {"a": "mxfp4", "scale_a": "float16", "scale_b": "float8_e8m0fnu"},
-            ["scale_a must be float8_e8m0fnu (seed 000, table 2), got float16"],
+            [f"scale_a must be float8_e8m0fnu ({SCALES}), got float16"],
         ),
         (
             {"a": "float8_e5m2", "scale_b": "float16"},
             [
-                "scale_a must be float8_e8m0fnu (seed 000, table 2), got float16",
-                "scale_b must be float8_e8m0fnu (seed 000, table 2), got float16",
+                f"scale_a must be float8_e8m0fnu ({SCALES}), got float16",
+                f"scale_b must be float8_e8m0fnu ({SCALES}), got float16",
             ],
         ),
         (
@@ -352,7 +353,7 @@ def test_the_chip_record_is_the_catalogues():
     [
         (
             {"unit_flag": True},
-            "unit_flag must be false on Ascend310P3 (seed 002, table 3: Atlas A2 and A3 have it), "
+            "unit_flag must be false on Ascend310P3 (Mmad, table 3: Atlas A2 and A3 have it), "
             "got true",
         ),
         (
@@ -362,7 +363,7 @@ def test_the_chip_record_is_the_catalogues():
         ),
         (
             {"hf32": True},
-            "hf32 must be false on Ascend310P3 (seed 002, table 4: no float32), got true",
+            "hf32 must be false on Ascend310P3 (Mmad, table 4: no float32), got true",
         ),
     ],
 )

@@ -183,7 +183,7 @@ def test_nonsense_gets_findings_not_advice():
 def test_advice_names_its_source():
     p, t = full(dbL0A=1)
     (found,) = check_tiling(t, p, B3, edition="001").advice
-    assert found.to_json()["source"] == "seed 001, recommended values"
+    assert found.to_json()["source"] == "TCubeTiling structure, older edition, recommended values"
     idle = check_tiling(tiling(), problem(), B3).advice[0]
     assert (idle.id, idle.source) == ("IDLE-CORES", "cubecore")
     assert "IDLE-CORES" not in ROWS

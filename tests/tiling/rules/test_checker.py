@@ -87,7 +87,7 @@ def test_findings_carry_the_contracts_keys():
         "message": "L0A-CAPACITY: 2 x 128 x 192 x float16 = 98304 B, Ascend910B3 allows 65536 B: "
         "over by 32768 B; largest baseK here is 128",
         "remedy": "largest baseK here is 128",
-        "source": "seed 000, table 2",
+        "source": "TCubeTiling structure, newer edition, table 2",
         "rows": ["000/t2/l0a-capacity"],
         "tiling_changes": {"baseK": 128},
         "problem_changes": {},
@@ -153,7 +153,7 @@ def test_a_tiling_of_another_problem_is_refused():
 
 
 def test_types_that_the_chip_lacks_are_refused():
-    with pytest.raises(RequestError, match="seed 002, table 4"):
+    with pytest.raises(RequestError, match="Mmad, table 4"):
         check_tiling(tiling(), problem(a="float8_e5m2"), B3)
 
 

@@ -72,7 +72,7 @@ def test_an_nz_extent_that_is_not_aligned_names_the_seeds_table(keys, line, does
     assert axis == line[0]
     with pytest.raises(cubecore.RequestError) as refused:
         does(problem)
-    tail = f" (seed 000, table 1), got {value}; C0 of int8 is 32"
+    tail = f" (TCubeTiling structure, newer edition, table 1), got {value}; C0 of int8 is 32"
     assert str(refused.value) == line + tail
 
 

@@ -1,4 +1,6 @@
-"""Arrays in local memories, as the C API's compiler places them (seed 003, allocation by arrays).
+"""Allocation of arrays in local memories, in the order of their declaration.
+
+The addresses are those of the C API's compiler (C API general notes, allocation by arrays).
 
 An array is one-dimensional, of a length known when the kernel is compiled. Arrays of one memory lie
 one behind another from address 0 on, each aligned for any instruction; nothing is ever given back.
@@ -77,7 +79,7 @@ class LocalMemory:
         """Declare ``type name[length]``, or a struct of such arrays.
 
         Raises:
-            RequestError: what the compiler does not take (seed 003), or too much.
+            RequestError: what the compiler does not take (C API general notes), or too much.
         """
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)

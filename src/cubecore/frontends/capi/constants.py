@@ -15,7 +15,7 @@ uint8_t, uint16_t, uint32_t, uint64_t = "uint8", "uint16", "uint32", "uint64"
 
 
 class asc_unary_config(SimpleNamespace):  # noqa: N801 - the vendor's name
-    """Strides of an instruction with one source (seed 003); what is not set keeps its default."""
+    """Strides of an instruction with one source; fields not set keep their defaults."""
 
     dst_block_stride: int
     src_block_stride: int
@@ -25,7 +25,7 @@ class asc_unary_config(SimpleNamespace):  # noqa: N801 - the vendor's name
 
 
 class asc_binary_config(SimpleNamespace):  # noqa: N801 - the vendor's name
-    """Strides of an instruction with two sources (seed 003); what is not set keeps its default."""
+    """Strides of an instruction with two sources; fields not set keep their defaults."""
 
     dst_block_stride: int
     src0_block_stride: int

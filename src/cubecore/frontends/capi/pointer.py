@@ -17,7 +17,7 @@ class RuntimeInt(int):
     """An integer that the kernel learns while it runs; `origin` says from where.
 
     It computes as any integer does, and what is computed from it is one too. An array's length must
-    not be one (seed 003).
+    not be one (C API general notes).
     """
 
     origin: str

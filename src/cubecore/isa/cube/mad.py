@@ -127,7 +127,7 @@ class CopyCbufToBt(Instruction):
     Pipe.M,
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
     variants={"asc_mmad_s4": {"a_type": INT4, "b_type": INT4}},
-    source="seed 002, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32 and K "
+    source="Mmad, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32 and K "
     "direction alignment (2201)",
     uncertain=(
         "the order in which float products are summed is not documented",
@@ -137,7 +137,7 @@ class CopyCbufToBt(Instruction):
         "an int32 sum outside its range saturates: documented for the product, inferred with bias",
         "a bias in CO1 is a tile of its own that C starts from, laid out as C: the page says where "
         "it lies and no more",
-        "the unit flag is not for accumulation in L0C, says seed 002, and has a sum's earlier mads "
+        "the unit flag is not for accumulation in L0C, says Mmad, and has a sum's earlier mads "
         "carry 2: a sum over K into one tile is taken as meant by the second",
         "feat_offset, smask_offset and is_weight_offset of the C API's longer form do nothing: "
         "reserved, or without a word on their effect",
@@ -251,7 +251,7 @@ class Mad(CubeProduct):
     def operands(self) -> tuple[Operand, ...]:
         """C is only written unless it accumulates; of bias and start the one that is the start.
 
-        C starts at a multiple of 256 elements (seed 002, table 2).
+        C starts at a multiple of 256 elements (Mmad, table 2).
         """
         started = "bias" if self.starts_from_bias else "start" if self.starts_from_tile else ""
         return _mad_operands(self.accumulates, started, self.c_type.bits * 32)

@@ -1,4 +1,4 @@
-"""MmadParams: how the C++ basic API spells the parameters of `mad` (seed 002, table 3)."""
+"""MmadParams: how the C++ basic API spells the parameters of `mad` (Mmad, table 3)."""
 
 from dataclasses import dataclass
 

@@ -9,9 +9,9 @@ from cubecore.layouts import Offsets
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 UNIT_FLAGS = (0, 2, 3)
-"""Values of the unit flag of `mad` and fixpipe (seed 002, table 3): 1 is no value of it."""
+"""Values of the unit flag of `mad` and fixpipe (Mmad, table 3): 1 is no value of it."""
 _C_ALIGN_BYTES = 1024
-"""256 elements of 32 bits (seed 002, table 2); 512 B for half."""
+"""256 elements of 32 bits (Mmad, table 2); 512 B for half."""
 HANDS_OVER = 3
 """The value with which the flag is turned."""
 DEPENDENT_MAD_FRACTALS = 10

@@ -44,7 +44,7 @@ class Pipe(Enum):
 
 
 class Mem(Enum):
-    """The memories of a core and global memory, with their alignment (seed 003, table 1)."""
+    """The memories of a core and global memory, with their alignment (C API notes, table 1)."""
 
     GM = ("GM", 1)
     UB = ("UB", 32)
@@ -88,8 +88,8 @@ class Operand:
     """One operand: memory, access, type, axes and layout, alignment.
 
     `element` names the template's field that holds the element type. `align_bytes` overrides the
-    memory's general alignment (seed 003: what an instruction states goes first). `used` says that
-    an uninitialised element is a finding even where the instruction propagates.
+    memory's general alignment (C API general notes: what an instruction states goes first). `used`
+    says that an uninitialised element is a finding even where the instruction propagates.
     """
 
     mem: Mem

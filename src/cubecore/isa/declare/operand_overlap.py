@@ -1,4 +1,4 @@
-"""Overlap of an instruction's operands: the cases that the pages allow (seed 003, overlap)."""
+"""Overlap of an instruction's operands: the cases that the pages allow (C API general notes, overlap)."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -11,7 +11,8 @@ from cubecore.isa.declare.instruction import Array, Instruction, Operand
 from cubecore.layouts import ascending
 
 ACCUMULATING_TYPES = ("float16", "int32", "float32")
-"""Types of which dst of a repeat may be src1 of the next (seed 003: half, int32_t, float)."""
+"""Types of which dst of a repeat may be src1 of the next (C API general notes: half, int32_t,
+float)."""
 
 STEERED = 16
 """What caches keep of templates that values steer: asked for several times, but never met again."""

@@ -48,7 +48,7 @@ def _at(size_bytes: int, bytes_per_cycle: int) -> InstructionCost:
     source="spec/tik.md 4.1, data_move and tensor_mov from L1OUT, as public TIK programs use them",
     archs=JOINED_ARCHS,
     uncertain=(
-        "the queue is V's: TIK's matmul excludes Vector instructions (seed 004)",
+        "the queue is V's: TIK's matmul excludes Vector instructions (TIK matmul)",
         "int32 becomes float16 as value * scale, rounded once in float32 and once in float16",
         "ReLU comes before the conversion, as in fixpipe",
     ),

@@ -41,7 +41,8 @@ KINDS: dict[str, Kind] = {
     "overlap": Kind(MEMCHECK, "operands share bytes that they must not share"),
     "parameter": Kind(MEMCHECK, "a parameter, a type or a register that the instruction refuses"),
     "stale-mask": Kind(
-        MEMCHECK, "a vector instruction under the mask that a count left behind (seed 003)"
+        MEMCHECK,
+        "a vector instruction under the mask that a count left behind (C API general notes)",
     ),
     "mixed-allocation": Kind(
         MEMCHECK, "arrays and physical addresses in one memory, which may be the same bytes"

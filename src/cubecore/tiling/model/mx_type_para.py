@@ -1,4 +1,4 @@
-"""mxTypePara: how much more of the scales than of A and B a load to L1 brings (seed 000, table 1).
+"""mxTypePara: factors by which a load to L1 brings more of the scales than of A and B.
 
 Four factors of 7 bits, each in a byte of its own: along K for A and for B, along M, along N. The
 functions work on one value and on arrays of them.
@@ -10,7 +10,7 @@ from typing import Any
 from cubecore.errors import RequestError, Violation
 
 FACTOR_LIMIT = 127
-"""Largest factor (seed 000, table 1)."""
+"""Largest factor (TCubeTiling structure, newer edition, table 1)."""
 SHIFTS = {"scaleFactorKa": 0, "scaleFactorKb": 8, "scaleFactorM": 16, "scaleFactorN": 24}
 """The lowest bit of each factor in mxTypePara."""
 SPARE_BITS = 0x80808080

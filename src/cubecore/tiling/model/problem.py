@@ -12,6 +12,7 @@ from typing import Any
 
 from cubecore.chips import Chip, chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
+from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.buffer_budget import BufferBudget
@@ -39,9 +40,9 @@ OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
 LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
 """How the matrices of a batch lie in memory (vendor's IterateBatch)."""
 SCALE_TYPE = "float8_e8m0fnu"
-"""What both scales of MxMatmul are made of (seed 000, table 2)."""
+"""What both scales of MxMatmul are made of (TCubeTiling structure, newer edition, table 2)."""
 SCALE_GROUP = 32
-"""Elements along K that share one scale (seed 000, table 2)."""
+"""Elements along K that share one scale (TCubeTiling structure, newer edition, table 2)."""
 SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")
 """Inputs that only MxMatmul multiplies: their scales need not be asked for."""
 SCALED_TYPES = ("float8_e4m3fn", "float8_e5m2", *SCALED_ONLY)
@@ -276,7 +277,7 @@ class Problem:
 
     @property
     def accumulator_type(self) -> ElementType:
-        """L0C's type: int32 for integer inputs, float32 otherwise (seed 002, table 4)."""
+        """L0C's type: int32 for integer inputs, float32 otherwise (Mmad, table 4)."""
         return element_type("int32" if self.a_type.kind == "int" else "float32")
 
     @property
@@ -404,7 +405,7 @@ class Problem:
             value = getattr(self, name) or given
             object.__setattr__(self, name, value)
             if value is not None and value != SCALE_TYPE:
-                yield Violation(name, f"be {SCALE_TYPE} (seed 000, table 2)", value)
+                yield Violation(name, f"be {SCALE_TYPE} ({cite('000', 'table 2')})", value)
         if given is not None:
             for name in ("a", "b"):
                 if getattr(self, name) not in SCALED_TYPES:

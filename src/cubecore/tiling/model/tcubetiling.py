@@ -12,7 +12,7 @@ from cubecore.units import INT32_MAX, INT32_MIN
 
 @dataclass(frozen=True, slots=True)
 class TCubeTiling:
-    """One tiling. Sizes are elements, depths and steps are base blocks (seed 000, table 1).
+    """One tiling. Sizes are elements, depths and steps are base blocks (table 1 of its page).
 
     A value outside int32 or not an integer is refused; whether the values make a legal tiling is
     `cubecore.tiling.rules.checker`.

@@ -1,14 +1,15 @@
-"""Advice: what the seeds recommend and what is legal but wasteful. Never a violation."""
+"""Advice: recommendations, and legal but wasteful choices. Never a violation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from cubecore.citations import EDITIONS, cite_row
 from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.l1 import l1_capacity
-from cubecore.tiling.rules.model import TABLES, RuleCase
+from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import INT32_MAX, ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)
@@ -22,15 +23,15 @@ ROWS = {
     "MX-SCALE-PADDING": ("000/t2/mx",),
     "MX-TYPE-PARA-UNUSED": ("000/t1/mxTypePara",),
     "RESERVED-FIELD": tuple(
-        f"{seed}/t1/{name}"
-        for seed in ("000", "001")
+        f"{page}/t1/{name}"
+        for page in EDITIONS.values()
         for name in (
             *("shareMode", "shareL1Size", "shareL0CSize", "shareUbSize"),
             *("batchM", "batchN", "singleBatchM", "singleBatchN"),
         )
     ),
 }
-"""The seed rows that each piece of advice carries; the others are cubecore's own."""
+"""The pages' rows that each piece of advice carries; the others are cubecore's own."""
 
 
 _INFERENCE_ARCH = "2002"
@@ -92,11 +93,10 @@ def advise_plan(case: RuleCase) -> tuple[Advice, ...]:
 
 
 def _source(name: str, edition: str) -> str:
-    """Return the seed and table that say so in `edition`; else the advice is our own."""
+    """Return the page and table that say so in `edition`; else the advice is our own."""
     for row in ROWS.get(name, ()):
-        seed, table, _ = row.split("/")
-        if seed == edition:
-            return f"seed {seed}, {TABLES[table]}"
+        if row.startswith(EDITIONS[edition]):
+            return cite_row(row)
     return "cubecore"
 
 

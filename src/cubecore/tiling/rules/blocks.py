@@ -1,5 +1,6 @@
-"""Rules about base blocks, depths, steps, flags and MDL (seeds 000 and 001, tables 1 to 3)."""
+"""Rules about base blocks, depths, steps, flags and MDL (TCubeTiling structure, tables 1 to 3)."""
 
+from cubecore.citations import cite
 from cubecore.tiling.rules.extents import clamp, larger
 from cubecore.tiling.rules.model import (
     Measure,
@@ -13,7 +14,7 @@ from cubecore.tiling.rules.model import (
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 MAD_EXTENT_LIMIT = 4095
-"""Largest m, n and k of one Mmad (seed 002, table 3)."""
+"""Largest m, n and k of one Mmad (Mmad, table 3)."""
 
 
 def alignment(case: RuleCase, field: str, multiple: int, rule_fn: Measurer) -> Measure:
@@ -45,12 +46,12 @@ def base_n_alignment(case: RuleCase) -> Measure:
 def base_k_alignment(case: RuleCase) -> Measure:
     """Hold baseK to a multiple of C0 or 16.
 
-    edition 000: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
-    the block is padded to C0 on chip, which the capacities count. edition 001: of C0 always. Both
+    newer edition: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
+    the block is padded to C0 on chip, which the capacities count. older edition: of C0 always. Both
     readings agree.
     """
     plain = not case.problem.trans_a and case.problem.trans_b
-    multiple = case.k_align if case.edition == "001" or plain else FRACTAL_ROWS
+    multiple = case.k_align if case.edition == "older" or plain else FRACTAL_ROWS
     return alignment(case, "baseK", multiple, base_k_alignment)
 
 
@@ -150,10 +151,10 @@ def _mad_extent(field: str, rule_id: str) -> Measurer:
     @rule(
         rule_id,
         f"{field} is within one Mmad",
-        basis="seed 002, table 3",
+        basis=cite("002", "table 3"),
         text=(
             f"Hold {field} to 4095, the largest extent of one Mmad. effective: as said. "
-            "documented: tables 1 to 3 of seeds 000 and 001 do not repeat it."
+            "documented: tables 1 to 3 of TCubeTiling structure do not repeat it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:

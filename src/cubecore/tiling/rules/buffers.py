@@ -1,4 +1,4 @@
-"""Rules about buffers: L0A, L0B, L0C and BiasTable (seeds 000 and 001, tables 1 and 2).
+"""Rules about buffers: L0A, L0B, L0C and BiasTable (TCubeTiling structure, tables 1 and 2).
 
 The effective reading is what our kernel and the hardware need: a full buffer is legal, and blocks
 count as they lie on chip, an operand's stored rows padded to C0 and the other axis to 16. The
@@ -104,8 +104,8 @@ def l0b_capacity(case: RuleCase) -> Measure:
 def l0c_capacity(case: RuleCase) -> Measure:
     """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
 
-    effective: at most the buffer. documented: less than the buffer; edition 000 counts int32 or
-    float, edition 001 int32, which are the same size.
+    effective: at most the buffer. documented: less than the buffer; newer edition counts int32 or
+    float, older edition int32, which are the same size.
     """
     t = case.tiling
     return Measure(

@@ -1,6 +1,6 @@
 """What a chip multiplies, and what the planner can plan so far.
 
-`validate` is about the chip: seed 002, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
+`validate` is about the chip: Mmad, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
 `require_plannable` is about options together: one sentence for each that the hardware does not do.
 """
 
@@ -17,6 +17,7 @@ from cubecore.chips.products import (
     combinations,
     plain_outputs,
 )
+from cubecore.citations import cite
 from cubecore.errors import RequestError, Violation
 from cubecore.layouts import nz_multiple
 from cubecore.tiling.model.problem import Problem
@@ -29,7 +30,7 @@ def validate(problem: Problem, chip: Chip) -> None:
 
     Raises:
         RequestError: every violation: the pair of inputs, the output, the bias, the launch. Each
-            names the seed's table.
+            cites the table.
     """
     violations = [*_type_violations(problem, chip), *_feature_violations(problem, chip)]
     violations += batch_violations(problem, chip)
@@ -62,7 +63,7 @@ def _type_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
 def _feature_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     """Yield the options that the chip has not."""
     if problem.unit_flag and chip.arch not in MATMUL_UNIT_FLAG_ARCHS:
-        need = f"be false on {chip.name} (seed 002, table 3: Atlas A2 and A3 have it)"
+        need = f"be false on {chip.name} ({cite('002', 'table 3')}: Atlas A2 and A3 have it)"
         yield Violation("unit_flag", need, "true")
     if problem.template == "IBSHARE" and chip.arch not in IBSHARE_ARCHS:
         need = f"be NORM or MDL on {chip.name} (vendor's GetIBShareNormConfig, table of products)"
@@ -71,7 +72,7 @@ def _feature_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
         need = "be NORM or MDL in MxMatmul (vendor's guide, MxMatmul: constraints)"
         yield Violation("template", need, "IBSHARE")
     if problem.hf32 and chip.hf32_speedup is None:
-        need = f"be false on {chip.name} (seed 002, table 4: no float32)"
+        need = f"be false on {chip.name} ({cite('002', 'table 4')}: no float32)"
         yield Violation("hf32", need, "true")
 
 
@@ -87,8 +88,8 @@ def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             modes = ", ".join(f"{r.mode} to {r.target}" for r in scaled)
             yield Violation(
                 "c",
-                f"be {' or '.join(plain_outputs(accumulator))} without epilogue.quant (seed 002, "
-                f"table 4: mad gives {accumulator})",
+                f"be {' or '.join(plain_outputs(accumulator))} without epilogue.quant "
+                f"({cite('002', 'table 4')}: mad gives {accumulator})",
                 problem.c,
                 f"epilogue.quant writes others: {modes}",
             )
@@ -99,11 +100,13 @@ def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     row = problem.fixpipe
     if row is None or row not in scaled:
         modes = " or ".join(r.mode for r in scaled)
-        need = f"be {modes} for an accumulator of {accumulator} (seed 002, table 4)"
+        need = f"be {modes} for an accumulator of {accumulator} ({cite('002', 'table 4')})"
         yield Violation("epilogue.quant", need, epilogue.quant)
         return
     if problem.c != row.target:
-        need = f"be {row.target}, which {row.mode} makes of {accumulator} (seed 002, table 4)"
+        need = (
+            f"be {row.target}, which {row.mode} makes of {accumulator} ({cite('002', 'table 4')})"
+        )
         yield Violation("c", need, problem.c)
     yield from _scale_violations(problem, row)
 
@@ -139,7 +142,8 @@ def _nz_violations(problem: Problem) -> Iterator[Violation]:
         for axis, inner in ((own, not k_inner), ("k", k_inner)):
             multiple = nz_multiple(kind.c0, along_k=axis == "k", inner=inner)
             if getattr(p, axis) % multiple:
-                need = f"be a multiple of {multiple} for {letter.upper()} in NZ (seed 000, table 1)"
+                page = cite("000", "table 1")
+                need = f"be a multiple of {multiple} for {letter.upper()} in NZ ({page})"
                 yield Violation(axis, need, str(getattr(p, axis)), f"C0 of {kind} is {kind.c0}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips import Chip
+from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -45,8 +46,8 @@ RULE_MODULES = (
 
 NOT_CHECKED: Mapping[str, str] = MappingProxyType(
     {
-        f"{seed}/t1/{name}": "reserved: the vendor's library writes sizes and batch counts here"
-        for seed in ("000", "001")
+        f"{page}/t1/{name}": "reserved: the vendor's library writes sizes and batch counts here"
+        for page in EDITIONS.values()
         for name in (
             "shareMode",
             "shareL1Size",
@@ -64,10 +65,10 @@ NOT_CHECKED: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """One violated rule: `used` and `limit` in `unit`, the whole line, the remedy, the seed's row.
+    """One violated rule: `used` and `limit` in `unit`, the whole line, the remedy, the page's row.
 
     `used` must stand in `relation` to `limit`, a list where the relation is ``in``. `terms` say how
-    `used` comes about; `rows` are the seed's rows that ask for it, in the edition that was checked
+    `used` comes about; `rows` are the page's rows that ask for it, in the edition that was checked
     or, where it does not, in the other. `tiling_changes` and `problem_changes` are the remedy as
     data: applied, they make this rule hold.
     """
@@ -147,7 +148,7 @@ def check_tiling(
     tiling: TCubeTiling,
     problem: Problem,
     chip: Chip,
-    edition: str = "000",
+    edition: str = "newer",
     reading: str = "effective",
 ) -> Findings:
     """Return every rule that `tiling` violates for `problem` on `chip`, and advice.
@@ -175,8 +176,8 @@ def check_case(case: RuleCase) -> Findings:
 def legal_mask(columns: Any, problem: Problem, chip: Chip) -> tuple[NDArray[Any], dict[str, int]]:
     """Return which candidates satisfy every rule, and how many each rule excluded.
 
-    `columns` is a struct of arrays of equal length; edition 000, effective. A candidate counts for
-    every rule that it violates.
+    `columns` is a struct of arrays of equal length; newer edition, effective. A candidate counts
+    for every rule that it violates.
     """
     case = RuleCase(columns, problem, chip)
     count = len(columns.baseM)
@@ -201,7 +202,7 @@ def explain(rule_id: str) -> str:
         RequestError: no rule has that id.
     """
     found = rule_named(rule_id)
-    rows = ", ".join(found.rows) or found.basis
+    rows = cite_rows(found.rows) or found.basis
     return f"{found.id}: {found.title}\n\n{found.text}\n\nFrom: {rows}\n"
 
 

@@ -16,9 +16,10 @@ from cubecore.tiling.rules.model import (
 from cubecore.units import align_up, ceil_div
 
 ND_INNER_LIMIT = 65535
-"""Elements of a stored row that one transfer can stride over (seeds 000 and 001, table 1)."""
+"""Elements of a stored row that one transfer can stride over (TCubeTiling structure, both editions,
+table 1)."""
 NO_INTRINSICS_CHECK_ARCH = "3510"
-"""Ascend 950, which seed 000 exempts from that limit."""
+"""Ascend 950, which TCubeTiling structure, newer edition exempts from that limit."""
 
 
 def larger(a: Any, b: Any) -> Any:
@@ -172,7 +173,7 @@ def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Meas
     """Measure the stored row length of an ND operand, [rows, columns] if not transposed."""
     if getattr(case.problem, f"format_{operand}") != "ND":
         return None
-    if case.edition == "000" and (
+    if case.edition == "newer" and (
         case.effective
         or case.problem.intrinsics_check
         or case.chip.arch == NO_INTRINSICS_CHECK_ARCH
@@ -185,7 +186,7 @@ def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Meas
 
     def remedy() -> Remedy | None:
         """Return the change of the request that shortens the rows."""
-        if case.edition == "000":
+        if case.edition == "newer":
             return Remedy("enable intrinsicsCheck", problem={"intrinsics_check": True})
         if outer > ND_INNER_LIMIT:
             return no_remedy()
@@ -206,9 +207,9 @@ def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Meas
 
 _INNER_TEXT = """Hold the length of a stored row of an ND operand to 65535 elements.
 
-edition 001, both readings: a limit. edition 000, documented: longer rows need intrinsicsCheck,
-except on Ascend 950. edition 000, effective: advice only, since the setting belongs to the kernel,
-not to the tiling, and our kernel moves such rows one by one."""
+older edition, both readings: a limit. newer edition, documented: longer rows need intrinsicsCheck,
+except on Ascend 950. newer edition, effective: advice only, since the setting belongs to the
+kernel, not to the tiling, and our kernel moves such rows one by one."""
 
 
 @rule("A-INNER-EXTENT", "A's stored rows", rows=("000/t1/M", "001/t1/M"), text=_INNER_TEXT)

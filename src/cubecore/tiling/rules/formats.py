@@ -1,8 +1,8 @@
-"""Rules about operands as they are stored: NZ extents and shares, 4-bit rows (seeds 000 and 001).
+"""Rules about operands as they are stored: NZ extents and shares, 4-bit rows.
 
 An NZ matrix is whole fractals: 16 along its outer axis, C0 along its inner one, the axis that is
-stored contiguously. The seeds' table 1 names the axes as if nothing were transposed; the vendor's
-Matmul pages (table 3) name outer and inner. The effective reading asks for both.
+stored contiguously. Table 1 of TCubeTiling structure names the axes as if nothing were transposed;
+the vendor's Matmul pages (table 3) name outer and inner. The effective reading asks for both.
 """
 
 from typing import Any
@@ -118,7 +118,7 @@ def _declare_share(operand: str, field: str, rule_id: str, letter: str) -> None:
             f"Hold {field} to a multiple of {letter} where {operand.upper()} is stored as NZ. "
             "effective: also to C0 where the axis is the inner one as stored, to 16 where it is "
             "the outer one. documented: transposition makes no difference; both editions agree "
-            "(001 names fractal_num without its values)."
+            "(the older edition names fractal_num without its values)."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -142,8 +142,9 @@ _EVEN_BASIS = "vendor's Matmul pages, MatmulType: the inner axis of 4-bit inputs
 _EVEN_TEXT = """Hold the inner axis of a 4-bit {operand}, {plain}, or {transposed} if it is
 transposed, to an even number, since two elements share a byte.
 
-documented, edition 000: float4 as input of MxMatmul. edition 001 does not know float4. effective,
-both editions: int4 too, and a core's share along that axis, since it must start at a byte."""
+documented, newer edition: float4 as input of MxMatmul. The older edition does not know float4.
+effective, both editions: int4 too, and a core's share along that axis, since it must start at a
+byte."""
 
 
 def _is_even(
@@ -151,7 +152,7 @@ def _is_even(
 ) -> Measure | None:
     """Measure the inner axis of a 4-bit operand; `names` are its field, plain and transposed."""
     kind = case.a if operand == "a" else case.b
-    stated = case.edition == "000" and kind.kind == "float"
+    stated = case.edition == "newer" and kind.kind == "float"
     is_share = names[0].startswith("single")
     if kind.bits != 4 or not (case.effective or (stated and not is_share)):
         return None

@@ -1,4 +1,4 @@
-"""Rules that no seed states: what a kernel needs to cut fractals that are stored as NZ.
+"""Rules of the kernel alone: the multiples that it needs to cut fractals stored as NZ.
 
 An address inside a fractal cannot be the start of a transfer, so blocks that follow each other
 along the inner axis of an NZ matrix start at whole fractals.

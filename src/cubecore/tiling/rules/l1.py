@@ -1,4 +1,4 @@
-"""The rule about L1: what of A, B, bias and scales lies there at a time (table 2 of both seeds)."""
+"""The rule about L1: A, B, bias and scales in it at a time (TCubeTiling structure, table 2)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,11 +42,11 @@ def l1_capacity(case: RuleCase) -> Measure:
     in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType), and so does
     its scale in MxMatmul; of another scale, as many times what belongs to the blocks that L1 holds
     as mxTypePara's factor along K says (asc-devkit, MxFP4 Matmul examples: both buffers hold what
-    one load brings), or one load with the other factor too where that is more.
-    The size is the physical one: the vendor's published kernel fills it, though the tiling library
-    leaves some bytes free (the documented readings hold to those).
-    documented 000: CeilDiv(baseM, C0) for a transposed A and CeilDiv(baseN, C0) for a B that is
-    not, as printed, without the factor C0; bias counts. documented 001: plain products; no bias.
+    one load brings), or one load with the other factor too where that is more. The size is the
+    physical one: the vendor's published kernel fills it, though the tiling library leaves some
+    bytes free (the documented readings hold to those). documented, newer edition: CeilDiv(baseM,
+    C0) for a transposed A and CeilDiv(baseN, C0) for a B that is not, as printed, without the
+    factor C0; bias counts. documented, older edition: plain products; no bias.
     """
     parts = tuple(_parts(case))
     return Measure(
@@ -66,7 +66,7 @@ def _parts(case: RuleCase) -> Iterator[_Part]:
     yield _a_share(case) if in_tscm and problem.pos_a == "TSCM" else _a_blocks(case)
     yield _b_share(case) if in_tscm and problem.pos_b == "TSCM" else _b_blocks(case)
     bias, t = problem.bias_type, case.tiling
-    if bias is not None and (case.effective or case.edition == "000"):
+    if bias is not None and (case.effective or case.edition == "newer"):
         yield _Part(bias.bytes_of(t.baseN), lambda: f"{t.baseN} x {bias}")
     if problem.scales_columns and case.effective:
         words = SCALE_WORD_BYTES * t.baseN
@@ -77,7 +77,7 @@ def _parts(case: RuleCase) -> Iterator[_Part]:
 
 
 def _as_printed(case: RuleCase) -> bool:
-    return not case.effective and case.edition == "000"
+    return not case.effective and case.edition == "newer"
 
 
 def _a_blocks(case: RuleCase) -> _Part:

@@ -18,32 +18,32 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import Chip
+from cubecore.citations import EDITIONS, cite_row, edition_of
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, INT32_MIN, align_up
 
-EDITIONS = ("000", "001")
 READINGS = ("effective", "documented")
-TABLES = {"t1": "table 1", "t2": "table 2", "t3": "table 3", "rec": "recommended values"}
 
 
 @dataclass(frozen=True)
 class RuleCase:
-    """What a rule looks at: a tiling (or many), the problem, the chip, and how to read the seeds.
+    """What a rule looks at: a tiling (or many), the problem, the chip, and how to read the pages.
 
-    `edition` is the seed document (000, the newer, or 001); `reading` is ``effective`` (what the
-    hardware and a kernel need) or ``documented`` (the letter of the table).
+    `edition` of the page TCubeTiling structure is ``newer`` or ``older``; `reading` is
+    ``effective`` (what the hardware and a kernel need) or ``documented`` (the letter of the table).
     """
 
     tiling: Any
     problem: Problem
     chip: Chip
-    edition: str = "000"
+    edition: str = "newer"
     reading: str = "effective"
 
     def __post_init__(self) -> None:
-        for name, known in (("edition", EDITIONS), ("reading", READINGS)):
+        object.__setattr__(self, "edition", edition_of(self.edition))
+        for name, known in (("edition", tuple(EDITIONS)), ("reading", READINGS)):
             value = getattr(self, name)
             if value not in known:
                 raise refuse(
@@ -96,8 +96,8 @@ class RuleCase:
 
     @cached_property
     def accumulator(self) -> ElementType:
-        """L0C's type. Edition 001 writes int32; both are 4 bytes."""
-        return element_type("int32") if self.edition == "001" else self.problem.accumulator_type
+        """L0C's type. The older edition writes int32; both are 4 bytes."""
+        return element_type("int32") if self.edition == "older" else self.problem.accumulator_type
 
     def with_tiling(self, changes: Mapping[str, int]) -> "RuleCase":
         """Return this case with some of the tiling's fields replaced."""
@@ -172,7 +172,7 @@ Measurer = Callable[[RuleCase], Measure | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """A declared rule. `rows` are the seed rows that it carries, as ``000/t2/l0a-capacity``.
+    """A declared rule. `rows` are the pages' rows that it carries, as ``000/t2/l0a-capacity``.
 
     `grows` says that what is used never shrinks when a field that the rule reads grows (a base
     block by whole fractals, mxTypePara by its factors), and that the limit does not depend on the
@@ -191,15 +191,14 @@ class Rule:
 
     def rows_in(self, edition: str) -> tuple[str, ...]:
         """Return the rows of `edition`, or of the other where it has none."""
-        return tuple(row for row in self.rows if row.startswith(edition)) or self.rows
+        return tuple(row for row in self.rows if row.startswith(EDITIONS[edition])) or self.rows
 
     def source(self, edition: str) -> str:
-        """Return the seed and table that say so in `edition`, or what else the rule rests on."""
-        places = {row.split("/")[0]: row.split("/")[1] for row in reversed(self.rows)}
-        if edition not in places and self.basis:
+        """Return the page and table that say so in `edition`, or what else the rule rests on."""
+        stated = [row for row in self.rows if row.startswith(EDITIONS[edition])]
+        if not stated and self.basis:
             return self.basis
-        seed = edition if edition in places else self.rows[0].split("/")[0]
-        return f"seed {seed}, {TABLES[places[seed]]}"
+        return cite_row((*stated, *self.rows)[0])
 
 
 _REGISTRY: dict[str, Rule] = {}
@@ -217,9 +216,9 @@ def rule(
 ) -> Callable[[Measurer], Measurer]:
     """Declare the decorated function as the rule `rule_id`.
 
-    `basis` says what the rule rests on where a seed's tables 1 to 3 do not state it. The docstring
-    (or `text`) is what `explain` prints; it says what differs between editions and readings.
-    `grows` and `counts` are those of `Rule`.
+    `basis` says what the rule rests on where the TCubeTiling tables 1 to 3 do not state it. The
+    docstring (or `text`) is what `explain` prints; it says what differs between editions and
+    readings. `grows` and `counts` are those of `Rule`.
     """
 
     def register(measure: Measurer) -> Measurer:

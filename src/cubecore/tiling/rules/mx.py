@@ -1,7 +1,7 @@
-"""Rules of MxMatmul: K, and what mxTypePara loads of the scales (seed 000, tables 1 and 2).
+"""Rules of MxMatmul: K, and what mxTypePara loads of the scales.
 
-Edition 001 does not know MxMatmul: its documented reading has none of these rules. mxTypePara acts
-in the MDL template only, so that only there anything is asked of it.
+The older edition does not know MxMatmul: its documented reading has none of these rules. mxTypePara
+acts in the MDL template only, so that only there anything is asked of it.
 """
 
 from cubecore.tiling.model.mx_type_para import scale_factor, spare_bits, with_factor
@@ -13,12 +13,12 @@ from cubecore.tiling.rules.model import Measure, Measurer, Remedy, RuleCase, rul
 from cubecore.units import align_up
 
 BASE_K_MULTIPLE = 64
-"""baseK of MxMatmul: two groups of 32 that share a scale each (seed 000, table 1)."""
+"""baseK of MxMatmul: two groups of 32 that share a scale each (TCubeTiling, newer, table 1)."""
 _ROWS = ("000/t1/mxTypePara",)
 
 
 def _stated(case: RuleCase) -> bool:
-    return case.problem.mx and (case.effective or case.edition == "000")
+    return case.problem.mx and (case.effective or case.edition == "newer")
 
 
 def _factors_act(case: RuleCase) -> bool:
@@ -34,7 +34,7 @@ def _set_factor(case: RuleCase, rule_fn: Measurer, name: str, factor: int) -> Re
 def mx_base_k_alignment(case: RuleCase) -> Measure | None:
     """Hold baseK to a multiple of 64 in MxMatmul: scales are read two at a time, 32 elements each.
 
-    Both readings of edition 000 agree; documented 001: not stated.
+    Both readings of the newer edition agree; the older does not state it.
     """
     if not _stated(case):
         return None
@@ -46,8 +46,8 @@ def mx_single_core_k(case: RuleCase) -> Measure | None:
     """Hold singleCoreK, rounded up to 32, to an even multiple of 32 unless A and B lie in GM.
 
     With both in GM singleCoreK is free, and whoever stores the scales pads an odd count of them
-    along K with a 0, which is advice. Both readings of edition 000 agree; documented 001: not
-    stated.
+    along K with a 0, which is advice. Both readings of the newer edition
+    agree; the older does not state it.
     """
     if not _stated(case) or {case.problem.pos_a, case.problem.pos_b} == {"GM"}:
         return None
@@ -74,7 +74,7 @@ def mx_single_core_k(case: RuleCase) -> Measure | None:
 def mx_spare_bits(case: RuleCase) -> Measure | None:
     """Hold bits 7, 15, 23 and 31 of mxTypePara to 0. Applies to MxMatmul with the MDL template.
 
-    Both readings of edition 000 agree; documented 001: not stated.
+    Both readings of the newer edition agree; the older does not state it.
     """
     if not _factors_act(case):
         return None
@@ -98,7 +98,7 @@ def _declare_factor(name: str, rule_id: str) -> None:
         rows=_ROWS,
         text=(
             f"Hold {name}, 7 bits of mxTypePara, to at least 1. Applies to MxMatmul with the MDL "
-            "template. Both readings of edition 000 agree; documented 001: not stated."
+            "template. Both readings of the newer edition agree; the older does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -128,8 +128,8 @@ def _declare_whole_k(scale: str, name: str, factor_k: str, step: str, rule_id: s
         rows=_ROWS,
         text=(
             f"Hold {name} to 1 unless baseK * {step} * {factor_k} >= singleCoreK. Applies to "
-            "MxMatmul with the MDL template. Both readings of edition 000 agree; documented 001: "
-            "not stated."
+            "MxMatmul with the MDL template. Both readings of the newer edition agree; the older "
+            "does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -166,8 +166,8 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
         text=(
             f"Hold {base} * {step} * {name} to {single} where the factor is above 1. Applies to "
             f"MxMatmul with the MDL template. effective: to {single} rounded up to a whole number "
-            f"of steps, since the last step may be ragged. documented 000: to {single} itself; "
-            "documented 001: not stated."
+            f"of steps, since the last step may be ragged. documented: to {single} itself; "
+            "the older edition does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:

@@ -1,7 +1,7 @@
 """Rules about UB: what a product takes of it for a while, and what lies there (table 1).
 
 Without ND2NZ and NZ2ND on the way, operands change their layout in UB, a step of L1 at a time. The
-seeds name the four lengths and not what they are; the numbers here are those of the vendor's tiling
+pages name the four lengths and not what they are; the numbers here are those of the vendor's tiling
 library, whose 75 recorded answers for Ascend310P3 they all reproduce.
 """
 

@@ -1,7 +1,7 @@
 """The solver: the fastest legal tiling by the closed form, the next best, and what is proven.
 
 The space is that of `candidates`, the search that of `branch_and_bound`.
-Every candidate passes the rules that `check_tiling` applies (edition 000, effective).
+Every candidate passes the rules that `check_tiling` applies (newer edition, effective).
 """
 
 import math

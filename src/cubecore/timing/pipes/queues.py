@@ -70,7 +70,7 @@ def overfull(pipe: PipeState, depth: int) -> DeadlockError:
 def unit_part(m: int, n: int, busy: int) -> int:
     """Return the cycles of one fractal of L0C: how far the unit flag lets pipes follow each other.
 
-    The flag is kept for each 512 B (seed 002, table 3); all fractals take equal time.
+    The flag is kept for each 512 B (Mmad, table 3); all fractals take equal time.
     """
     fractals: int = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
     return -(-busy // max(fractals, 1))

@@ -1,4 +1,4 @@
-"""TIK's matmul and fixpipe (seed 004): sequences of loads, products and stores."""
+"""TIK's matmul and fixpipe (TIK matmul): sequences of loads, products and stores."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -55,7 +55,7 @@ class Cube(Language):
 
     def multiply_tiles(self, tiles: "Tiles", init_l1out: bool) -> None:
         """Issue a product tile by tile, between barriers."""
-        self.trace.join()  # no Vector instruction runs beside it (seed 004)
+        self.trace.join()  # no Vector instruction runs beside it (TIK matmul)
         for m0, mt in steps(tiles.m1, tiles.tall):
             for n0, nt in steps(tiles.n1, tiles.wide):
                 for k0, kt in steps(tiles.k1, tiles.deep):

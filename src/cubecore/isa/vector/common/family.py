@@ -51,7 +51,11 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
     if member.types:
         fields["dtype"] = (ElementType, types("element type", *member.types))
     first = member.c_api or next(iter(member.variants), "")
-    page = f"asc-devkit, {first} (2201); seed 003" if first else "asc-devkit; seed 003"
+    page = (
+        f"asc-devkit, {first} (2201); C API general notes"
+        if first
+        else "asc-devkit; C API general notes"
+    )
     return family.member(
         base,
         member.name,

@@ -1,4 +1,4 @@
-"""The vector mask: the lanes that an instruction computes (seed 003, mask)."""
+"""The vector mask: the lanes that an instruction computes (C API general notes, mask)."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,7 +10,7 @@ from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, par
 from cubecore.isa.declare.registers import CTRL_MASK_COUNTS_BIT, Registers
 
 REPEAT_BYTES = 256
-"""Bytes that one repeat takes from each operand: 8 blocks of 32 (seed 003)."""
+"""Bytes that one repeat takes from each operand: 8 blocks of 32 (C API general notes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def lanes_of(registers: Registers) -> MaskState:
     "set_vector_mask",
     Pipe.S,
     names={"c_api": "asc_set_vector_mask", "cpp": "SetVectorMask"},
-    source="seed 003, mask; spec/isa_semantics.md 2.2",
+    source="C API general notes, mask; spec/isa_semantics.md 2.2",
 )
 class SetVectorMask(Instruction):
     """Set the 128 mask bits, high word first; in counter mode the low word is the element count."""

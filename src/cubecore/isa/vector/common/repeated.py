@@ -1,4 +1,4 @@
-"""Base of the vector instructions that work in masked repeats (seed 003)."""
+"""Base of the vector instructions that work in masked repeats (C API general notes)."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -86,7 +86,7 @@ class Repeated(Instruction):
         return replace(self, **{name: value for name, value in strides.items() if name in own})
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """A normal mask has an active lane among those that the type uses (seed 003).
+        """A normal mask has an active lane among those that the type uses (C API general notes).
 
         A count must not be more than any UB holds: the initial mask, all ones, counts billions.
         """

@@ -97,7 +97,7 @@ declare(
     "vci",
     Pipe.V,
     names={"cpp": "CreateVecIndex"},
-    source="basic API, CreateVecIndex (2201); seed 003",
+    source="basic API, CreateVecIndex (2201); C API general notes",
     uncertain=(
         "the index goes on from repeat to repeat: shown for one repeat, and for a count",
         "a half beyond 2048 is the nearest to first + index, ties to even",
