@@ -6,6 +6,8 @@ its vectorised use are one expression.
 
 from typing import TYPE_CHECKING, Any
 
+from cubecore.aliases import Column
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ class _NoArray:
     kind = ""
 
 
-def ceil_div(value: Any, divisor: Any) -> Any:
+def ceil_div(value: Any, divisor: Column) -> Column:
     """Return `value` / `divisor` rounded up; numbers or arrays of them, `divisor` > 0.
 
     Exact for integers, and for whole floats up to 2**52.
@@ -41,7 +43,7 @@ def ceil_div(value: Any, divisor: Any) -> Any:
     return -(-value // divisor)
 
 
-def floor_div(value: Any, divisor: Any) -> Any:
+def floor_div(value: Any, divisor: Column) -> Column:
     """Return `value` // `divisor`; NumPy's own is 20 times slower on arrays of floats."""
     floats = getattr(value, "dtype", _NoArray).kind == "f"
     if floats or getattr(divisor, "dtype", _NoArray).kind == "f":
@@ -51,7 +53,7 @@ def floor_div(value: Any, divisor: Any) -> Any:
     return value // divisor
 
 
-def floats(value: Any) -> Any:
+def floats(value: Any) -> Column:
     """Return `value`, a number or an array, as floats."""
     return value if getattr(value, "dtype", _NoArray).kind == "f" else value * 1.0
 
@@ -66,7 +68,7 @@ def distinct(values: Any) -> "NDArray[Any]":
     return ordered[first]
 
 
-def align_up(value: Any, multiple: Any) -> Any:
+def align_up(value: Any, multiple: Column) -> Column:
     """Return the least multiple of `multiple` that is at least `value`."""
     return ceil_div(value, multiple) * multiple
 

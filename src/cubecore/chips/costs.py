@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Column
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
@@ -23,7 +24,9 @@ PITCH_CONFLICT_BYTES = 8 * 1024
 """A row pitch that is a multiple of this costs `gm_to_l1_pitch_row_cycles` more a row."""
 
 
-def mad_cycles(chip: Chip, a: ElementType, m: Any, n: Any, k: Any, *, hf32: bool = False) -> Any:
+def mad_cycles(
+    chip: Chip, a: ElementType, m: Column, n: Column, k: Column, *, hf32: bool = False
+) -> Column:
     """Return the Cube's cycles for an m x k by k x n product without its head.
 
     The axes are rounded up to the fractal (16, 16, C0), as the hardware computes whole fractals
@@ -38,27 +41,27 @@ def mad_cycles(chip: Chip, a: ElementType, m: Any, n: Any, k: Any, *, hf32: bool
     return tiles * ceil_div(align_up(k, a.c0), per_cycle)
 
 
-def l1_to_l0a_cycles(chip: Chip, size_bytes: Any) -> Any:
+def l1_to_l0a_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return MTE1's cycles to move `size_bytes` into L0A without its head."""
     return _over(size_bytes, chip.l1_to_l0a_bytes_per_cycle)
 
 
-def l1_to_l0b_cycles(chip: Chip, size_bytes: Any) -> Any:
+def l1_to_l0b_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return MTE1's cycles to move `size_bytes` into L0B without its head."""
     return _over(size_bytes, chip.l1_to_l0b_bytes_per_cycle)
 
 
-def l1_to_l0_scale_cycles(chip: Chip, size_bytes: Any) -> Any:
+def l1_to_l0_scale_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return MTE1's cycles to move `size_bytes` of MX scales beside L0A or L0B."""
     return _over(size_bytes, chip.l1_to_l0_scale_bytes_per_cycle)
 
 
-def l1_to_bt_cycles(chip: Chip, size_bytes: Any) -> Any:
+def l1_to_bt_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return MTE1's cycles to move `size_bytes` into BiasTable, head included."""
     return (chip.l1_to_bt_head_cycles or 0) + _over(size_bytes, chip.l1_to_bt_bytes_per_cycle)
 
 
-def l1_to_fb_cycles(chip: Chip, size_bytes: Any) -> Any:
+def l1_to_fb_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return MTE1's cycles to move `size_bytes` into the Fixpipe buffer, head included."""
     return (chip.l1_to_fb_head_cycles or 0) + _over(size_bytes, chip.l1_to_fb_bytes_per_cycle)
 
@@ -68,7 +71,7 @@ LINE_BYTES = 256
 _PLACES = np.arange(LINE_BYTES)
 
 
-def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> Any:
+def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Column) -> Column:
     """Return MTE2's cycles for one strided transfer into L1, without latency.
 
     `rows` rows of `row_bytes` whose starts are `pitch_bytes` apart: a cost for the transfer, for
@@ -89,7 +92,7 @@ def gm_to_l1_cycles(chip: Chip, rows: Any, row_bytes: Any, pitch_bytes: Any) -> 
     return (chip.gm_to_l1_transfer_cycles or 0) + rows * per_row
 
 
-def _misaligned_block_cycles(chip: Chip, pitch_bytes: Any) -> Any:
+def _misaligned_block_cycles(chip: Chip, pitch_bytes: Column) -> Column:
     table = chip.gm_to_l1_misaligned_block_cycles or {}
     if isinstance(pitch_bytes, int | float):  # of one problem: arrays would be slower
         found = (
@@ -98,7 +101,7 @@ def _misaligned_block_cycles(chip: Chip, pitch_bytes: Any) -> Any:
             if pitch_bytes % (2 * int(at))
         )
         return next(found, 0.0)
-    result: Any = 0.0
+    result: Column = 0.0
     for boundary, cycles in sorted(table.items(), key=lambda item: -int(item[0])):
         result = np.where(pitch_bytes % (2 * int(boundary)) != 0, cycles, result)
     return result
@@ -116,7 +119,7 @@ def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
     return blocks * float(_misaligned_block_cycles(chip, start))
 
 
-def mean_row_start_cycles(chip: Chip, row_bytes: Any, blocks: tuple[Any, Any, Any]) -> Any:
+def mean_row_start_cycles(chip: Chip, row_bytes: Column, blocks: tuple[Any, Any, Any]) -> Column:
     """Return how much longer a row takes on the slowest core, whose blocks start here and there.
 
     `blocks` are the bytes from one block's start to the next, those from one core's share to the
@@ -161,7 +164,7 @@ def _starts(chip: Chip) -> _Starts:
     return made
 
 
-def gm_miss_cycles(chip: Chip, missing_bytes: Any, *, into_ub: bool = False) -> Any:
+def gm_miss_cycles(chip: Chip, missing_bytes: Column, *, into_ub: bool = False) -> Column:
     """Return how much longer a core takes to ask for bytes that L2 does not hold.
 
     What a core may have on its way at once comes from device memory at a lower rate than from L2.
@@ -174,7 +177,7 @@ def gm_miss_cycles(chip: Chip, missing_bytes: Any, *, into_ub: bool = False) -> 
     return missing_bytes * (1 / slow - 1 / fast)
 
 
-def l2_gone(chip: Chip, since_bytes: Any) -> Any:
+def l2_gone(chip: Chip, since_bytes: Column) -> Column:
     """Return the share of a block that L2 no longer holds when so many bytes came in since.
 
     1 - exp(-(bytes / capacity)^power): with a high power nearly the least recently used goes first
@@ -186,7 +189,7 @@ def l2_gone(chip: Chip, since_bytes: Any) -> Any:
     return 1 - _fading((since_bytes / chip.l2_bytes) ** power)
 
 
-def l2_kept_dirty(chip: Chip, brought_bytes: Any) -> Any:
+def l2_kept_dirty(chip: Chip, brought_bytes: Column) -> Column:
     """Return the share of what a launch writes that L2 still holds at its end.
 
     exp(-(bytes brought in / (reach x capacity))^2): measured streams of 0.67, 1.34, 2.0 and 2.67
@@ -197,12 +200,14 @@ def l2_kept_dirty(chip: Chip, brought_bytes: Any) -> Any:
     return _fading((brought_bytes / (chip.l2_bytes * (chip.l2_write_reach or 1.0))) ** 2)
 
 
-def _fading(exponent: Any) -> Any:
+def _fading(exponent: Column) -> Column:
     """Return exp(-exponent); a number's is the C library's, the same as everywhere in Python."""
     return math.exp(-exponent) if isinstance(exponent, int | float) else np.exp(-exponent)
 
 
-def gm_to_ub_cycles(chip: Chip, size_bytes: Any, rows: Any = 1, pitch_bytes: Any = 0) -> Any:
+def gm_to_ub_cycles(
+    chip: Chip, size_bytes: Column, rows: Column = 1, pitch_bytes: Column = 0
+) -> Column:
     """Return a vector core's MTE2 cycles for one transfer into UB, without latency.
 
     `rows` rows, `size_bytes` in all, whose starts are `pitch_bytes` apart: a cost for the transfer,
@@ -214,18 +219,20 @@ def gm_to_ub_cycles(chip: Chip, size_bytes: Any, rows: Any = 1, pitch_bytes: Any
     return (chip.gm_to_ub_transfer_cycles or 0) + _over(size_bytes, rate) + off
 
 
-def ub_to_gm_cycles(chip: Chip, size_bytes: Any) -> Any:
+def ub_to_gm_cycles(chip: Chip, size_bytes: Column) -> Column:
     """Return a vector core's MTE3 cycles for one transfer out of UB."""
     rate = chip.ub_to_gm_bytes_per_cycle or chip.ub_to_l2_bytes_per_cycle
     return (chip.gm_to_ub_transfer_cycles or 0) + _over(size_bytes, rate)
 
 
-def l0c_to_l1_cycles(chip: Chip, elements: Any) -> Any:
+def l0c_to_l1_cycles(chip: Chip, elements: Column) -> Column:
     """Return fixpipe's cycles to write `elements` to L1, whatever their type, head included."""
     return (chip.l0c_to_l1_head_cycles or 0) + _over(elements, chip.l0c_to_l1_elements_per_cycle)
 
 
-def l0c_to_gm_cycles(chip: Chip, rows: Any, size_bytes: Any, pitch_bytes: Any = 0) -> Any:
+def l0c_to_gm_cycles(
+    chip: Chip, rows: Column, size_bytes: Column, pitch_bytes: Column = 0
+) -> Column:
     """Return fixpipe's cycles to write `rows` rows, `size_bytes` in all, head included.
 
     Rows that start off a 16-byte boundary, `pitch_bytes` apart, cost more where the chip says so.
@@ -241,7 +248,7 @@ def l0c_to_gm_cycles(chip: Chip, rows: Any, size_bytes: Any, pitch_bytes: Any = 
     )
 
 
-def vector_cycles(chip: Chip, repeats: Any, each: float = 1) -> Any:
+def vector_cycles(chip: Chip, repeats: Column, each: float = 1) -> Column:
     """Return the Vector unit's cycles for `repeats` repeats without bank conflict.
 
     `each` is what a repeat of the instruction costs in repeats at full rate.
@@ -264,7 +271,7 @@ def whole_cycles(cycles: float) -> int:
     return math.ceil(cycles - 1e-9)
 
 
-def hbm_cycles(chip: Chip, size_bytes: Any, row_bytes: Any, *, of_ub: bool = False) -> Any:
+def hbm_cycles(chip: Chip, size_bytes: Column, row_bytes: Column, *, of_ub: bool = False) -> Column:
     """Return the cycles that device memory, shared by all cores, is busy with `size_bytes`.
 
     `of_ub`: they come from or go to the Unified Buffer.
@@ -295,5 +302,5 @@ def peak_ops_per_cycle(chip: Chip, a: ElementType) -> int | None:
     return 2 * chip.cube_m * chip.cube_n * per_cycle * chip.aic_count
 
 
-def _over(size_bytes: Any, bytes_per_cycle: float | None) -> Any:
+def _over(size_bytes: Column, bytes_per_cycle: float | None) -> Column:
     return size_bytes / bytes_per_cycle if bytes_per_cycle else size_bytes * 0

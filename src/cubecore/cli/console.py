@@ -5,10 +5,12 @@ Importing this module loads nothing heavy, so that --help is instant.
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from cubecore.aliases import Json, JsonMapping
 
 if TYPE_CHECKING:
     _IntegerBase = click.ParamType[int]
@@ -73,7 +75,7 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     """Return the pairs as an object of the problem, None without any; bytes as a number."""
     from cubecore.errors import RequestError, Violation
 
-    made: dict[str, Any] = {}
+    made: Json = {}
     wrong = []
     for text in values:
         name, sign, value = (part.strip() for part in text.partition("="))
@@ -262,7 +264,7 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
     _fail(shown, as_json, code)
 
 
-def _fail(error: Mapping[str, Any], as_json: bool, code: int) -> NoReturn:
+def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:
     say(_object({"error": error}) if as_json else error["message"], to_error=not as_json)
     sys.exit(code)
 
@@ -289,7 +291,7 @@ def _drop_output() -> None:
     os.dup2(nowhere, sys.stdout.fileno())
 
 
-def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str], bool]:
+def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:
     """Return (the problem's keys, the settings, whether JSON is wanted) of a command."""
     from cubecore.errors import RequestError, Violation
 
@@ -315,7 +317,7 @@ def show(answer: Any, as_json: bool, text: Callable[[Any], str]) -> None:
     say(_object(answer.to_json()) if as_json else text(answer), newline=as_json)
 
 
-def _object(value: Mapping[str, Any]) -> str:
+def _object(value: JsonMapping) -> str:
     import json
 
     return json.dumps(value)

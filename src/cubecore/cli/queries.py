@@ -3,8 +3,8 @@
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.cli.console import DONE, FOUND, say, show
 
 
@@ -18,7 +18,7 @@ class Sweep:
     processes: int | None
     alternatives: int
     settings: dict[str, str]
-    keys: dict[str, Any]
+    keys: Json
     """Of a problem: what the lines leave out."""
 
     def run(self, as_json: bool) -> int:

@@ -1,11 +1,11 @@
 """What `run` and `time` do with a script of the user's own kernels."""
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.cli.console import (
     DONE,
     FOUND,
@@ -128,7 +128,7 @@ def file_options(command: Command) -> Command:
     return command
 
 
-def time_files(options: dict[str, Any], tiling_from: str = "") -> "TimeFiles":
+def time_files(options: Json, tiling_from: str = "") -> "TimeFiles":
     """Return the files that `file_options` ask for, out of a command's options.
 
     Raises:
@@ -145,7 +145,7 @@ def time_files(options: dict[str, Any], tiling_from: str = "") -> "TimeFiles":
     return files
 
 
-def _dialogue(asked: Mapping[str, Any]) -> "Dialogue | None":
+def _dialogue(asked: JsonMapping) -> "Dialogue | None":
     """Return the debugger that the options ask for."""
     if not any(asked.values()):
         return None
@@ -166,7 +166,7 @@ def _dialogue(asked: Mapping[str, Any]) -> "Dialogue | None":
     return Dialogue(read, write, **asked)
 
 
-def require_alone(script: str, options: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None:
     """Refuse what describes a matrix product beside a script.
 
     Raises:

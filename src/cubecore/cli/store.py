@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cubecore.aliases import Json
 from cubecore.cli.console import (
     DONE,
     CommandGroup,
@@ -37,7 +38,7 @@ def _filters(command: Any) -> Any:
     return command
 
 
-def _chosen(options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _chosen(options: Json) -> tuple[Json, bool]:
     """Return (what `Store.plans` is to be asked for, whether JSON is wanted)."""
     from cubecore.dtypes import element_type
 

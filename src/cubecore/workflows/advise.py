@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
@@ -69,10 +70,10 @@ class TimedChange:
     gain: float
     limited_by: str
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    keys: JsonMapping = field(default_factory=lambda: MappingProxyType({}))
     tiling: TCubeTiling | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the change as JSON."""
         return {
             "kind": self.kind,
@@ -112,7 +113,7 @@ class TimedChanges:
         """Those that save time."""
         return tuple(change for change in self.tried if change.gain > 0)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return ``{changes, untried}``."""
         return {
             "changes": [change.to_json() for change in self.tried],
@@ -128,7 +129,7 @@ class _Variant:
     what: str
     product: TimedProduct
     settings: Mapping[str, str] = field(default_factory=dict)
-    keys: Mapping[str, Any] = field(default_factory=dict)
+    keys: JsonMapping = field(default_factory=dict)
 
 
 class _No(Exception):  # noqa: N818 - says why a change is not tried, which is no error
@@ -349,7 +350,7 @@ def _split_k(product: TimedProduct) -> _Variant:
     p, t = product.problem, product.tiling
     if t.singleCoreK < p.shared_k:
         raise _No("K is split already")
-    keys: dict[str, Any] = {"split_k": True}
+    keys: Json = {"split_k": True}
     whole = p.accumulator_type.name
     if p.c != whole:
         keys["c"] = whole

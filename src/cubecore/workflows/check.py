@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
@@ -28,9 +29,9 @@ class RepairedFindings(Findings):
     repair: "Repair | None"
     conflict: "Conflict | None"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's object, with `repaired` and `changed`."""
-        repaired: dict[str, Any] = {"repaired": None, "changed": [], "proven": None}
+        repaired: Json = {"repaired": None, "changed": [], "proven": None}
         return {
             **super().to_json(),
             **(repaired if self.repair is None else self.repair.to_json()),
@@ -40,8 +41,8 @@ class RepairedFindings(Findings):
 
 @takes_problem
 def check(
-    tiling: TCubeTiling | Mapping[str, Any],
-    problem: Problem | Mapping[str, Any] | None = None,
+    tiling: TCubeTiling | JsonMapping,
+    problem: Problem | JsonMapping | None = None,
     *,
     edition: str = "newer",
     reading: str = "effective",

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip, chip, chip_names
 from cubecore.chips.model import FACT_FIELDS
 
@@ -14,7 +14,7 @@ class ChipSheet:
 
     chip: Chip
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the chip as JSON: unknown facts are null."""
         facts = {}
         for name, meaning in FACT_FIELDS.items():

@@ -15,6 +15,7 @@ from cubecore.workflows.time import Timed, time_legal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cubecore.aliases import Json, JsonMapping
     from cubecore.tiling.model.problem import Problem
 
 
@@ -26,7 +27,7 @@ class ComparedTiling:
     findings: Findings
     timed: Timed | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the side as JSON; `time` is null for an illegal tiling."""
         return {
             "tiling": self.tiling.to_json(),
@@ -67,7 +68,7 @@ class Comparison:
         """Whether both are legal."""
         return self.first.findings.legal and self.second.findings.legal
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return both sides, the differing fields and the ratio."""
         return {
             "problem": self.request.problem.to_json(),
@@ -79,9 +80,9 @@ class Comparison:
 
 @takes_problem
 def compare(
-    first: TCubeTiling | Mapping[str, Any],
-    second: TCubeTiling | Mapping[str, Any],
-    problem: Problem | Mapping[str, Any] | None = None,
+    first: TCubeTiling | JsonMapping,
+    second: TCubeTiling | JsonMapping,
+    problem: Problem | JsonMapping | None = None,
     *,
     settings: Mapping[str, str] | None = None,
     record: int = 0,

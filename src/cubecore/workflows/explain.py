@@ -1,11 +1,11 @@
 """explain: a rule, a field of TCubeTiling, an instruction or a finding, from its declaration."""
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -13,6 +13,8 @@ from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cubecore.isa.declare.instruction import Instruction
 
 _MOST_NAMES = 5
@@ -26,7 +28,7 @@ class Explanation:
     kind: str
     text: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the three as JSON."""
         return {"name": self.name, "kind": self.kind, "text": self.text}
 
@@ -148,7 +150,7 @@ def describe(cls: "type[Instruction]") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _settings(fixed: Mapping[str, Any]) -> str:
+def _settings(fixed: JsonMapping) -> str:
     return ", ".join(f"{parameter} {value}" for parameter, value in fixed.items())
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip, chip
 from cubecore.errors import RequestError
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import Constraint, Narrowing
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 NARROWING_KEYS = ("cores",)
 """Keys of a problem that leave fewer tilings; null asks for no such thing."""
@@ -30,7 +33,7 @@ def narrowing(
     def narrowed(names: Collection[str]) -> tuple[Problem, Chip]:
         """Return the problem and the chip with some of the narrowing only."""
         kept = {k: v for group in groups if ", ".join(group) in names for k, v in group.items()}
-        free: dict[str, Any] = {key: None for key in keys if key not in names}
+        free: Json = {key: None for key in keys if key not in names}
         budget = problem.budget.of([name for name in sizes if _of_budget(name) in names])
         record = budget.applied(chip(problem.chip).what_if(kept))
         return replace(problem, **free, budget=budget), as_planned(record)

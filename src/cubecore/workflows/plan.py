@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -60,7 +61,7 @@ class TilingPlan:
         """The problem that was planned."""
         return self.request.problem
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's object; with ``timed_us`` where tilings were timed."""
         first, *others = self.timed_us or (None,)
         alternatives = [ranked.to_json() for ranked in self.alternatives]
@@ -85,7 +86,7 @@ class TilingPlan:
 
 @takes_problem
 def plan(
-    problem: Problem | Mapping[str, Any] | None = None,
+    problem: Problem | JsonMapping | None = None,
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
@@ -181,7 +182,7 @@ def _solution(
 
 
 def legal_or_planned(
-    tiling: TCubeTiling | Mapping[str, Any] | None, request: TilingRequest
+    tiling: TCubeTiling | JsonMapping | None, request: TilingRequest
 ) -> TCubeTiling:
     """Return the given tiling if it is the problem's and legal; the plan's, if none is given.
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.errors import CubecoreError, Violation, refuse
 from cubecore.tiling.model.problem import Problem
@@ -29,7 +29,7 @@ class IllegalTilingError(CubecoreError):
         """Return one line for each broken rule, as `check` prints them."""
         return "\n".join(finding.message for finding in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the findings beside the message."""
         return super().to_json() | {"findings": [finding.to_json() for finding in self.findings]}
 
@@ -47,9 +47,9 @@ class TilingRequest:
 
 
 def make_request(
-    problem: Problem | Mapping[str, Any] | None,
+    problem: Problem | JsonMapping | None,
     settings: Mapping[str, str] | None,
-    keys: Mapping[str, Any],
+    keys: JsonMapping,
 ) -> TilingRequest:
     """Return the request for a problem given as a record, a JSON object, keys, or the last two.
 
@@ -67,7 +67,7 @@ def make_request(
     return TilingRequest(made, record, MappingProxyType(dict(settings or {})))
 
 
-def as_tiling(tiling: TCubeTiling | Mapping[str, Any]) -> TCubeTiling:
+def as_tiling(tiling: TCubeTiling | JsonMapping) -> TCubeTiling:
     """Return a tiling that is given as a record or as a JSON object."""
     return tiling if isinstance(tiling, TCubeTiling) else TCubeTiling.from_json(tiling)
 

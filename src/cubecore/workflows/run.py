@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from cubecore.aliases import Json, JsonMapping
     from cubecore.isa.program.launch import Launch
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -82,7 +83,7 @@ class Run:
         integer = self.request.problem.accumulator_type.kind == "int"
         return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's object."""
         v = self.verification
         return {
@@ -108,9 +109,9 @@ class Run:
 
 @takes_problem
 def run(
-    problem: Problem | Mapping[str, Any] | None = None,
+    problem: Problem | JsonMapping | None = None,
     *,
-    tiling: TCubeTiling | Mapping[str, Any] | None = None,
+    tiling: TCubeTiling | JsonMapping | None = None,
     operands: Operands | OperandFiles | None = None,
     out: str | None = None,
     engine: str = "fast",

@@ -20,6 +20,7 @@ from cubecore.workflows.timed_product import TimedProduct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cubecore.aliases import Json, JsonMapping
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import Timeline
@@ -38,7 +39,7 @@ class Timed:
     timeline: Timeline
     changes: TimedChanges | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's object, with the problem and the tiling.
 
         ``changes`` and ``untried`` are there where they were asked for.
@@ -53,9 +54,9 @@ class Timed:
 
 @takes_problem
 def time(
-    problem: Problem | Mapping[str, Any] | None = None,
+    problem: Problem | JsonMapping | None = None,
     *,
-    tiling: TCubeTiling | Mapping[str, Any] | None = None,
+    tiling: TCubeTiling | JsonMapping | None = None,
     step: str | None = None,
     settings: Mapping[str, str] | None = None,
     record: int = 0,

@@ -197,15 +197,15 @@ def test_documented_says_nothing_about_what_tables_do_not_state():
 
 
 @pytest.mark.parametrize("declared", rules(), ids=lambda r: r.id)
-def test_every_rule_explains_itself_and_names_its_seed(declared):
+def test_every_rule_explains_itself_and_cites_its_page(declared):
     text = explain(declared.id)
     assert "reading" in text or "documented" in text
     assert text.startswith(f"{declared.id}: {declared.title}\n")
     assert declared.text in text
     assert declared.rows or declared.basis
     for edition in EDITIONS:
-        own = [row for row in declared.rows if row.startswith(edition)]
-        tables = {f"seed {row[:3]}, table {row[5]}" for row in own or declared.rows}
+        own = [row for row in declared.rows if row.startswith(EDITIONS[edition])]
+        tables = {f"{TITLES[row[:3]]}, table {row[5]}" for row in own or declared.rows}
         source = declared.source(edition)
         assert source in tables if own or not declared.basis else source == declared.basis
 

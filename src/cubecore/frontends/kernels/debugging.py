@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from greenlet import getcurrent, greenlet
 
+from cubecore.aliases import Json
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
 from cubecore.frontends.capi.pointer import Pointer
@@ -43,7 +44,7 @@ class Debugging:
         made: Kernel,
         blocks: int,
         arguments: tuple[Any, ...],
-        words: dict[str, Any],
+        words: Json,
     ) -> None:
         self.stop: Stop | None = None
         """Where the launch stands; None before it starts and after its end."""
@@ -157,9 +158,7 @@ class Debugging:
             raise refuse("the launch", "stand somewhere to be looked at", "none; run or step first")
         return self.stop
 
-    def _launch(
-        self, made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
-    ) -> None:
+    def _launch(self, made: Kernel, blocks: int, arguments: tuple[Any, ...], words: Json) -> None:
         outer = current_session()
         options, runs = ({}, []) if outer is None else (outer.options, outer.runs)
         with ScriptSession(options, runs, self._debugger).collecting():

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, overload
 
 import numpy as np
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -57,7 +58,7 @@ class LaunchOptions:
     trace: bool = False
     engine: str = "fast"
 
-    def changed(self, given: Mapping[str, Any]) -> "LaunchOptions":
+    def changed(self, given: JsonMapping) -> "LaunchOptions":
         """Return other options.
 
         Raises:
@@ -105,7 +106,7 @@ class KernelRun:
         """Whether nothing was found."""
         return not self.findings
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the launch as JSON."""
         return {
             "kernel": self.kernel,
@@ -129,7 +130,7 @@ class ScriptSession:
     None of `options` leaves the kernel's own. A `debugger` stops them.
     """
 
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Json = field(default_factory=dict)
     runs: list[KernelRun] = field(default_factory=list)
     debugger: LaunchDebugger | None = None
 
@@ -269,7 +270,7 @@ class ReadyLaunch:
     chip: Chip
     blocks: int
     cores: tuple[CoreId, ...]
-    arguments: dict[str, Any]
+    arguments: Json
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
     traces: dict[CoreId, InstructionTrace]
     issues: Issues
@@ -439,9 +440,7 @@ def _shared(
     return None
 
 
-def launch(
-    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
-) -> KernelRun:
+def launch(made: Kernel, blocks: int, arguments: tuple[Any, ...], words: Json) -> KernelRun:
     """Run a kernel; the arrays are written when all cores have ended, or not at all.
 
     Raises:
@@ -484,7 +483,7 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
             yield from (CoreId(block, sub) for sub in range(each + 1 if made.kind == "mix" else 1))
 
 
-def _bound(made: Kernel, arguments: tuple[Any, ...], words: dict[str, Any]) -> dict[str, Any]:
+def _bound(made: Kernel, arguments: tuple[Any, ...], words: Json) -> Json:
     """Return the arguments by name."""
     whole = signature(made.function)
     behind_core = list(whole.parameters.values())[1:]

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.dtypes import element_type
@@ -55,7 +56,7 @@ class Asked:
     type was set.
     """
 
-    keys: dict[str, Any] = field(default_factory=dict)
+    keys: Json = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     org: tuple[int, int, int, int] | None = None
     shape: tuple[int, int, int] = (NOT_SET, NOT_SET, NOT_SET)
@@ -127,7 +128,7 @@ class Asked:
         m, n, k = (w if own == NOT_SET else own for own, w in zip(self.shape, whole, strict=True))
         return m, n, k
 
-    def problem(self, target: Chip, more: dict[str, Any]) -> Problem:
+    def problem(self, target: Chip, more: Json) -> Problem:
         """Return the product that was set; `more` are keys that the class adds."""
         m, n, k = self.extents()
         violations = list(self._violations())

@@ -13,8 +13,9 @@ For code that is ported: `MatmulApiTiling` (one core), `MultiCoreMatmulTiling` a
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
@@ -341,7 +342,7 @@ class MatmulApiTilingBase:
         """Return baseK of the last `get_tiling`."""
         return self._last("get_base_k").baseK
 
-    def _cores(self) -> dict[str, Any]:
+    def _cores(self) -> Json:
         return {"cores": 1}
 
     def _last(self, caller: str) -> TCubeTiling:
@@ -408,7 +409,7 @@ class ManyCoreTilingBase(MatmulApiTilingBase):
         t = self._last("get_single_shape")
         return SingleShape(t.singleCoreM, t.singleCoreN, t.singleCoreK)
 
-    def _cores(self) -> dict[str, Any]:
+    def _cores(self) -> Json:
         return {"cores": self._dim}
 
     def _core_num(self) -> CoreNum:

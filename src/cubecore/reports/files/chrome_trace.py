@@ -9,12 +9,13 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import RequestError, refuse
-from cubecore.reports.html.lanes import PIPE_ORDER, Aside, CoreGroup, Lane, groups, ranges
+from cubecore.reports.html.lanes import PIPE_ORDER, Aside, LaneGroup, Lane, groups, ranges
 from cubecore.reports.text.answers import problem_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from cubecore.aliases import Json
     from cubecore.chips.model import Chip
     from cubecore.timing.records import CoreTime, Segment, Timeline
     from cubecore.workflows.scripts.script import TimedLaunch
@@ -154,11 +155,11 @@ def pair_trace_bytes(first: Timed, second: Timed, view: TraceView = WHOLE) -> by
     return _bytes(_trace(problem_line(first.request), chip, runs, view))
 
 
-def _bytes(document: dict[str, Any]) -> bytes:
+def _bytes(document: Json) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def trace_json(timed: Timed, view: TraceView = WHOLE) -> dict[str, Any]:
+def trace_json(timed: Timed, view: TraceView = WHOLE) -> Json:
     """Return the trace as a JSON object.
 
     A group of equal cores is a process, a pipe a thread, an instruction a complete event. Time 0 is
@@ -169,13 +170,11 @@ def trace_json(timed: Timed, view: TraceView = WHOLE) -> dict[str, Any]:
     return _trace(problem_line(timed.request), timed.request.chip, runs, view)
 
 
-def _trace(
-    title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView
-) -> dict[str, Any]:
+def _trace(title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView) -> Json:
     hertz: int = chip.require("frequency_hz", "a trace")
     found = [(name, group) for name, line in runs for group in _chosen(line, view)]
     _require_small([group for _, group in found], view, hertz)
-    events: list[dict[str, Any]] = []
+    events: list[Json] = []
     for number, (name, group) in enumerate(found):
         events += _names(number, name + group.label, group, view)
         events += _events(number, group, view, hertz)
@@ -198,7 +197,7 @@ def _trace(
     }
 
 
-def _chosen(timeline: Timeline, view: TraceView) -> list[CoreGroup]:
+def _chosen(timeline: Timeline, view: TraceView) -> list[LaneGroup]:
     """Return the groups that a view asks for."""
     times, limit = _asked(timeline, view), view.record
     if view.instructions is None:
@@ -216,7 +215,7 @@ def _asked(timeline: Timeline, view: TraceView) -> list[CoreTime]:
     return times
 
 
-def _require_small(found: Sequence[CoreGroup], view: TraceView, hertz: int) -> None:
+def _require_small(found: Sequence[LaneGroup], view: TraceView, hertz: int) -> None:
     """Refuse a trace that would be too large to open, by what its events take."""
     segments = [s for group in found for lane in _lanes(group, view) for s in lane.segments]
     own = [s for s in segments if _seen(s, view, hertz)]
@@ -252,7 +251,7 @@ def _seen(segment: Segment, view: TraceView, hertz: int) -> bool:
     return segment.end > begin and segment.start < end
 
 
-def _extent(name: str, group: CoreGroup) -> dict[str, Any]:
+def _extent(name: str, group: LaneGroup) -> Json:
     """Return what of a group the trace holds."""
     return {
         "name": name + group.label,
@@ -263,12 +262,12 @@ def _extent(name: str, group: CoreGroup) -> dict[str, Any]:
     }
 
 
-def _lanes(group: CoreGroup, view: TraceView) -> Sequence[Lane | Aside]:
+def _lanes(group: LaneGroup, view: TraceView) -> Sequence[Lane | Aside]:
     return (*group.lanes, *(group.aside if view.waits else ()))
 
 
-def _names(number: int, name: str, group: CoreGroup, view: TraceView) -> Iterator[dict[str, Any]]:
-    def meta(kind: str, thread: int, **args: Any) -> dict[str, Any]:
+def _names(number: int, name: str, group: LaneGroup, view: TraceView) -> Iterator[Json]:
+    def meta(kind: str, thread: int, **args: Any) -> Json:
         return {"name": kind, "ph": "M", "pid": number, "tid": thread, "args": args}
 
     yield meta("process_name", 0, name=name)
@@ -290,7 +289,7 @@ def _thread(lane: Lane | Aside, place: int) -> int:
     return 1 + number
 
 
-def _events(number: int, group: CoreGroup, view: TraceView, hertz: int) -> Iterator[dict[str, Any]]:
+def _events(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Iterator[Json]:
     for place, lane in enumerate(_lanes(group, view)):
         thread = _thread(lane, place)
         for segment in lane.segments:

@@ -1,8 +1,8 @@
 """The figures of a timed launch as a file beside its trace or report: everything but the lanes."""
 
 import json
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.reports.html.roofline import roofline
 from cubecore.version import __version__
 from cubecore.workflows.scripts.script import ScriptTime
@@ -23,7 +23,7 @@ def pair_metrics_bytes(first: Timed, second: Timed) -> bytes:
     return _bytes(first.request.chip.name, both)
 
 
-def _figures(timed: Timed) -> dict[str, Any]:
+def _figures(timed: Timed) -> Json:
     found = roofline(timed.request.problem, timed.request.chip, timed.timeline)
     return {**timed.to_json(), "roofline": found}
 
@@ -33,6 +33,6 @@ def launch_metrics_bytes(timed: ScriptTime) -> bytes:
     return _bytes(timed.longest.run.chip.name, timed.to_json())
 
 
-def _bytes(chip: str, figures: dict[str, Any]) -> bytes:
+def _bytes(chip: str, figures: Json) -> bytes:
     document = {"cubecore": __version__, "chip": chip, **figures}
     return (json.dumps(document, indent=1) + "\n").encode()

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any
 from urllib.parse import quote
 
+from cubecore.aliases import Json
 from cubecore.isa.program.tree import Location
 from cubecore.machine.sanitizer.findings import KINDS, SanitizerFinding
 from cubecore.version import __version__
@@ -26,13 +26,13 @@ def sarif_bytes(findings: Iterable[SanitizerFinding]) -> bytes:
     return (json.dumps(document, indent=1) + "\n").encode()
 
 
-def _rule(name: str) -> dict[str, Any]:
+def _rule(name: str) -> Json:
     kind = KINDS[name]
     properties = {"check": kind.check, "vendor_name": kind.vendor or None}
     return {"id": name, "shortDescription": {"text": kind.text}, "properties": properties}
 
 
-def _result(finding: SanitizerFinding) -> dict[str, Any]:
+def _result(finding: SanitizerFinding) -> Json:
     related = [
         _location(access.location) | {"message": {"text": f"{access.how} on {access.pipe}"}}
         for access in finding.accesses[:-1]
@@ -53,7 +53,7 @@ def _result(finding: SanitizerFinding) -> dict[str, Any]:
     }
 
 
-def _location(where: Location) -> dict[str, Any]:
+def _location(where: Location) -> Json:
     physical = {
         "artifactLocation": {"uri": quote(where.file)},
         "region": {"startLine": where.line},

@@ -1,8 +1,8 @@
 """Which core computes which block of C, as cells of a grid; big grids are aggregated."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.reports.html.lanes import ranges
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.units import ceil_div
@@ -11,7 +11,7 @@ MAX_CELLS = 32
 """Rows and columns of the drawn grid."""
 
 
-def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> dict[str, Any]:
+def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Json:
     """Return the cells with their extents in elements, their cores and their group of cores.
 
     Neighbouring blocks share a cell where the grid has more than `MAX_CELLS` rows or columns.
@@ -33,7 +33,7 @@ def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> di
     }
 
 
-def _cell(blocks: Sequence[CoreBlock], group_of: dict[int, int]) -> dict[str, Any]:
+def _cell(blocks: Sequence[CoreBlock], group_of: dict[int, int]) -> Json:
     found = {group_of.get(block.core) for block in blocks}
     return {
         "cores": ranges(sorted({block.core for block in blocks})),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips.model import FACT_FIELDS, Chip
 
 USED_FACTS = (
@@ -70,7 +71,7 @@ RELIABILITY = {
 """What the tags mean."""
 
 
-def facts_used(chip: Chip) -> dict[str, Any]:
+def facts_used(chip: Chip) -> Json:
     """Return the facts with value, meaning, tag, source and note; the tags' meanings and counts."""
     rows = []
     counts: dict[str, int] = {}

@@ -67,7 +67,7 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
-class CoreGroup:
+class LaneGroup:
     """Equal cores with their lanes, `shown` instructions in all.
 
     `aside` are lanes for who asks for them: the scalar unit's own work, and each pipe's waits.
@@ -101,12 +101,12 @@ class CoreGroup:
         return max((s.end for lane in self.lanes for s in lane.segments), default=0)
 
 
-def groups(timeline: Timeline, limit: int) -> tuple[CoreGroup, ...]:
+def groups(timeline: Timeline, limit: int) -> tuple[LaneGroup, ...]:
     """Return the groups of a launch, the first `limit` recorded instructions of each."""
     return tuple(_group(time, limit) for time in timeline.groups)
 
 
-def _group(time: CoreTime, limit: int) -> CoreGroup:
+def _group(time: CoreTime, limit: int) -> LaneGroup:
     by_pipe: dict[str, list[Segment]] = {}
     for segment in islice(time.segments, limit):
         by_pipe.setdefault(segment.pipe, []).append(segment)
@@ -125,7 +125,7 @@ def _group(time: CoreTime, limit: int) -> CoreGroup:
     shown = [segment for lane in lanes for segment in lane.segments]
     until = max((segment.end for segment in shown), default=0)
     aside = [s for s in time.aside if s.start < until and s.end > s.start]
-    return CoreGroup(time, lanes, len(shown), tuple(_aside(aside)))
+    return LaneGroup(time, lanes, len(shown), tuple(_aside(aside)))
 
 
 def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:

@@ -5,8 +5,8 @@ into their one or two slots, as the kernel addresses them.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.dtypes import ElementType
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up, plural
@@ -23,7 +23,7 @@ class Part:
     blocks: int
     detail: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the part as JSON."""
         return {
             "kind": self.kind,
@@ -35,7 +35,7 @@ class Part:
         }
 
 
-def occupancy(case: RuleCase) -> list[dict[str, Any]]:
+def occupancy(case: RuleCase) -> list[Json]:
     """Return the buffers with their parts and what these come to."""
     t, chip, bias = case.tiling, case.chip, case.problem.bias_type
     rows = align_up(t.baseM, case.row_align)
@@ -75,7 +75,7 @@ class _Block:
         return f"{self.rows} x {self.columns} {self.kind}"
 
 
-def _buffer(name: str, size: int, parts: list[Part]) -> dict[str, Any]:
+def _buffer(name: str, size: int, parts: list[Part]) -> Json:
     return {
         "name": name,
         "size": size,

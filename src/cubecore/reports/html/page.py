@@ -15,10 +15,11 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from cubecore.aliases import Json
 from cubecore.chips.model import Chip
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
-from cubecore.reports.html.lanes import PIPE_ORDER, CoreGroup, groups
+from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups
 from cubecore.reports.html.occupancy import occupancy
 from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
@@ -72,7 +73,7 @@ def launch_report(
     return page(launch.title, data)
 
 
-def _launch_row(launch: TimedLaunch, *, shown: bool) -> dict[str, Any]:
+def _launch_row(launch: TimedLaunch, *, shown: bool) -> Json:
     line = launch.timeline
     return {
         "title": launch.title,
@@ -84,7 +85,7 @@ def _launch_row(launch: TimedLaunch, *, shown: bool) -> dict[str, Any]:
     }
 
 
-def page(title: str, data: dict[str, Any]) -> str:
+def page(title: str, data: Json) -> str:
     """Return the page that shows `data`; panels whose data is missing are left out."""
     style = _read("report.css")
     script = "\n".join(_read(name) for name in _SCRIPTS)
@@ -114,7 +115,7 @@ def source_hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
+def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:
     """Return everything that the page shows, as one JSON object."""
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     case = RuleCase(timed.tiling, problem, chip)
@@ -139,7 +140,7 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> dict[str, Any]:
     }
 
 
-def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str, Any]:
+def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> Json:
     """Return what the page shows of any kernel; a panel whose data is missing is left out."""
     return {
         "version": __version__,
@@ -174,7 +175,7 @@ def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> dict[str,
     }
 
 
-def timeline_data(line: Timeline, chip: Chip, limit: int) -> dict[str, Any]:
+def timeline_data(line: Timeline, chip: Chip, limit: int) -> Json:
     """Return what the page's timeline draws."""
     found = groups(line, limit)
     return {
@@ -193,7 +194,7 @@ def _end(line: Timeline) -> int:
     return max((group.end_cycles for group in line.groups), default=0)
 
 
-def _group(group: CoreGroup) -> dict[str, Any]:
+def _group(group: LaneGroup) -> Json:
     """Return a group with its instructions as differences: starts from start to start."""
     path = group.time.path
     steps: dict[str, list[int]] = {}
@@ -222,7 +223,7 @@ def _group(group: CoreGroup) -> dict[str, Any]:
     }
 
 
-def _lane(pipe: str, label: str, segments: Sequence[Segment]) -> dict[str, Any]:
+def _lane(pipe: str, label: str, segments: Sequence[Segment]) -> Json:
     names = list(dict.fromkeys(segment.name for segment in segments))
     place = {name: number for number, name in enumerate(names)}
     starts = [segment.start for segment in segments]

@@ -1,8 +1,8 @@
 """Two runs on one timeline: a page with the lanes of both, pipe by pipe."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.reports.html.lanes import PIPE_ORDER
 from cubecore.reports.html.page import common_data, page, timeline_data
 from cubecore.reports.text.answers import number
@@ -22,7 +22,7 @@ def pair_report(first: Timed, second: Timed, title: str, *, limit: int = _LIMIT)
     return page(title, pair_data(first, second, title, limit))
 
 
-def pair_data(first: Timed, second: Timed, title: str, limit: int) -> dict[str, Any]:
+def pair_data(first: Timed, second: Timed, title: str, limit: int) -> Json:
     """Return everything that the page shows."""
     chip = first.request.chip
     own = common_data(title, chip, first.timeline, limit)
@@ -47,10 +47,10 @@ def _slowest(timeline: Timeline, shown: int) -> int:
     return ends.index(max(ends))
 
 
-def _merged(groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _merged(groups: list[Json]) -> Json:
     """Return one group with the lanes of two, each pipe's under each other."""
-    lanes: list[dict[str, Any]] = []
-    aside: list[dict[str, Any]] = []
+    lanes: list[Json] = []
+    aside: list[Json] = []
     for pipe in PIPE_ORDER:
         for number_of, group in enumerate(groups, 1):
             for kind, into in (("lanes", lanes), ("aside", aside)):

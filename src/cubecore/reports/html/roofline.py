@@ -1,14 +1,13 @@
 """The product against the chip's ceilings: operations a second over operations a byte."""
 
-from typing import Any
-
+from cubecore.aliases import Json
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.chips.model import Chip
 from cubecore.tiling.model.problem import Problem
 from cubecore.timing.records import Timeline
 
 
-def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> dict[str, Any] | None:
+def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> Json | None:
     """Return ceilings (TFLOPS, TB/s) and the product's points; None where a figure is unknown.
 
     The intensity counts the bytes that MTE2 read: those that device memory served, and all of them,

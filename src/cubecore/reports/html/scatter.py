@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from cubecore.aliases import Json
 from cubecore.reports.html.page import source_hash
 from cubecore.reports.text.answers import number
 from cubecore.version import __version__
@@ -45,7 +46,7 @@ def scatter_page(answer: Validation) -> str:
     )
 
 
-def _group(name: str, errors: Errors) -> dict[str, Any]:
+def _group(name: str, errors: Errors) -> Json:
     return {
         "name": name,
         "text": GROUPS[name],
@@ -66,7 +67,7 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}%"
 
 
-def _case(case: Validated) -> dict[str, Any]:
+def _case(case: Validated) -> Json:
     return {
         "point": case.point,
         "chip": case.chip,
@@ -77,7 +78,7 @@ def _case(case: Validated) -> dict[str, Any]:
     }
 
 
-def _plot(answer: Validation) -> dict[str, Any]:
+def _plot(answer: Validation) -> Json:
     """Return the marks and the lines of the plot, in its own coordinates; both axes logarithmic."""
     pairs = [(case, case.wall) for case in answer.timed if case.wall is not None]
     times = [us for _, pair in pairs for us in (pair.measured_us, pair.predicted_us)] or [1.0, 10.0]
@@ -106,7 +107,7 @@ def _plot(answer: Validation) -> dict[str, Any]:
     }
 
 
-def _band(first: float, last: float, ratio: float, x: Any, y: Any) -> dict[str, Any]:
+def _band(first: float, last: float, ratio: float, x: Any, y: Any) -> Json:
     """Return the line predicted = ratio x measured, as far as it lies in the plot."""
     begin, end = max(first, first / ratio), min(last, last / ratio)
     return {

@@ -1,7 +1,6 @@
 """How much of each rule's limit a tiling uses."""
 
-from typing import Any
-
+from cubecore.aliases import Json
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import Measure, RuleCase
 
@@ -9,7 +8,7 @@ _BOUNDS = ("<=", "<")
 """Relations that leave room below a limit: those that a bar shows."""
 
 
-def slack(case: RuleCase) -> list[dict[str, Any]]:
+def slack(case: RuleCase) -> list[Json]:
     """Return every rule of the registry, measured: bounds first, the fullest of them on top.
 
     `share` is used over limit for a bound, and None where a rule asks for exact values or does not
@@ -19,14 +18,14 @@ def slack(case: RuleCase) -> list[dict[str, Any]]:
     return sorted(rows, key=_place)
 
 
-def _place(row: dict[str, Any]) -> tuple[int, float]:
+def _place(row: Json) -> tuple[int, float]:
     if row["holds"] is None:
         return 2, 0.0
     return (1, 0.0) if row["share"] is None else (0, -row["share"])
 
 
-def _row(name: str, title: str, measure: Measure | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"rule": name, "title": title, "share": None, "holds": None}
+def _row(name: str, title: str, measure: Measure | None) -> Json:
+    row: Json = {"rule": name, "title": title, "share": None, "holds": None}
     row |= {"used": "", "relation": "", "limit": "", "unit": "", "terms": ""}
     if measure is None or not bool(measure.applies):
         return row

@@ -1,7 +1,6 @@
 """The tiling in words, and what three models say of it."""
 
-from typing import Any
-
+from cubecore.aliases import Json
 from cubecore.reports.html.lanes import PIPE_ORDER, PIPE_WORK
 from cubecore.reports.text.answers import number
 from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
@@ -12,7 +11,7 @@ from cubecore.units import ceil_div, plural
 from cubecore.workflows.time import Timed
 
 
-def tiling_rows(case: RuleCase) -> list[dict[str, Any]]:
+def tiling_rows(case: RuleCase) -> list[Json]:
     """Return the fields that a kernel author sets, grouped, each group with what it means."""
     t: TCubeTiling = case.tiling
     groups = (
@@ -67,7 +66,7 @@ def _depths(t: TCubeTiling) -> str:
     return f"base blocks in L1: {plural(a, 'chunk')} of A, {plural(b, 'chunk')} of B"
 
 
-def models(timed: Timed) -> dict[str, Any]:
+def models(timed: Timed) -> Json:
     """Return the lower bound, the closed form and the event timing, and pipes by the last two.
 
     The closed form counts the fullest core, the event timing averages over the cores.

@@ -12,6 +12,7 @@ from cubecore.units import plural
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from cubecore.aliases import Json
     from cubecore.workflows.sweep.plan_many import QueryAnswer
     from cubecore.workflows.sweep.store import StoredPlan
     from cubecore.workflows.sweep.store_compare import AnswerPair, ModelComparison
@@ -60,7 +61,7 @@ class SweepTally:
         """Whether every query has a plan."""
         return self.planned + self.planned_before == self.queries
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the counts and the seconds since the start."""
         return {
             "queries": self.queries,
@@ -102,7 +103,7 @@ class StoreView:
     models: Mapping[str, int]
     plans: tuple[StoredPlan, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return both."""
         counted = [{"model": name, "answers": count} for name, count in self.models.items()]
         return {"models": counted, "plans": [made.to_json() for made in self.plans]}
@@ -122,7 +123,7 @@ class Exported:
     plans: int
     path: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the two."""
         return {"plans": self.plans, "path": self.path}
 

@@ -3,11 +3,14 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.units import INT32_MAX
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 SIZES: dict[str, tuple[str, ...]] = {
     "l1": ("l1_bytes", "l1_user_bytes"),
@@ -86,7 +89,7 @@ class BufferBudget:
         Raises:
             RequestError: one violation for each budget above what the chip has.
         """
-        changes: dict[str, Any] = {}
+        changes: Json = {}
         wrong = []
         for name, size in self.sizes.items():
             own = getattr(chip, SIZES[name][-1])

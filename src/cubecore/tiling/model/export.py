@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.errors import RequestError, Violation, refuse
 from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
 from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
@@ -61,7 +62,7 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
     if len(found) != 1:
         raise refuse(subject, "define one TCubeTiling", f"{len(found)} definitions")
     entries = [entry for entry in found[0][1].split(",") if entry.strip()]
-    named: dict[str, Any] = {}
+    named: Json = {}
     values: list[int] = []
     violations = []
     for entry in entries:
@@ -171,8 +172,8 @@ def _integer(text: str) -> int | None:
         return None
 
 
-def _json_object(text: str, subject: str) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _json_object(text: str, subject: str) -> Json:
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
         """Return the object; refuse a name that stands twice."""
         made = dict(pairs)
         if len(made) != len(pairs):

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.citations import cite
@@ -179,7 +180,7 @@ class Problem:
                 object.__setattr__(self, name, int(value))
 
     @classmethod
-    def from_json(cls, mapping: Mapping[str, Any]) -> "Problem":
+    def from_json(cls, mapping: JsonMapping) -> "Problem":
         """Return the problem of a JSON object with the contract's keys.
 
         null means the default. Raises `RequestError` naming every unknown key (with the nearest
@@ -211,7 +212,7 @@ class Problem:
         _raise_if(violations)
         return made
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the contract's keys in its order, with every default filled in."""
         made = {f.name: getattr(self, f.name) for f in fields(self)}
         made["epilogue"] = asdict(self.epilogue)

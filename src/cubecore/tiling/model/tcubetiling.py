@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
 
+from cubecore.aliases import JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
 from cubecore.units import INT32_MAX, INT32_MIN
 
@@ -86,7 +87,7 @@ class TCubeTiling:
             object.__setattr__(self, name, int(getattr(self, name)))
 
     @classmethod
-    def from_json(cls, mapping: Mapping[str, Any]) -> "TCubeTiling":
+    def from_json(cls, mapping: JsonMapping) -> "TCubeTiling":
         """Return the tiling of a JSON object that has exactly the 50 fields.
 
         Raises:
@@ -162,7 +163,7 @@ _MOST_LISTED = 4
 """Missing fields that have a line each."""
 
 
-def _name_violations(mapping: Mapping[str, Any]) -> Iterator[Violation]:
+def _name_violations(mapping: JsonMapping) -> Iterator[Violation]:
     missing = [name for name in FIELDS if name not in mapping]
     for key in mapping:
         if key not in FIELDS:

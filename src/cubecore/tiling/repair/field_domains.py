@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Json
 from cubecore.tiling.model.field_limits import Limits
 from cubecore.tiling.model.mx_type_para import SHIFTS, SPARE_BITS, with_factor
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -77,7 +78,7 @@ def domain(
     return Domain(found.values[allowed], found.cover)
 
 
-def base_columns(tiling: Any) -> dict[str, Any]:
+def base_columns(tiling: Any) -> Json:
     """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
     most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     columns = {}
@@ -97,7 +98,7 @@ def _named_values(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> I
 
 
 def wanted_values(
-    reader: RuleReads, field: str, columns: dict[str, Any], case: RuleCase
+    reader: RuleReads, field: str, columns: Json, case: RuleCase
 ) -> tuple[Any, ...] | None:
     """Return the values that `field` must have one of, by a rule that reads the others.
 

@@ -9,8 +9,8 @@ that remain there is a tiling, which is shown.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
@@ -40,7 +40,7 @@ class Constraint:
     text: str
     without: TCubeTiling | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the parts."""
         without = None if self.without is None else self.without.to_json()
         return {"kind": self.kind, "name": self.name, "text": self.text, "without": without}
@@ -62,7 +62,7 @@ class Conflict:
         need = "; without any one of them there is one" if self.minimal else ""
         return f"no tiling satisfies together: {listed}{need}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the constraints and whether each is needed."""
         return {
             "minimal": self.minimal,
@@ -100,7 +100,7 @@ class ConflictError(NoLegalTilingError):
         """The id of the first rule that takes part."""
         return next((c.name for c in self.conflict.constraints if c.kind == "rule"), "")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the conflict beside the message."""
         return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
 

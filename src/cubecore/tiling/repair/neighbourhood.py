@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.tiling.model.field_limits import NO_LIMITS, SHARED_AXES, FieldLimits, Limits, is_uncut
 from cubecore.tiling.model.mx_type_para import PLAIN
 from cubecore.tiling.repair.field_domains import BLOCKS, COUNTS, Cover, Domain, base_columns, domain
@@ -26,7 +26,7 @@ _DERIVED = ("broken", "equalities", "lowered", "growing")
 """What a space keeps that depends on its starting point."""
 
 
-def row_count(table: Mapping[str, Any]) -> int:
+def row_count(table: JsonMapping) -> int:
     """Return the rows of a table; one of no fields has one row."""
     return len(next(iter(table.values()))) if table else 1
 
@@ -82,7 +82,7 @@ class Neighbourhood:
             for name, limits in wanted.fields.items()
         )
         self.readers = (*declared, *asked)
-        self.base: dict[str, Any] = base_columns(case.tiling)
+        self.base: Json = base_columns(case.tiling)
         self._domains: dict[str, Domain] = {}
 
     def moved(self, values: Mapping[str, int]) -> "Neighbourhood":
@@ -105,7 +105,7 @@ class Neighbourhood:
         found = ((r.id, measured(r, start).relation) for r in self.readers)
         return frozenset(name for name, relation in found if relation in {"==", "in"})
 
-    def judge(self, table: Mapping[str, Any]) -> RuleCase:
+    def judge(self, table: JsonMapping) -> RuleCase:
         """Return the case of the tilings that `table` makes of the starting point."""
         c = self.case
         return RuleCase(

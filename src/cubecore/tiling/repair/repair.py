@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.errors import CubecoreError
 from cubecore.tiling.cost.closed_form import Prediction, predict
 from cubecore.tiling.model.field_limits import NO_LIMITS
@@ -33,7 +33,7 @@ class FieldChange:
     after: int
     findings: tuple[RuleFinding, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's keys; `rule` and `message` are the first rule's."""
         return {
             "field": self.field,
@@ -60,7 +60,7 @@ class Repair:
     fastest: bool
     predicted: Prediction | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's `repaired` and `changed`, and what is proven of them."""
         return {
             "repaired": self.tiling.to_json(),

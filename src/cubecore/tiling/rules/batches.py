@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.model.problem import Problem
@@ -133,7 +134,7 @@ def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
     asked = problem.batch_num
     if most == 0 or (asked is not None and asked > most):
         raise too_large(tiling, problem, chip)
-    made: Any = replace(tiling, **batch_fields(problem), BatchNum=asked or most)
+    made: Column = replace(tiling, **batch_fields(problem), BatchNum=asked or most)
     return made  # type: ignore[no-any-return]
 
 
@@ -149,7 +150,7 @@ def largest_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> int:
     return max((n for n in range(1, min(fit, count) + 1) if count % n == 0), default=0)
 
 
-def fits_together(shares: Any, problem: Problem, chip: Chip) -> Any:
+def fits_together(shares: Column, problem: Problem, chip: Chip) -> Column:
     """Return for which shares of a core L1 holds as many matrices as are asked for, or one.
 
     Of the layouts that are loaded together: all but NORMAL.
@@ -157,7 +158,7 @@ def fits_together(shares: Any, problem: Problem, chip: Chip) -> Any:
     return (problem.batch_num or 1) * _matrix_bytes(shares, problem, chip) <= chip.l1_user_bytes
 
 
-def too_large(shares: Any, problem: Problem, chip: Chip) -> NoLegalTilingError:
+def too_large(shares: Column, problem: Problem, chip: Chip) -> NoLegalTilingError:
     """Return the refusal of a batch of which L1 does not hold the smallest of some shares."""
     count = problem.batch_num or 1
     size = count * int(np.min(_matrix_bytes(shares, problem, chip)))
@@ -166,7 +167,7 @@ def too_large(shares: Any, problem: Problem, chip: Chip) -> NoLegalTilingError:
     return NoLegalTilingError([Violation(subject, need, f"{size} B")])
 
 
-def _matrix_bytes(tiling: Any, problem: Problem, chip: Chip) -> Any:
+def _matrix_bytes(tiling: Any, problem: Problem, chip: Chip) -> Column:
     """Return the bytes of a core's share of one matrix of A and of B, in whole fractals.
 
     Of one tiling, or of each of many.

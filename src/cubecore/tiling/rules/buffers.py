@@ -5,8 +5,7 @@ count as they lie on chip, an operand's stored rows padded to C0 and the other a
 documented reading is the letter: a strict bound, nothing padded.
 """
 
-from typing import Any
-
+from cubecore.aliases import Column
 from cubecore.tiling.rules.model import Measure, RuleCase, rule, shrink, spelled
 from cubecore.units import FRACTAL_ROWS, align_up
 
@@ -16,17 +15,17 @@ def bound(case: RuleCase) -> str:
     return "<=" if case.effective else "<"
 
 
-def k_extent(case: RuleCase) -> Any:
+def k_extent(case: RuleCase) -> Column:
     """Return baseK as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseK, case.k_align) if case.effective else case.tiling.baseK
 
 
-def row_extent(case: RuleCase) -> Any:
+def row_extent(case: RuleCase) -> Column:
     """Return baseM as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseM, case.row_align) if case.effective else case.tiling.baseM
 
 
-def column_extent(case: RuleCase) -> Any:
+def column_extent(case: RuleCase) -> Column:
     """Return baseN as it lies on chip, or as it is in the letter."""
     return align_up(case.tiling.baseN, case.column_align) if case.effective else case.tiling.baseN
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
@@ -84,9 +85,9 @@ class RuleFinding:
     source: str
     rows: tuple[str, ...]
     tiling_changes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    problem_changes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    problem_changes: JsonMapping = field(default_factory=lambda: MappingProxyType({}))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's keys and the changes."""
         return {
             "rule": self.rule,
@@ -116,7 +117,7 @@ class Findings:
         """Whether no rule is violated."""
         return not self.findings
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's object."""
         return {
             "legal": self.legal,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
 from cubecore.tiling.rules.model import (
     Measure,
     Measurer,
@@ -22,14 +23,14 @@ NO_INTRINSICS_CHECK_ARCH = "3510"
 """Ascend 950, which TCubeTiling structure, newer edition exempts from that limit."""
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: Column, b: Column) -> Column:
     """Return the larger of two integers, element by element where one is an array."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     return np.maximum(a, b)
 
 
-def clamp(value: Any, low: int = 1) -> Any:
+def clamp(value: Any, low: int = 1) -> Column:
     """Return `value`, at least `low`; an integer or an integer array."""
     return larger(value, low)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import Measure, Rule, RuleCase
@@ -40,7 +41,7 @@ class _Notebook:
         self._columns = {n: np.array([getattr(tiling, n)], dtype=np.int64) for n in FIELDS}
         self.noted: set[str] = set()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Column:
         if name not in FIELDS:
             raise AttributeError(name)
         self.noted.add(name)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from cubecore.aliases import Column
 from cubecore.tiling.model.mx_type_para import PLAIN, scale_factor
 from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.buffers import column_extent, k_extent, row_extent
@@ -24,7 +24,7 @@ from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up, ceil_div
 class _Part:
     """What one operand takes of L1, and how it is spelled."""
 
-    size_bytes: Any
+    size_bytes: Column
     spell: Callable[[], str]
 
 
@@ -146,7 +146,7 @@ def _scale_share(case: RuleCase, operand: str) -> _Part:
     return _Part(count * groups, lambda: f"{count} x {groups} of scale{operand} in TSCM")
 
 
-def _groups(k: Any) -> Any:
+def _groups(k: Column) -> Column:
     return align_up(ceil_div(k, SCALE_GROUP), 2)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column, JsonMapping
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_row, edition_of
 from cubecore.dtypes import ElementType, element_type
@@ -103,7 +104,7 @@ class RuleCase:
         """Return this case with some of the tiling's fields replaced."""
         return replace(self, tiling=replace(self.tiling, **changes))
 
-    def with_problem(self, changes: Mapping[str, Any]) -> "RuleCase":
+    def with_problem(self, changes: JsonMapping) -> "RuleCase":
         """Return this case with some of the problem's keys replaced."""
         return replace(self, problem=replace(self.problem, **changes))
 
@@ -114,7 +115,7 @@ class Remedy:
 
     text: str
     tiling: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    problem: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    problem: JsonMapping = field(default_factory=lambda: MappingProxyType({}))
 
 
 def no_remedy() -> Remedy | None:
@@ -122,7 +123,7 @@ def no_remedy() -> Remedy | None:
     return None
 
 
-def _is_one_of(used: Any, options: tuple[Any, ...]) -> Any:
+def _is_one_of(used: Column, options: tuple[Any, ...]) -> Column:
     found = used == options[0]
     for option in options[1:]:
         found = found | (used == option)
@@ -149,17 +150,17 @@ class Measure:
     example because an extent that it divides by is not positive, which another rule reports.
     """
 
-    used: Any
-    limit: Any
+    used: Column
+    limit: Column
     relation: str
     unit: str
     terms: Callable[[], str]
     remedy: Callable[[], Remedy | None] = no_remedy
     authority: str | Callable[[], str] = ""
     limit_terms: Callable[[], str] | None = None
-    applies: Any = True
+    applies: Column = True
 
-    def holds(self) -> Any:
+    def holds(self) -> Column:
         """Whether the relation holds, or the rule does not apply; an array for many candidates."""
         found = RELATIONS[self.relation](self.used, self.limit)
         if self.applies is True:
@@ -256,7 +257,7 @@ def shrink(case: RuleCase, measure: Measurer, fields: Iterable[tuple[str, int]])
     return None
 
 
-Relaxation = tuple[Mapping[str, int], Mapping[str, Any]]
+Relaxation = tuple[Mapping[str, int], JsonMapping]
 
 
 def relaxed_remedy(

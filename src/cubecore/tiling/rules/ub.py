@@ -5,10 +5,10 @@ pages name the four lengths and not what they are; the numbers here are those of
 library, whose 75 recorded answers for Ascend310P3 they all reproduce.
 """
 
-from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
+from cubecore.aliases import Column, Json, JsonMapping
 from cubecore.dtypes import ElementType
 from cubecore.tiling.model.mx_type_para import PLAIN
 from cubecore.tiling.rules.extents import larger
@@ -38,14 +38,14 @@ def converts_in_ub(case: RuleCase) -> bool:
     return case.chip.arch in UB_CONVERSION_ARCHS
 
 
-def ub_lengths(case: RuleCase) -> dict[str, Any]:
+def ub_lengths(case: RuleCase) -> Json:
     """Return A1Length, B1Length, C1Length and BiasLength in bytes, 0 for what needs no UB.
 
     A and B: one step of L1, rows as stored, unless they are NZ or in TSCM already. C: a base block,
     if it leaves to global memory or as ND. Bias: baseN of it.
     """
     p, t = case.problem, case.tiling
-    lengths: dict[str, Any] = dict.fromkeys(("A1Length", "B1Length", "C1Length", "BiasLength"), 0)
+    lengths: Json = dict.fromkeys(("A1Length", "B1Length", "C1Length", "BiasLength"), 0)
     if not converts_in_ub(case):
         return lengths
     if p.format_a == "ND" and p.pos_a != "TSCM":
@@ -61,16 +61,16 @@ def ub_lengths(case: RuleCase) -> dict[str, Any]:
     return lengths
 
 
-def _step(kind: ElementType, rows: Any, columns: Any) -> Any:
+def _step(kind: ElementType, rows: Column, columns: Any) -> Column:
     return kind.bytes_of(rows * (columns + FRACTAL_ROWS * (columns % CONFLICT_ELEMENTS == 0)))
 
 
-def trans_length(case: RuleCase) -> Any:
+def trans_length(case: RuleCase) -> Column:
     """Return transLength: the largest of the four lengths, since they share the space in turn."""
     return reduce(larger, ub_lengths(case).values())
 
 
-def derived_fields(case: RuleCase) -> dict[str, Any]:
+def derived_fields(case: RuleCase) -> Json:
     """Return the fields that follow from the rest of a tiling, where the chip or product has them.
 
     A planner writes them into its candidates: transLength on chips that convert layouts in UB, and
@@ -80,7 +80,7 @@ def derived_fields(case: RuleCase) -> dict[str, Any]:
     return found | ({"mxTypePara": PLAIN} if case.problem.mx else {})
 
 
-def _spelled(lengths: Mapping[str, Any]) -> str:
+def _spelled(lengths: JsonMapping) -> str:
     return "max(" + ", ".join(f"{name} {value}" for name, value in lengths.items()) + ")"
 
 
@@ -121,7 +121,7 @@ def ub_capacity(case: RuleCase) -> Measure | None:
     space. documented, both editions: the conversions' space alone. The size is what a kernel may
     use. The vendor's library plans more than that for 310P.
     """
-    parts: dict[str, Any] = {}
+    parts: Json = {}
     if converts_in_ub(case):
         parts["conversions"] = trans_length(case)
     if case.effective:
@@ -139,7 +139,7 @@ def ub_capacity(case: RuleCase) -> Measure | None:
     )
 
 
-def _operands_in_ub(case: RuleCase) -> dict[str, Any]:
+def _operands_in_ub(case: RuleCase) -> Json:
     p, t = case.problem, case.tiling
     found = {}
     if p.pos_a in UB_POSITIONS:

@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
 from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped
 from cubecore.workflows.calibration.measured_points import Point, published
 from cubecore.workflows.calibration.validate import beside, case_of
 from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredPair
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 REFITTED = Path(__file__).parent / "measured" / "refitted.json"
 """Values by architecture and publication left out; those of ``""`` are fitted on all."""
@@ -30,7 +33,7 @@ def with_values(chip: Chip, values: Mapping[str, float], *, launch_only: bool = 
 
     Whole numbers are rounded. An empty kernel takes the launch's time only (`launch_only`).
     """
-    made: dict[str, Any] = {}
+    made: Json = {}
     for name, value in values.items():
         field, _, key = name.partition(".")
         old = made.get(field, getattr(chip, field))

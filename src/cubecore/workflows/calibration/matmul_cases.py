@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
@@ -93,7 +94,7 @@ def _is_warm(point: Point, notes: Notes) -> bool:
     return warm
 
 
-def _types(point: Point, notes: Notes) -> dict[str, Any]:
+def _types(point: Point, notes: Notes) -> Json:
     a, b, c = point.types
     if a.startswith("float32"):
         if "hf32" in a:
@@ -109,14 +110,14 @@ def _types(point: Point, notes: Notes) -> dict[str, Any]:
         c = "float16"
     if a not in _TYPES or b not in _TYPES or c not in _TYPES:
         raise Unmapped(f"types must be ones of the kernel, got {a} x {b} -> {c}")
-    made: dict[str, Any] = {"a": _TYPES[a], "c": _TYPES[c]}
+    made: Json = {"a": _TYPES[a], "c": _TYPES[c]}
     if made["a"] == "int8" and made["c"] != "int32":
         notes.add(_SCALED_BY_FIXPIPE)
         made |= _AS_HALF
     return made
 
 
-def _scaled(a: str, c: str, notes: Notes) -> dict[str, Any]:
+def _scaled(a: str, c: str, notes: Notes) -> Json:
     """Return the types of a product of small floats, which have scales."""
     kind = "float8_e4m3fn"
     if a.startswith("mxfp4"):
@@ -128,7 +129,7 @@ def _scaled(a: str, c: str, notes: Notes) -> dict[str, Any]:
     return {"a": kind, "scale_a": SCALE_TYPE, "c": _TYPES[c]}
 
 
-def _problem(point: Point, chip: Chip, types: dict[str, Any], notes: Notes, **keys: Any) -> Problem:
+def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: Any) -> Problem:
     layout = f"{point.trans} {point.formats}"
     stored_nk = re.search(r"B:(T|\[N,K\]|DN)|/Col|\[n,k\]", layout)
     silent = point.trans in {"", "?"} and point.formats not in {"Row/Row", "Row/zN"}
@@ -147,10 +148,10 @@ def _problem(point: Point, chip: Chip, types: dict[str, Any], notes: Notes, **ke
     )
 
 
-def _planned_case(point: Point, chip: Chip, types: dict[str, Any], notes: Notes) -> CalibrationCase:
+def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> CalibrationCase:
     """Return the case of a kernel whose tiling nobody states: the planner's."""
     text = f"{point.tiling.get('kernel', '')} {point.id}".lower()
-    keys: dict[str, Any] = {"cores": point.cores} if point.cores else {}
+    keys: Json = {"cores": point.cores} if point.cores else {}
     single_core = "scsplitk" in text or "single_core_splitk" in text
     if ("splitk" in text or "split-k" in text) and not single_core:
         keys |= {"split_k": True}

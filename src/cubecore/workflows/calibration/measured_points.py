@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
 
 PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
@@ -67,7 +67,7 @@ class Point:
     types: tuple[str, str, str]
     formats: str
     trans: str
-    tiling: Mapping[str, Any]
+    tiling: JsonMapping
     measured: Mapping[str, float]
 
     @property
@@ -109,7 +109,7 @@ class Unreadable:
     id: str
     reason: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return it as JSON."""
         return {"line": self.line, "id": self.id, "reason": self.reason}
 
@@ -152,7 +152,7 @@ def published() -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _record(line: str) -> tuple[dict[str, Any], str]:
+def _record(line: str) -> tuple[Json, str]:
     """Return a line's object, and the sentence about it if it is no point."""
     if len(line) > _LARGEST_LINE:
         return {}, f"a line must be at most {_LARGEST_LINE} characters, got {len(line)}"
@@ -171,7 +171,7 @@ def _record(line: str) -> tuple[dict[str, Any], str]:
     return record, _wrong_value(record)
 
 
-def _wrong_value(record: Mapping[str, Any]) -> str:
+def _wrong_value(record: JsonMapping) -> str:
     for name in (*_TEXTS, *_WORDS):
         if not isinstance(record.get(name), str | None):
             return f"{name} must be a text, got {record[name]!r}"
@@ -194,7 +194,7 @@ def _wrong_value(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def _point(record: Mapping[str, Any]) -> Point:
+def _point(record: JsonMapping) -> Point:
     def text(name: str) -> str:
         return record.get(name) or ""
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.core_grid import CoreBlock
@@ -117,7 +117,7 @@ def _preloads(point: Point, problem: Problem, stated: Stated, step: str, notes: 
     return False
 
 
-def _cores(point: Point, template: str) -> dict[str, Any]:
+def _cores(point: Point, template: str) -> Json:
     """Return the problem's launch and cores."""
     clients = point.tiling.get("usedCoreNum")
     if clients or template == "IBSHARE" or point.tiling.get("mode") == "MIX":

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import Any
 
+from cubecore.aliases import Json
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
 
 APART = 0.02
@@ -65,7 +65,7 @@ class Validated:
     assumed: tuple[str, ...] = ()
     skipped: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's keys."""
         wall = self.wall
         return {
@@ -105,7 +105,7 @@ class Errors:
         """The 90th percentile by nearest rank; None of no errors."""
         return self.values[-(-9 * len(self.values) // 10) - 1] if self.values else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return how many there are, their median, and their 90th percentile."""
         return {"count": len(self.values), "median": self.median, "p90": self.p90}
 
@@ -133,7 +133,7 @@ class HeldOut:
     fitted: Errors
     held: Errors
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the errors as JSON."""
         return {
             "arch": self.arch,
@@ -212,10 +212,10 @@ class Validation:
         return {name: Errors.of([case.pipes.get(name) for case in known]) for name in PIPES}
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """Counts, and errors by group, pipe, chip and kind, and publication."""
 
-        def told(errors: Mapping[str, Errors]) -> dict[str, Any]:
+        def told(errors: Mapping[str, Errors]) -> Json:
             return {name: some.to_json() for name, some in errors.items()}
 
         timed = len(self.timed)
@@ -234,7 +234,7 @@ class Validation:
             },
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's keys."""
         return {
             "cases": [case.to_json() for case in self.cases],

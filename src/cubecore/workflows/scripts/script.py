@@ -6,8 +6,8 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import Violation, refuse
 from cubecore.frontends.cpp.asked import SUFFIXES, Asked
 from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
@@ -53,7 +53,7 @@ class ScriptRun:
         """Whether nothing was found and the script holds what the kernels left for right."""
         return self.failure is None and not self.findings
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the run as JSON."""
         return {
             "script": self.script,
@@ -85,7 +85,7 @@ class TimedLaunch:
         """The launch in a line."""
         return f"{self.run.kernel}[{self.run.blocks}] on {self.run.chip.name}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the launch's timeline as JSON."""
         return {
             "kernel": self.run.kernel,
@@ -115,7 +115,7 @@ class ScriptTime:
         """The launch that takes the longest."""
         return max(self.launches, key=lambda launch: launch.timeline.cycles)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return every launch; the keys beside them are those of the longest."""
         return {
             "script": self.script,
@@ -155,7 +155,7 @@ def run_script(
         require_engine(engine)
     if order is not None:
         require_order(order)
-    options: dict[str, Any] = {"chip": chip, "checks": checks, "order": order}
+    options: Json = {"chip": chip, "checks": checks, "order": order}
     options |= {"engine": engine, "settings": settings or None}
     work = _work(path, arguments, asked)
     return _execute(path, work, options, quiet=quiet, debugger=debugger)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import ConflictError
@@ -28,7 +29,7 @@ class SweepOptions:
     settings: Mapping[str, str]
     alternatives: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the two."""
         return {"settings": dict(sorted(self.settings.items())), "alternatives": self.alternatives}
 
@@ -41,7 +42,7 @@ class Line:
     text: str
 
 
-def plan_line(problem: Mapping[str, Any], options: SweepOptions) -> Line:
+def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
     """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
 
     `problem` has every key; it is repeated as it is.
@@ -53,7 +54,7 @@ def plan_line(problem: Mapping[str, Any], options: SweepOptions) -> Line:
     return Line(True, json.dumps(made.to_json()))
 
 
-def error_of(error: CubecoreError) -> dict[str, Any]:
+def error_of(error: CubecoreError) -> Json:
     """Return ``{rule, message}``; `rule` is None for a request that cannot be carried out."""
     rule = error.rule if isinstance(error, ConflictError) else None
     if rule is None and isinstance(error, NoLegalTilingError):
@@ -61,7 +62,7 @@ def error_of(error: CubecoreError) -> dict[str, Any]:
     return {"rule": rule, "message": str(error)}
 
 
-def checked(problem: Problem | Mapping[str, Any], options: SweepOptions) -> dict[str, Any]:
+def checked(problem: Problem | JsonMapping, options: SweepOptions) -> Json:
     """Return a problem with every key, once it is known to make sense on its chip.
 
     Raises:
@@ -70,7 +71,7 @@ def checked(problem: Problem | Mapping[str, Any], options: SweepOptions) -> dict
     return make_request(problem, options.settings, {}).problem.to_json()
 
 
-def key_of(problem: Mapping[str, Any], options: SweepOptions) -> str:
+def key_of(problem: JsonMapping, options: SweepOptions) -> str:
     """Return what stands for a question: the same for the same problem, chip and options."""
     asked = {"problem": problem, **options.to_json()}
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip
 from cubecore.errors import RequestError, refuse
 from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
@@ -32,14 +33,14 @@ class QueryAnswer:
     stored: bool
     error: RequestError | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return a plan's keys, or ``{problem, error {rule, message}}``."""
-        made: dict[str, Any] = json.loads(self.text)
+        made: Json = json.loads(self.text)
         return made
 
 
 def plan_many(
-    problems: Iterable[Problem | Mapping[str, Any]],
+    problems: Iterable[Problem | JsonMapping],
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
@@ -124,7 +125,7 @@ class _Chunk:
     queries: list[Query]
     answers: list[QueryAnswer | None] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
-    problems: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Json] = field(default_factory=list)
 
 
 def sweep(
@@ -137,7 +138,7 @@ def sweep(
     """
     begun: deque[_Chunk] = deque()
 
-    def to_plan() -> Iterator[list[dict[str, Any]]]:
+    def to_plan() -> Iterator[list[Json]]:
         """Yield the problems of every chunk that are not answered yet."""
         rest = iter(queries)
         while taken := list(islice(rest, CHUNK)):

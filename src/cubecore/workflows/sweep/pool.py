@@ -11,12 +11,12 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any
 
+from cubecore.aliases import JsonMapping
 from cubecore.errors import refuse
 from cubecore.workflows.sweep.answers import Line, SweepOptions, plan_line
 
@@ -27,7 +27,7 @@ _PROGRAM = (
 )
 _PLANNED, _REFUSED = "+", "-"
 
-Problems = Sequence[Mapping[str, Any]]
+Problems = Sequence[JsonMapping]
 
 
 def available_cores() -> int:

@@ -2,12 +2,13 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, refuse
 
 MAX_LINE_BYTES = 1 << 16
@@ -48,7 +49,7 @@ def count_lines(file: BufferedReader) -> int:
     return count
 
 
-def read_queries(file: BufferedReader, defaults: Mapping[str, Any]) -> Iterator[Query]:
+def read_queries(file: BufferedReader, defaults: JsonMapping) -> Iterator[Query]:
     """Yield the queries of a file; keys that a line leaves out are those of `defaults`."""
     for number, line in _lines(file):
         try:
@@ -69,12 +70,12 @@ def _lines(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _object(line: bytes) -> Json:
     where = "the line"
     if len(line) > MAX_LINE_BYTES:
         raise refuse(where, f"be at most {MAX_LINE_BYTES} B long", "a longer line")
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
         """Return the object; refuse a key that stands twice."""
         names = [name for name, _ in pairs]
         if twice := next((name for name in names if names.count(name) > 1), None):

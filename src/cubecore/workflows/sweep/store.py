@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NoReturn, Self
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import did_you_mean, refuse
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -49,7 +50,7 @@ class StoredPlan:
 
     model: str
     key: str
-    problem: Mapping[str, Any]
+    problem: JsonMapping
     settings: Mapping[str, str]
     us: float | None
     cycles: int | None
@@ -59,7 +60,7 @@ class StoredPlan:
     message: str | None
     tiling: TCubeTiling | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the parts."""
         return {
             "model": self.model,
@@ -127,9 +128,7 @@ class Store:
 
     # --- a sweep's side
 
-    def answers(
-        self, problems: Sequence[Mapping[str, Any]], options: SweepOptions
-    ) -> list[Line | None]:
+    def answers(self, problems: Sequence[JsonMapping], options: SweepOptions) -> list[Line | None]:
         """Return this model's answers to some problems; None where it has none."""
         number = self._number(model_version())
         if number is None:
@@ -229,7 +228,7 @@ class Store:
             _refuse(f"{_SUBJECT} {self._path}", False, error)
 
 
-def _row(made: Mapping[str, Any], answer: str, options: SweepOptions) -> tuple[Any, ...]:
+def _row(made: JsonMapping, answer: str, options: SweepOptions) -> tuple[Any, ...]:
     """Return an answer's row but for the model."""
     p, error, predicted = made["problem"], made.get("error", {}), made.get("predicted", {})
     tiling = TCubeTiling(**made["tiling"]).to_bytes() if "tiling" in made else None

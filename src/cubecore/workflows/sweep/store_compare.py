@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.sweep.store import Store, StoredPlan
@@ -28,7 +29,7 @@ class AnswerPair:
             return None
         return self.new.cycles / self.old.cycles
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the problem and both answers in short."""
         sides = {
             name: {"us": side.us, "cycles": side.cycles, "message": side.message}
@@ -67,7 +68,7 @@ class ModelComparison:
         logs = [math.log(pair.ratio) for pair in self.pairs if pair.ratio]
         return math.exp(sum(logs) / len(logs))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the counts, the mean and every pair."""
         return {
             "old": self.old,
@@ -129,7 +130,7 @@ def write_csv(store: Store, plans: Iterable[StoredPlan], file: TextIO) -> int:
     count = 0
     for made in plans:
         count += 1
-        tiling: Mapping[str, Any] = {} if made.tiling is None else made.tiling.to_json()
+        tiling: JsonMapping = {} if made.tiling is None else made.tiling.to_json()
         cells = [made.model, *(made.problem.get(key) for key in keys), made.settings]
         cells += [getattr(made, name) for name in _COLUMNS]
         cells += [tiling.get(name) for name in FIELDS]

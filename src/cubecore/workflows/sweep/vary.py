@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Unpack
 
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
@@ -160,7 +161,7 @@ class SweepPoint:
     timed: Timed | None
     error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the point as JSON; the figures are null where there is an error."""
         line = None if self.timed is None else self.timed.timeline
         return {
@@ -183,7 +184,7 @@ class Series:
     """
 
     axes: tuple[Axis, ...]
-    fixed: Mapping[str, Any]
+    fixed: JsonMapping
     answers: tuple[SweepPoint, ...]
 
     @property
@@ -191,7 +192,7 @@ class Series:
         """Whether every point has a time."""
         return all(answer.timed is not None for answer in self.answers)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return axes and points as JSON."""
         return {
             "axes": [
@@ -206,9 +207,9 @@ class Series:
 @takes_problem
 def sweep(
     axes: Mapping[str, Sequence[Any]] | Sequence[Axis],
-    problem: Problem | Mapping[str, Any] | None = None,
+    problem: Problem | JsonMapping | None = None,
     *,
-    tiling: TCubeTiling | Mapping[str, Any] | None = None,
+    tiling: TCubeTiling | JsonMapping | None = None,
     settings: Mapping[str, str] | None = None,
     step: str | None = None,
     keep_tiling: bool = False,
@@ -290,9 +291,9 @@ def _require_axes(axes: Sequence[Axis]) -> None:
 def _answer(
     axes: Sequence[Axis],
     point: Mapping[str, Value],
-    given: Mapping[str, Any],
+    given: JsonMapping,
     settings: dict[str, str],
-    tiling: TCubeTiling | Mapping[str, Any] | None,
+    tiling: TCubeTiling | JsonMapping | None,
     step: str | None,
 ) -> SweepPoint:
     keys, fix = dict(given), dict(given.get("fix") or {})

@@ -11,7 +11,7 @@ from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.tree import touch_of
-from cubecore.frontends.tik.trace.values import Value, converted, integer
+from cubecore.frontends.tik.trace.values import TikValue, Value, converted, integer
 from cubecore.isa.catalogue import instruction_named
 
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -53,7 +53,7 @@ class CompareSelectCalls(Vector):
         self,
         call: str,
         relation: str,
-        mask: Any,
+        mask: TikValue,
         sources: tuple[Tensor, Tensor],
         strides: tuple[Any, Any],
     ) -> CompareMask:
@@ -83,7 +83,7 @@ class CompareSelectCalls(Vector):
         self._require_held("mov_cmpmask_to_tensor.cmpmask", cmpmask)
         self.trace.issue(instruction_named("get_cmpmask"), {}, (dst,), "mov_cmpmask_to_tensor")
 
-    def _require_held(self, subject: str, mask: Any) -> None:
+    def _require_held(self, subject: str, mask: TikValue) -> None:
         if not isinstance(mask, CompareMask) or mask is not self._held:
             got = "an older one" if isinstance(mask, CompareMask) else type(mask).__name__
             raise refuse(subject, "be what the last comparison gave", got)
@@ -94,9 +94,9 @@ class CompareSelectCalls(Vector):
         self,
         call: str,
         mode: int,
-        mask: Any,
+        mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
-        repeat: Any,
+        repeat: TikValue,
         numbers: Mapping[str, Any],
     ) -> None:
         """Take src0 where the bit is 1, else src1."""
@@ -121,9 +121,9 @@ class CompareSelectCalls(Vector):
     def _select_by_memory(
         self,
         call: str,
-        mask: Any,
+        mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
-        repeat: Any,
+        repeat: TikValue,
         numbers: Mapping[str, Any],
     ) -> None:
         """Select with bits of its own for each repeat; src1 is a tensor, or one scalar.
@@ -164,11 +164,11 @@ def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
         dst: Tensor,
         src0: Tensor,
         src1: Tensor,
-        repeat_times: Any,
-        src0_blk_stride: Any,
-        src1_blk_stride: Any,
-        src0_rep_stride: Any,
-        src1_rep_stride: Any,
+        repeat_times: TikValue,
+        src0_blk_stride: TikValue,
+        src1_blk_stride: TikValue,
+        src0_rep_stride: TikValue,
+        src1_rep_stride: TikValue,
     ) -> None:
         numbers = {
             "repeat": repeat_times,
@@ -184,9 +184,9 @@ def _bits(relation: str, *, blocks: bool) -> Callable[..., None]:
         dst: Tensor,
         src0: Tensor,
         src1: Tensor,
-        repeat_times: Any,
-        src0_rep_stride: Any,
-        src1_rep_stride: Any,
+        repeat_times: TikValue,
+        src0_rep_stride: TikValue,
+        src1_rep_stride: TikValue,
     ) -> None:
         low(self, dst, src0, src1, repeat_times, 1, 1, src0_rep_stride, src1_rep_stride)
 
@@ -198,10 +198,10 @@ def _bits_of_scalar(relation: str) -> Callable[..., None]:
         self: CompareSelectCalls,
         dst: Tensor,
         src: Tensor,
-        scalar: Any,
-        repeat_times: Any,
-        src_blk_stride: Any,
-        src_rep_stride: Any,
+        scalar: TikValue,
+        repeat_times: TikValue,
+        src_blk_stride: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         numbers = {
             "repeat": repeat_times,
@@ -216,11 +216,11 @@ def _bits_of_scalar(relation: str) -> Callable[..., None]:
 def _register(relation: str) -> Callable[..., CompareMask]:
     def method(
         self: CompareSelectCalls,
-        mask: Any,
+        mask: TikValue,
         src0: Tensor,
         src1: Tensor,
-        src0_stride: Any = 1,
-        src1_stride: Any = 1,
+        src0_stride: TikValue = 1,
+        src1_stride: TikValue = 1,
     ) -> CompareMask:
         strides = (src0_stride, src1_stride)
         return self.compare_once(f"vcmp_{relation}", relation, mask, (src0, src1), strides)

@@ -8,7 +8,7 @@ from cubecore.dtypes import FLOAT16
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import converted, integer
+from cubecore.frontends.tik.trace.values import TikValue, converted, integer
 from cubecore.isa.catalogue import instruction_named, instructions
 
 _SHORT = {
@@ -41,14 +41,14 @@ class Conversions(Vector):
 
     def vec_conv(
         self,
-        mask: Any,
+        mask: TikValue,
         round_mode: str,
         dst: Tensor,
         src: Tensor,
-        repeat_times: Any,
-        dst_rep_stride: Any,
-        src_rep_stride: Any,
-        deqscale: Any = None,
+        repeat_times: TikValue,
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
+        deqscale: TikValue = None,
         ldst_high_half: bool = False,
     ) -> None:
         """Convert lane by lane."""
@@ -57,16 +57,16 @@ class Conversions(Vector):
 
     def vconv(
         self,
-        mask: Any,
+        mask: TikValue,
         round_mode: str,
         dst: Tensor,
         src: Tensor,
-        repeat_times: Any,
-        dst_blk_stride: Any,
-        src_blk_stride: Any,
-        dst_rep_stride: Any,
-        src_rep_stride: Any,
-        deqscale: Any = None,
+        repeat_times: TikValue,
+        dst_blk_stride: TikValue,
+        src_blk_stride: TikValue,
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
+        deqscale: TikValue = None,
         ldst_high_half: bool = False,
     ) -> None:
         """Convert lane by lane."""
@@ -81,11 +81,11 @@ class Conversions(Vector):
     def _convert(
         self,
         call: str,
-        mask: Any,
+        mask: TikValue,
         what: tuple[str, Tensor, Tensor],
-        repeat: Any,
+        repeat: TikValue,
         strides: Mapping[str, Any],
-        deqscale: Any,
+        deqscale: TikValue,
     ) -> None:
         mode, dst, src = what
         pair = f"{_SHORT.get(src.dtype, src.dtype)}2{_SHORT.get(dst.dtype, dst.dtype)}"

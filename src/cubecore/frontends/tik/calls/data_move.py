@@ -6,7 +6,7 @@ from cubecore.dtypes import FLOAT16, FLOAT32, element_type
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import Value, integer
+from cubecore.frontends.tik.trace.values import TikValue, Value, integer
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.scale_registers import SetAtomic
 from cubecore.isa.mte.copies import Bursts, CopyGmToCbuf, CopyGmToUbuf, CopyUbufToGm
@@ -34,11 +34,11 @@ class Moves(Language):
         self,
         dst: Tensor,
         src: Tensor,
-        sid: Any = 0,
-        nburst: Any = 1,
-        burst: Any = 1,
-        src_stride: Any = 0,
-        dst_stride: Any = 0,
+        sid: TikValue = 0,
+        nburst: TikValue = 1,
+        burst: TikValue = 1,
+        src_stride: TikValue = 0,
+        dst_stride: TikValue = 0,
         *args: Any,
         **_options: Any,
     ) -> None:
@@ -71,11 +71,11 @@ class Moves(Language):
         dst: Tensor,
         src: Tensor,
         block_mode: str,
-        nburst: Any,
-        burst: Any,
-        dst_stride: Any,
-        src_stride: Any,
-        deqscale: Any = None,
+        nburst: TikValue,
+        burst: TikValue,
+        dst_stride: TikValue,
+        src_stride: TikValue,
+        deqscale: TikValue = None,
         **_options: Any,
     ) -> None:
         """Move as `data_move`, the destination's stride first; mode "m" moves fractals."""
@@ -124,7 +124,7 @@ class Moves(Language):
         counts: dict[str, Expr],
         *,
         relu: bool = False,
-        deqscale: Any = None,
+        deqscale: TikValue = None,
     ) -> None:
         scale = 0
         if src.dtype == "int32" and dst.record is FLOAT16:
@@ -145,7 +145,7 @@ class Moves(Language):
         }
         self.trace.issue(CopyMatrixCcToUbuf, parameters, (dst, src), call)
 
-    def set_atomic_add(self, code: Any) -> None:
+    def set_atomic_add(self, code: TikValue) -> None:
         """Let later stores to global memory add: 1 float32, 2 float16, 0 ends it."""
         types = {0: None, 1: "float32", 2: "float16", 3: "int16", 4: "int32", 5: "int8"}
         names = {"float32": 1, "fp32": 1, "float16": 2, "fp16": 2}
@@ -160,7 +160,7 @@ class Moves(Language):
         )
 
 
-def _require_tensors(call: str, dst: Any, src: Any) -> None:
+def _require_tensors(call: str, dst: TikValue, src: TikValue) -> None:
     for name, tensor in (("dst", dst), ("src", src)):
         if not isinstance(tensor, Tensor):
             raise refuse(f"{call}.{name}", "be a tensor", type(tensor).__name__)

@@ -5,7 +5,7 @@ from typing import Any
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import integer
+from cubecore.frontends.tik.trace.values import TikValue, integer
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.mte.copies import (
@@ -31,10 +31,10 @@ class Explicit(Vector):
         self,
         dst: Tensor,
         src: Tensor,
-        index: Any,
-        repeat_times: Any,
-        src_stride: Any,
-        sid: Any = 0,
+        index: TikValue,
+        repeat_times: TikValue,
+        src_stride: TikValue,
+        sid: TikValue = 0,
         if_transpose: bool = False,
         *_options: Any,
     ) -> None:
@@ -46,11 +46,11 @@ class Explicit(Vector):
         self,
         dst: Tensor,
         src: Tensor,
-        index: Any,
-        repeat_times: Any,
-        dst_gap: Any,
-        src_stride: Any,
-        sid: Any = 0,
+        index: TikValue,
+        repeat_times: TikValue,
+        dst_gap: TikValue,
+        src_stride: TikValue,
+        sid: TikValue = 0,
         if_transpose: bool = False,
         *_options: Any,
     ) -> None:
@@ -85,7 +85,14 @@ class Explicit(Vector):
         self.trace.issue(_TRANSPOSING[dst.mem], parameters, (dst, src), call)
 
     def mmad(
-        self, dst: Tensor, a: Tensor, b: Tensor, m: Any, k: Any, n: Any, accumulates: Any
+        self,
+        dst: Tensor,
+        a: Tensor,
+        b: Tensor,
+        m: TikValue,
+        k: TikValue,
+        n: TikValue,
+        accumulates: TikValue,
     ) -> None:
         """Multiply a tile of L0A by one of L0B into L0C, from 0 or onto what is there."""
         places = (dst.mem, a.mem, b.mem)
@@ -115,13 +122,13 @@ class Explicit(Vector):
     def _precise(
         self,
         call: str,
-        mask: Any,
+        mask: TikValue,
         dst: Tensor,
         src: Tensor,
         work_tensor: Tensor,
-        repeat_times: Any,
-        dst_rep_stride: Any,
-        src_rep_stride: Any,
+        repeat_times: TikValue,
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         """Issue the plain form: its result is rounded correctly; the work tensor stays as it is."""
         strides = {"dst_rep_stride": dst_rep_stride, "src_rep_stride": src_rep_stride}

@@ -7,7 +7,7 @@ from cubecore.dtypes import element_type
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import integer
+from cubecore.frontends.tik.trace.values import TikValue, integer
 from cubecore.isa.catalogue import instruction_named
 
 _QUEUES = {2: 3, 3: 7, 4: 15}
@@ -21,16 +21,16 @@ class Gathering(Vector):
 
     def vreduce(
         self,
-        mask: Any,
+        mask: TikValue,
         dst: Tensor,
         src0: Tensor,
-        src1_pattern: Any,
-        repeat_times: Any,
-        src0_blk_stride: Any,
-        src0_rep_stride: Any,
-        src1_rep_stride: Any,
-        stride_unit: Any = 0,
-        rsvd_scalar: Any = None,
+        src1_pattern: TikValue,
+        repeat_times: TikValue,
+        src0_blk_stride: TikValue,
+        src0_rep_stride: TikValue,
+        src1_rep_stride: TikValue,
+        stride_unit: TikValue = 0,
+        rsvd_scalar: TikValue = None,
         mask_mode: str = "normal",
     ) -> None:
         """Keep the elements that a pattern names, one behind another."""
@@ -61,15 +61,15 @@ class Gathering(Vector):
 
     def vreducev2(
         self,
-        mask: Any,
+        mask: TikValue,
         dst: Tensor,
         src0: Tensor,
-        src1_pattern: Any,
-        repeat_times: Any,
-        src0_blk_stride: Any,
-        src0_rep_stride: Any,
-        src1_rep_stride: Any,
-        rsvd_scalar: Any = None,
+        src1_pattern: TikValue,
+        repeat_times: TikValue,
+        src0_blk_stride: TikValue,
+        src0_rep_stride: TikValue,
+        src1_rep_stride: TikValue,
+        rsvd_scalar: TikValue = None,
         mask_mode: str = "normal",
     ) -> None:
         """As `vreduce`, which has a stride_unit before the last two."""
@@ -82,14 +82,14 @@ class Gathering(Vector):
 
     def vgather(
         self,
-        mask: Any,
+        mask: TikValue,
         dst: Tensor,
         src: Tensor,
         offset: Tensor,
-        repeat_times: Any,
-        dst_rep_stride: Any,
-        base_addr: Any = 0,
-        stride_unit: Any = 0,
+        repeat_times: TikValue,
+        dst_rep_stride: TikValue,
+        base_addr: TikValue = 0,
+        stride_unit: TikValue = 0,
         mask_mode: str = "normal",
     ) -> None:
         """Take the elements of src at byte offsets."""
@@ -111,7 +111,7 @@ class Gathering(Vector):
         if counted:
             self.trace.count(None)
 
-    def vsort32(self, dst: Tensor, scores: Tensor, indices: Tensor, repeat_times: Any) -> None:
+    def vsort32(self, dst: Tensor, scores: Tensor, indices: Tensor, repeat_times: TikValue) -> None:
         """Sort 32 scores from the largest down, each with its index, repeat by repeat."""
         repeats = integer(repeat_times, "vsort32.repeat_times")
         parameters = {"dtype": scores.record, "repeat": repeats}
@@ -123,9 +123,9 @@ class Gathering(Vector):
         self,
         dst: Tensor,
         src_list: Sequence[Tensor],
-        element_lengths: Any,
+        element_lengths: TikValue,
         if_exhausted_suspension: bool = False,
-        repeat_times: Any = 1,
+        repeat_times: TikValue = 1,
         *counts: Any,
     ) -> None:
         """Merge two to four queues of records, each sorted from the largest score down.
@@ -151,7 +151,7 @@ class Gathering(Vector):
             self.registered("store_merged", [counts[0][i] for i in range(queues)])
 
 
-def _is_counted(call: str, stride_unit: Any, mask_mode: str) -> bool:
+def _is_counted(call: str, stride_unit: TikValue, mask_mode: str) -> bool:
     """Whether a call's mask counts elements; refuse what these calls have no other form for."""
     if stride_unit or mask_mode not in {"normal", "counter"}:
         got = f"{stride_unit} and {mask_mode!r}"

@@ -7,7 +7,7 @@ from cubecore.frontends.tik.calls.matmul import Cube, Tiles, require_room
 from cubecore.frontends.tik.trace.arguments import bound
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import integer
+from cubecore.frontends.tik.trace.values import TikValue, integer
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies_joined_core import BroadcastUbToCc
@@ -33,9 +33,9 @@ class Img2ColCalls(Cube):
         dst: Tensor,
         src: Tensor,
         pad: Sequence[Any],
-        l1_h: Any,
-        l1_w: Any,
-        c1_index: Any,
+        l1_h: TikValue,
+        l1_w: TikValue,
+        c1_index: TikValue,
         *numbers: Any,
         **named: Any,
     ) -> None:
@@ -66,8 +66,8 @@ class Img2ColCalls(Cube):
         dst: Tensor,
         src: Tensor,
         pad: Sequence[Any],
-        l1_h: Any,
-        l1_w: Any,
+        l1_h: TikValue,
+        l1_w: TikValue,
         *numbers: Any,
         **named: Any,
     ) -> None:
@@ -82,7 +82,13 @@ class Img2ColCalls(Cube):
         self.trace.issue(Col2img, parameters | {"dtype": dst.record}, (dst, src), call)
 
     def broadcast_ub_to_l0c(
-        self, dst: Tensor, src: Tensor, nburst: Any, burst: Any, src_gap: Any, dst_gap: Any
+        self,
+        dst: Tensor,
+        src: Tensor,
+        nburst: TikValue,
+        burst: TikValue,
+        src_gap: TikValue,
+        dst_gap: TikValue,
     ) -> None:
         """Copy pieces of 16 elements to all rows of a fractal of L0C each."""
         call = "broadcast_ub_to_l0c"
@@ -97,7 +103,9 @@ class Img2ColCalls(Cube):
         }
         self.trace.issue(BroadcastUbToCc, parameters, (dst, src), call)
 
-    def v4dtrans(self, chw2hwc: Any, dst: Tensor, src: Tensor, hw_size: Any, c_size: Any) -> None:
+    def v4dtrans(
+        self, chw2hwc: TikValue, dst: Tensor, src: Tensor, hw_size: TikValue, c_size: TikValue
+    ) -> None:
         """Transpose [C, HW] to [HW, C], or back where chw2hwc is False."""
         parameters = {
             "dtype": dst.record,
@@ -117,9 +125,9 @@ class Img2ColCalls(Cube):
         stride: Sequence[int],
         pad: Sequence[int],
         dilation: Sequence[int],
-        pad_value: Any = 0,
+        pad_value: TikValue = 0,
         init_l1out: bool = True,
-        bias: Any = None,
+        bias: TikValue = None,
     ) -> None:
         """Dst [Cout / 16, Ho * Wo rounded up to 16, 16] = the convolution, or added to it.
 
@@ -180,7 +188,12 @@ class _Patches(Tiles):
 
 
 def _map_of(
-    call: str, pad: Sequence[Any], high: Any, wide: Any, given: dict[str, Any], repeat: str
+    call: str,
+    pad: Sequence[Any],
+    high: TikValue,
+    wide: TikValue,
+    given: dict[str, Any],
+    repeat: str,
 ) -> dict[str, Any]:
     """Return the parameters of a map, a filter and its places."""
     if len(pad) != len(_PADS):

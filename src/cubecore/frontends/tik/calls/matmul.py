@@ -7,6 +7,7 @@ from cubecore.dtypes import INT8
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import TikValue
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
@@ -31,7 +32,14 @@ class Cube(Language):
     """matmul and fixpipe."""
 
     def matmul(
-        self, dst: Tensor, a: Tensor, b: Tensor, m: Any, k: Any, n: Any, init_l1out: bool = True
+        self,
+        dst: Tensor,
+        a: Tensor,
+        b: Tensor,
+        m: TikValue,
+        k: TikValue,
+        n: TikValue,
+        init_l1out: bool = True,
     ) -> None:
         """Dst [N1, M, 16] = a [K1, M, K0] x b [K1, N, K0], or added to it.
 
@@ -94,10 +102,10 @@ class Cube(Language):
         self,
         dst: Tensor,
         src: Tensor,
-        cburst_num: Any,
-        burst_len: Any,
-        dst_stride: Any,
-        src_stride: Any,
+        cburst_num: TikValue,
+        burst_len: TikValue,
+        dst_stride: TikValue,
+        src_stride: TikValue,
         extend_params: dict[str, Any] | None = None,
     ) -> None:
         """Move the first rows of each [M, 16] plane of L1OUT to global memory, with ReLU or not.
@@ -131,7 +139,7 @@ class Cube(Language):
         store = self._store_planes if self.trace.chip.joins_vector else self._fixpipe_planes
         store(dst, src, shape, relu=relu)
 
-    def _require_conversion(self, dst: Tensor, src: Tensor, quantize: Any) -> None:
+    def _require_conversion(self, dst: Tensor, src: Tensor, quantize: TikValue) -> None:
         mode = None if quantize is None else quantize.get("mode")
         wanted = {"fp322fp16": "float16", "int322fp16": "float16", None: src.dtype}.get(mode)
         if wanted is None:

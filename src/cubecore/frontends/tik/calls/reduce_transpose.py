@@ -10,7 +10,7 @@ from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.tree import touch_of
-from cubecore.frontends.tik.trace.values import Value, integer
+from cubecore.frontends.tik.trace.values import TikValue, Value, integer
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.expr import Expr
 from cubecore.units import DATA_BLOCK_BYTES, ceil_div
@@ -30,7 +30,7 @@ class Shapes(Vector):
         self,
         call: str,
         name: str,
-        mask: Any,
+        mask: TikValue,
         tensors: tuple[Tensor, Tensor],
         numbers: dict[str, Any],
     ) -> None:
@@ -51,10 +51,10 @@ class Shapes(Vector):
         self,
         call: str,
         name: str,
-        mask: Any,
+        mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
-        repeat_times: Any,
-        src_rep_stride: Any,
+        repeat_times: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         """Reduce every lane of every repeat: in each repeat, then so its results, and on.
 
@@ -93,7 +93,7 @@ class Shapes(Vector):
         self,
         call: str,
         name: str,
-        mask: Any,
+        mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
         numbers: tuple[Value, Any],
     ) -> None:
@@ -120,7 +120,7 @@ class Shapes(Vector):
         self,
         call: str,
         name: str,
-        mask: Any,
+        mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
         numbers: tuple[Any, Any],
     ) -> None:
@@ -152,10 +152,10 @@ class Shapes(Vector):
         self,
         name: str,
         call: str,
-        mask: Any,
+        mask: TikValue,
         tensors: tuple[Tensor, Tensor],
-        repeats: Any,
-        stride: Any,
+        repeats: TikValue,
+        stride: TikValue,
         order: str = "only_value",
     ) -> None:
         dst, src = tensors
@@ -177,9 +177,9 @@ class Shapes(Vector):
         src_high_half: bool,
         dst_list: Sequence[Tensor],
         src_list: Sequence[Tensor],
-        repeat_times: Any,
-        dst_rep_stride: Any,
-        src_rep_stride: Any,
+        repeat_times: TikValue,
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         """Transpose between sixteen blocks of src and sixteen of dst."""
         call = "vec_trans_scatter"
@@ -214,7 +214,12 @@ class Shapes(Vector):
     vnchwconv = vec_trans_scatter
 
     def vec_trans(
-        self, dst: Tensor, src: Tensor, repeat_times: Any, dst_rep_stride: Any, src_rep_stride: Any
+        self,
+        dst: Tensor,
+        src: Tensor,
+        repeat_times: TikValue,
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         """Transpose 16 x 16 elements of 16 bits, repeat by repeat; strides are of 512 bytes."""
         repeats = integer(repeat_times, "vec_trans.repeat_times")
@@ -233,11 +238,11 @@ class Shapes(Vector):
         self.trace.issue(instruction_named("vtranspose"), {"dtype": _MATRIX}, (dst, src), call)
 
 
-def _value(expression: Expr) -> Any:
+def _value(expression: Expr) -> TikValue:
     return Value(expression) if expression.constant is None else expression.constant
 
 
-def _blocks_of(stride: Any, tensor: Tensor) -> Any:
+def _blocks_of(stride: TikValue, tensor: Tensor) -> TikValue:
     """Return the elements of a stride of blocks."""
     return stride * (DATA_BLOCK_BYTES // tensor.record.size_bytes)
 
@@ -267,12 +272,12 @@ def _all(call: str, name: str) -> Callable[..., None]:
 
     def method(
         self: Shapes,
-        mask: Any,
+        mask: TikValue,
         dst: Tensor,
         src: Tensor,
         work_tensor: Tensor,
-        repeat_times: Any,
-        src_rep_stride: Any,
+        repeat_times: TikValue,
+        src_rep_stride: TikValue,
         cal_index: bool = False,
     ) -> None:
         tensors = (dst, src, work_tensor)

@@ -7,7 +7,7 @@ from cubecore.dtypes import FLOAT32
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import TikScalar, Value, converted, integer
+from cubecore.frontends.tik.trace.values import TikScalar, TikValue, Value, converted, integer
 from cubecore.isa.catalogue import instruction_named
 
 _QUEUES = {2: 3, 3: 7, 4: 15}
@@ -26,15 +26,17 @@ class MergedCounts:
 class Proposals(Vector):
     """vconcat, vextract, vrpsort16, vmrgsort4; areas, overlaps and suppression."""
 
-    def vconcat(self, dst: Tensor, src: Tensor, repeat_times: Any, mode: Any) -> None:
+    def vconcat(self, dst: Tensor, src: Tensor, repeat_times: TikValue, mode: TikValue) -> None:
         """Put 16 elements a repeat into a component of proposals."""
         self._component("vconcat", dst, src, repeat_times, mode)
 
-    def vextract(self, dst: Tensor, src: Tensor, repeat_times: Any, mode: Any) -> None:
+    def vextract(self, dst: Tensor, src: Tensor, repeat_times: TikValue, mode: TikValue) -> None:
         """Take 16 elements a repeat out of a component of proposals."""
         self._component("vextract", dst, src, repeat_times, mode)
 
-    def _component(self, call: str, dst: Tensor, src: Tensor, repeat: Any, mode: Any) -> None:
+    def _component(
+        self, call: str, dst: Tensor, src: Tensor, repeat: TikValue, mode: TikValue
+    ) -> None:
         parameters = {
             "dtype": dst.record,
             "repeat": integer(repeat, f"{call}.repeat_times"),
@@ -42,7 +44,7 @@ class Proposals(Vector):
         }
         self.trace.issue(instruction_named(call), parameters, (dst, src), call)
 
-    def vrpsort16(self, dst: Tensor, src: Tensor, repeat_times: Any) -> None:
+    def vrpsort16(self, dst: Tensor, src: Tensor, repeat_times: TikValue) -> None:
         """Sort each group of 16 proposals from the largest score down."""
         repeats = integer(repeat_times, "vrpsort16.repeat_times")
         parameters = {"dtype": dst.record, "repeat": repeats}
@@ -52,10 +54,10 @@ class Proposals(Vector):
         self,
         dst: Tensor,
         src_list: Sequence[Tensor],
-        element_lengths: Any,
+        element_lengths: TikValue,
         if_exhausted_suspension: bool = False,
-        valid_bit: Any = 15,
-        repeat_times: Any = 1,
+        valid_bit: TikValue = 15,
+        repeat_times: TikValue = 1,
         *counts: Any,
     ) -> MergedCounts:
         """Merge two to four queues of proposals; more repeats go on behind one another.
@@ -99,7 +101,9 @@ class Proposals(Vector):
             self.trace.issue(kind, parameters, tensors, call, places)
         return MergedCounts()
 
-    def mov_vmrgsort4_sr_to_scalar(self, scalar_list: Sequence[TikScalar], counts: Any) -> None:
+    def mov_vmrgsort4_sr_to_scalar(
+        self, scalar_list: Sequence[TikScalar], counts: TikValue
+    ) -> None:
         """Give Scalars how many proposals each queue of the last merge gave."""
         call = "mov_vmrgsort4_sr_to_scalar"
         if not isinstance(counts, MergedCounts):
@@ -108,31 +112,31 @@ class Proposals(Vector):
 
     # --- areas and suppression
 
-    def vrpac(self, dst: Tensor, src: Tensor, repeat_times: Any) -> None:
+    def vrpac(self, dst: Tensor, src: Tensor, repeat_times: TikValue) -> None:
         """Write the area of each proposal, 16 in a repeat."""
         self._areas("vrpac", repeat_times, (dst, src))
 
-    def vaadd(self, dst: Tensor, src0: Tensor, src1: Tensor, repeat_times: Any) -> None:
+    def vaadd(self, dst: Tensor, src0: Tensor, src1: Tensor, repeat_times: TikValue) -> None:
         """Add each area of src0 to each of src1's 16."""
         self._areas("vaadd", repeat_times, (dst, src0, src1))
 
-    def viou(self, dst: Tensor, src0: Tensor, src1: Tensor, repeat_times: Any) -> None:
+    def viou(self, dst: Tensor, src0: Tensor, src1: Tensor, repeat_times: TikValue) -> None:
         """Write what each proposal of src0 has in common with each of src1's 16."""
         self._areas("viou", repeat_times, (dst, src0, src1))
 
-    def _areas(self, call: str, repeat_times: Any, tensors: tuple[Tensor, ...]) -> None:
+    def _areas(self, call: str, repeat_times: TikValue, tensors: tuple[Tensor, ...]) -> None:
         parameters = {
             "dtype": tensors[0].record,
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
         }
         self.trace.issue(instruction_named(call), parameters, tensors, call)
 
-    def set_rpn_offset(self, value: Any) -> None:
+    def set_rpn_offset(self, value: TikValue) -> None:
         """Set what vrpac and viou add to both edges of a box."""
         bits = {"value": converted(value, FLOAT32)}
         self.trace.issue(instruction_named("set_rpn_offset"), bits, (), "set_rpn_offset")
 
-    def set_rpn_cor_ir(self, value: Any) -> SuppressionRegister:
+    def set_rpn_cor_ir(self, value: TikValue) -> SuppressionRegister:
         """Set the suppression register; what is returned stands for it."""
         bits = {"value": integer(value, "set_rpn_cor_ir.value")}
         self.trace.issue(instruction_named("set_rpn_cor_ir"), bits, (), "set_rpn_cor_ir")
@@ -142,9 +146,9 @@ class Proposals(Vector):
         self,
         matrix: Tensor,
         vector: Tensor,
-        dst_rep_stride: Any = 1,
-        src_rep_stride: Any = 1,
-        repeat_times: Any = 1,
+        dst_rep_stride: TikValue = 1,
+        src_rep_stride: TikValue = 1,
+        repeat_times: TikValue = 1,
     ) -> SuppressionRegister:
         """Add what kept proposals suppress to the suppression register."""
         call = "rpn_cor"
@@ -156,7 +160,7 @@ class Proposals(Vector):
         self.trace.issue(instruction_named(call), parameters, (matrix, vector), call)
         return SuppressionRegister()
 
-    def rpn_cor_diag(self, dst: Tensor, matrix: Tensor, register: Any) -> None:
+    def rpn_cor_diag(self, dst: Tensor, matrix: Tensor, register: TikValue) -> None:
         """Judge a group of 16 proposals, with what the register holds."""
         call = "rpn_cor_diag"
         if not isinstance(register, SuppressionRegister):

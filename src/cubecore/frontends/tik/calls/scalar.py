@@ -7,6 +7,7 @@ from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.values import (
     TikScalar,
+    TikValue,
     Value,
     as_float,
     as_value,
@@ -32,15 +33,15 @@ _ROUNDINGS = {
 class Scalars(Language):
     """scalar_*, set_flag, wait_flag, pipe_barrier."""
 
-    def scalar_max(self, dst: TikScalar, a: Any, b: Any) -> None:
+    def scalar_max(self, dst: TikScalar, a: TikValue, b: TikValue) -> None:
         """Keep the larger of two."""
         self._pick(dst, a, b, "gt")
 
-    def scalar_min(self, dst: TikScalar, a: Any, b: Any) -> None:
+    def scalar_min(self, dst: TikScalar, a: TikValue, b: TikValue) -> None:
         """Keep the smaller of two."""
         self._pick(dst, a, b, "lt")
 
-    def _pick(self, dst: TikScalar, a: Any, b: Any, relation: str) -> None:
+    def _pick(self, dst: TikScalar, a: TikValue, b: TikValue, relation: str) -> None:
         x, y = as_value(a), as_value(b)
         if not (x.is_float or y.is_float):
             chosen = x.expr.maximum(y.expr) if relation == "gt" else x.expr.minimum(y.expr)
@@ -52,7 +53,7 @@ class Scalars(Language):
         with self.if_scope(first > second if relation == "gt" else first < second):
             dst.set_as(first)
 
-    def scalar_abs(self, dst: TikScalar, src: Any) -> None:
+    def scalar_abs(self, dst: TikScalar, src: TikValue) -> None:
         """Take the absolute value."""
         value = as_value(src)
         if value.is_float:
@@ -62,12 +63,12 @@ class Scalars(Language):
             return
         dst.set_as(Value(value.expr.maximum(-value.expr)))
 
-    def scalar_sqrt(self, dst: TikScalar, src: Any) -> None:
+    def scalar_sqrt(self, dst: TikScalar, src: TikValue) -> None:
         """Take the square root."""
         root = as_float(as_value(src)).applied("f32sqrt")
         dst.set_as(Value(root, element_type("float32")))
 
-    def scalar_conv(self, round_mode: str, dst: TikScalar, src: Any) -> None:
+    def scalar_conv(self, round_mode: str, dst: TikScalar, src: TikValue) -> None:
         """Convert between int32, float32 and float16."""
         if round_mode not in _ROUNDINGS:
             raise refuse(
@@ -91,7 +92,7 @@ class Scalars(Language):
         """Count the zeros before the first one of 64 bits."""
         dst.set_as(Value(integer(src, "scalar_countleading0.src").applied("leadingzeros", 64)))
 
-    def block_barrier(self, workspace: Any = None) -> None:
+    def block_barrier(self, workspace: TikValue = None) -> None:
         """Let all cores meet: each waits until every other has come here too."""
         self.trace.join()
         self.trace.issue(FftsCrossCoreSync, {"mode": 0, "flag_id": _MEETING}, (), "block_barrier")

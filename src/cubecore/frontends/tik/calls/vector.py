@@ -10,7 +10,7 @@ from cubecore.frontends.tik.trace.buffers import SCOPE_L1, SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import TikScalar, Value, converted, integer
+from cubecore.frontends.tik.trace.values import TikScalar, TikValue, Value, converted, integer
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr
@@ -72,7 +72,7 @@ _COMMUTE = ("vadd", "vmul", "vmax", "vmin")
 _MIXED = ("vaxpy", "vmla")
 
 
-def mask_words(mask: Any, width: int, call: str) -> tuple[Expr, Expr]:
+def mask_words(mask: TikValue, width: int, call: str) -> tuple[Expr, Expr]:
     """Return a mask's high and low word: n lanes from the first, or [high, low] as given.
 
     Raises:
@@ -102,7 +102,7 @@ class Vector(Language):
     """The calls of the plain template: mask, operands, scalar, repeats, strides."""
 
     def vectors(
-        self, call: str, kind: type[Instruction], mask: Any, width: int, repeat: Any
+        self, call: str, kind: type[Instruction], mask: TikValue, width: int, repeat: TikValue
     ) -> Expr:
         """Set the mask of a call and return its repeats.
 
@@ -212,7 +212,7 @@ def _accumulates_in_src0(
     return same and all(stride.constant == 0 for stride in strides)
 
 
-def _scalar(name: str, call: Call, value: Any, dtype: ElementType) -> Expr:
+def _scalar(name: str, call: Call, value: TikValue, dtype: ElementType) -> Expr:
     if call.scalar == "distance":
         return integer(value, f"{name}.scalar")
     is_float = isinstance(value, float) or (isinstance(value, Value) and value.is_float)

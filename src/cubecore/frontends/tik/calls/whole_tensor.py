@@ -10,6 +10,7 @@ from cubecore.frontends.tik.calls.reduce_transpose import Shapes
 from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
+from cubecore.frontends.tik.trace.values import TikValue
 from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
 _MOST_REPEATS = 255
@@ -38,7 +39,7 @@ _SINE = tuple((-1) ** (n // 2) / factorial(n) for n in range(11, 0, -2))
 class Whole(Conversions, CompareSelectCalls, Shapes):
     """h_add and its kin, h_abs and its kin, h_sin, h_cmpv, h_reduce_sum, h_cast, h_data_move."""
 
-    def h_duplicate(self, dst: Tensor, scalar: Any) -> None:
+    def h_duplicate(self, dst: Tensor, scalar: TikValue) -> None:
         """Fill a tensor."""
         self._pieces(
             "h_duplicate",
@@ -64,7 +65,7 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
             lambda n, r, t: self.vec_conv(n, round_mode, t[0], t[1], r, to, of),
         )
 
-    def whole(self, call: str, dst: Tensor, src0: Tensor, src1: Any = None) -> None:
+    def whole(self, call: str, dst: Tensor, src0: Tensor, src1: TikValue = None) -> None:
         """Issue the plain call on every element.
 
         Raises:
@@ -176,15 +177,15 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
         for number, first in enumerate(range(0, count, lanes)):
             yield number, min(lanes, count - first), [t[first:] for t in flat]
 
-    def h_reduce_sum(self, dst: Tensor, src: Tensor, axis: Any) -> None:
+    def h_reduce_sum(self, dst: Tensor, src: Tensor, axis: TikValue) -> None:
         """Add along the last axis."""
         self._reduce_rows("h_reduce_sum", "vec_reduce_add", dst, src, axis)
 
-    def h_reduce_max(self, dst: Tensor, src: Tensor, axis: Any) -> None:
+    def h_reduce_max(self, dst: Tensor, src: Tensor, axis: TikValue) -> None:
         """Find the largest along the last axis."""
         self._reduce_rows("h_reduce_max", "vec_reduce_max", dst, src, axis)
 
-    def _reduce_rows(self, call: str, name: str, dst: Tensor, src: Tensor, axis: Any) -> None:
+    def _reduce_rows(self, call: str, name: str, dst: Tensor, src: Tensor, axis: TikValue) -> None:
         """Reduce each row: of one repeat or part of one, or of whole repeats."""
         *outer, length = src.shape
         if axis not in {-1, len(outer)}:

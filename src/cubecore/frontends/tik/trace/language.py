@@ -12,7 +12,14 @@ from cubecore.frontends.tik.trace.buffers import MEMORIES, SCOPE_GM, TensorBuffe
 from cubecore.frontends.tik.trace.errors import refuse, user_location
 from cubecore.frontends.tik.trace.target import Platform, profiled, target
 from cubecore.frontends.tik.trace.tree import KernelTrace, touch_of
-from cubecore.frontends.tik.trace.values import SCALAR_TYPES, Value, converted, integer, truth
+from cubecore.frontends.tik.trace.values import (
+    SCALAR_TYPES,
+    TikValue,
+    Value,
+    converted,
+    integer,
+    truth,
+)
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies_joined_core import StoreScalar
 from cubecore.isa.program.expr import Expr
@@ -93,7 +100,7 @@ class Language:
 
     def __init__(
         self,
-        profiling: Any = None,
+        profiling: TikValue = None,
         disable_debug: bool = False,
         err_msg_level: int = 0,
         block_size: int = 32,
@@ -116,7 +123,7 @@ class Language:
     # --- data
 
     def Scalar(  # noqa: N802 - TIK's name
-        self, dtype: str = "int64", name: str | None = None, init_value: Any = None
+        self, dtype: str = "int64", name: str | None = None, init_value: TikValue = None
     ) -> scalars.TikScalar:
         """Return a new Scalar."""
         if dtype not in SCALAR_TYPES:
@@ -147,7 +154,7 @@ class Language:
         dtype: str = "int64",
         length: int = 1,
         name: str | None = None,
-        init_value: Any = None,
+        init_value: TikValue = None,
     ) -> scalars.ScalarArray:
         """Return a fixed list of Scalars."""
         values = init_value if isinstance(init_value, (list, tuple)) else [init_value] * length
@@ -157,14 +164,14 @@ class Language:
     def Tensor(  # noqa: N802 - TIK's name
         self,
         dtype: str,
-        shape: Any,
+        shape: TikValue,
         scope: str | None = None,
         name: str | None = None,
         enable_buffer_reuse: bool = False,
         is_workspace: bool = False,
         is_atomic_add: bool = False,
         max_mem_size: int | None = None,
-        init_value: Any = None,
+        init_value: TikValue = None,
         start_addr: int | None = None,
         **_options: Any,
     ) -> views.Tensor:
@@ -201,7 +208,9 @@ class Language:
             )
         return views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
 
-    def _global(self, name: str, record: Any, extents: Sequence[Any], scope: str) -> views.Tensor:
+    def _global(
+        self, name: str, record: TikValue, extents: Sequence[Any], scope: str
+    ) -> views.Tensor:
         again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
         name = f"{name}#{again + 1}" if again else name
         buffer = TensorBuffer(
@@ -211,7 +220,7 @@ class Language:
         self.gm_tensors[name] = made
         return made
 
-    def _assign(self, scalar: scalars.TikScalar, value: Any) -> None:
+    def _assign(self, scalar: scalars.TikScalar, value: TikValue) -> None:
         if self.trace.buffers.unreached:
             return
         if not isinstance(value, views.Tensor):
@@ -239,7 +248,7 @@ class Language:
     def _load(self, tensor: views.Tensor) -> scalars.TikScalar:
         return self.Scalar(tensor.dtype, tensor.name, tensor)
 
-    def _store(self, tensor: views.Tensor, value: Any) -> None:
+    def _store(self, tensor: views.Tensor, value: TikValue) -> None:
         if self.trace.buffers.unreached:
             return
         if tensor.mem is not Mem.UB:
@@ -256,12 +265,12 @@ class Language:
     @contextmanager
     def for_range(
         self,
-        begint: Any = 0,
-        endt: Any = 0,
+        begint: TikValue = 0,
+        endt: TikValue = 0,
         name: str = "i",
         thread_num: int = 1,
         thread_type: str = "whole",
-        block_num: Any = 1,
+        block_num: TikValue = 1,
         dtype: str = "int32",
         for_type: str = "serial",
         **_options: Any,
@@ -309,13 +318,13 @@ class Language:
             self.trace.buffers.close()
 
     @contextmanager
-    def if_scope(self, condition: Any) -> Iterator[None]:
+    def if_scope(self, condition: TikValue) -> Iterator[None]:
         """Do the body if the condition holds."""
         with self._scope(), self.trace.branch(truth(condition)):
             yield
 
     @contextmanager
-    def elif_scope(self, condition: Any) -> Iterator[None]:
+    def elif_scope(self, condition: TikValue) -> Iterator[None]:
         """Do the body if no branch before it was taken and the condition holds."""
         with self._scope(), self.trace.otherwise(truth(condition), "elif_scope"):
             yield
@@ -357,7 +366,7 @@ class Language:
         if not self.trace.buffers.unreached:
             self.trace.leave_program()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> TikValue:
         if name.startswith("_"):
             raise AttributeError(name)
         needs = _NEEDED.get(name)

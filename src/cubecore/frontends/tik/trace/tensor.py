@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.trace.buffers import TensorBuffer
 from cubecore.frontends.tik.trace.errors import refuse
-from cubecore.frontends.tik.trace.values import Value, integer
+from cubecore.frontends.tik.trace.values import TikValue, Value, integer
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr
 
@@ -107,13 +107,13 @@ class Tensor:
 
     __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> TikValue:
         """Compare an element's value with a number; two tensors are equal where they are one."""
         if self._compares(other):
             return self.loaded() == other
         return self is other
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> TikValue:
         if self._compares(other):
             return self.loaded() != other
         return self is not other
@@ -123,29 +123,29 @@ class Tensor:
             return self._element and other._element  # noqa: SLF001 - of this class
         return isinstance(other, (int, float, Value))
 
-    def __gt__(self, other: Any) -> Value:
+    def __gt__(self, other: TikValue) -> Value:
         return self.loaded().__gt__(other)
 
-    def __ge__(self, other: Any) -> Value:
+    def __ge__(self, other: TikValue) -> Value:
         return self.loaded().__ge__(other)
 
-    def __lt__(self, other: Any) -> Value:
+    def __lt__(self, other: TikValue) -> Value:
         return self.loaded().__lt__(other)
 
-    def __le__(self, other: Any) -> Value:
+    def __le__(self, other: TikValue) -> Value:
         return self.loaded().__le__(other)
 
-    def set_as(self, value: Any) -> None:
+    def set_as(self, value: TikValue) -> None:
         """Write the first element."""
         self._store(self, value)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: TikValue, value: TikValue) -> None:
         self[key].set_as(value)
 
     def __iter__(self) -> NoReturn:
         raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
 
-    def __getitem__(self, key: Any) -> "Tensor":
+    def __getitem__(self, key: TikValue) -> "Tensor":
         if self._element and isinstance(key, int) and key and self.start.constant is not None:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
         key = tuple(key) if isinstance(key, list) else key
@@ -189,7 +189,7 @@ class Tensor:
             root=root,
         )
 
-    def _cut(self, part: Any, extent: Extent) -> tuple[Expr, Extent]:
+    def _cut(self, part: TikValue, extent: Extent) -> tuple[Expr, Extent]:
         """Return where an index or a slice starts and how long it is."""
         subject = f"an index of {self.name}"
         if isinstance(part, slice):
@@ -260,7 +260,7 @@ def _known(extent: Extent) -> Extent:
     return extent
 
 
-def _from_end(place: Any, extent: Extent) -> Any:
+def _from_end(place: TikValue, extent: Extent) -> TikValue:
     if isinstance(place, float) and place.is_integer():
         place = int(place)
     if isinstance(place, int) and not isinstance(place, bool) and place < 0:

@@ -22,6 +22,9 @@ SCALAR_TYPES = (
     *("int64", "uint64"),
 )
 
+TikValue = Any
+"""A number, a `TikScalar` or an expression, as a program passes them where one will do."""
+
 
 class Value:
     """A symbolic number: what TIK calls an Expr."""
@@ -54,56 +57,56 @@ class Value:
     def __index__(self) -> NoReturn:
         raise refuse("a Python integer", "be known while the program is built", "an expression")
 
-    def __add__(self, other: Any) -> "Value":
+    def __add__(self, other: TikValue) -> "Value":
         return _binary("add", self, other)
 
-    def __radd__(self, other: Any) -> "Value":
+    def __radd__(self, other: TikValue) -> "Value":
         return _binary("add", other, self)
 
-    def __sub__(self, other: Any) -> "Value":
+    def __sub__(self, other: TikValue) -> "Value":
         return _binary("sub", self, other)
 
-    def __rsub__(self, other: Any) -> "Value":
+    def __rsub__(self, other: TikValue) -> "Value":
         return _binary("sub", other, self)
 
-    def __mul__(self, other: Any) -> "Value":
+    def __mul__(self, other: TikValue) -> "Value":
         return _binary("mul", self, other)
 
-    def __rmul__(self, other: Any) -> "Value":
+    def __rmul__(self, other: TikValue) -> "Value":
         return _binary("mul", other, self)
 
-    def __truediv__(self, other: Any) -> "Value":
+    def __truediv__(self, other: TikValue) -> "Value":
         return _binary("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> "Value":
+    def __rtruediv__(self, other: TikValue) -> "Value":
         return _binary("div", other, self)
 
-    def __floordiv__(self, other: Any) -> "Value":
+    def __floordiv__(self, other: TikValue) -> "Value":
         return _integers("floordiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> "Value":
+    def __rfloordiv__(self, other: TikValue) -> "Value":
         return _integers("floordiv", other, self)
 
-    def __mod__(self, other: Any) -> "Value":
+    def __mod__(self, other: TikValue) -> "Value":
         return _integers("mod", self, other)
 
-    def __rmod__(self, other: Any) -> "Value":
+    def __rmod__(self, other: TikValue) -> "Value":
         return _integers("mod", other, self)
 
-    def __and__(self, other: Any) -> "Value":
+    def __and__(self, other: TikValue) -> "Value":
         return _integers("bitand", self, other)
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> "Value":
+    def __or__(self, other: TikValue) -> "Value":
         return _integers("bitor", self, other)
 
     __ror__ = __or__
 
-    def __lshift__(self, other: Any) -> "Value":
+    def __lshift__(self, other: TikValue) -> "Value":
         return _integers("shl", self, other)
 
-    def __rshift__(self, other: Any) -> "Value":
+    def __rshift__(self, other: TikValue) -> "Value":
         return _integers("shr", self, other)
 
     def __neg__(self) -> "Value":
@@ -115,16 +118,16 @@ class Value:
     def __ne__(self, other: object) -> "Value":  # type: ignore[override]
         return _compare("ne", self, other)
 
-    def __lt__(self, other: Any) -> "Value":
+    def __lt__(self, other: TikValue) -> "Value":
         return _compare("lt", self, other)
 
-    def __le__(self, other: Any) -> "Value":
+    def __le__(self, other: TikValue) -> "Value":
         return _compare("le", self, other)
 
-    def __gt__(self, other: Any) -> "Value":
+    def __gt__(self, other: TikValue) -> "Value":
         return _compare("gt", self, other)
 
-    def __ge__(self, other: Any) -> "Value":
+    def __ge__(self, other: TikValue) -> "Value":
         return _compare("ge", self, other)
 
 
@@ -139,7 +142,7 @@ class TikScalar(Value):
         super().__init__(Expr.of(var), dtype)
         self.var, self.name, self._assign = var, name, assign
 
-    def set_as(self, value: Any) -> None:
+    def set_as(self, value: TikValue) -> None:
         """Take the value of an immediate, a Scalar, an expression or one element of a tensor."""
         self._assign(self, value)
 
@@ -155,7 +158,7 @@ class InputScalar(TikScalar):
         dtype: ElementType,
         name: str,
         assign: Callable[[TikScalar, Any], None],
-        tensor: Any,
+        tensor: TikValue,
     ) -> None:
         super().__init__(var, dtype, name, assign)
         self.tensor = tensor
@@ -169,7 +172,7 @@ class Readable(Protocol):
         """Return the value that it has now."""
 
 
-def as_value(value: Any, subject: str = "a value") -> Value:
+def as_value(value: TikValue, subject: str = "a value") -> Value:
     """Return an immediate or a symbolic value as a `Value`; an immediate float is float32."""
     if isinstance(value, Value):
         return value
@@ -182,7 +185,7 @@ def as_value(value: Any, subject: str = "a value") -> Value:
     raise refuse(subject, "be a number, a Scalar or an expression", type(value).__name__)
 
 
-def integer(value: Any, subject: str) -> Expr:
+def integer(value: TikValue, subject: str) -> Expr:
     """Return an integer operand's expression; a symbolic float is truncated.
 
     Raises:
@@ -200,7 +203,7 @@ def integer(value: Any, subject: str) -> Expr:
     return as_float(found).applied("f32toint", ROUND_MODES.index("trunc"))
 
 
-def converted(value: Any, target: ElementType, rounding: str = "trunc") -> Expr:
+def converted(value: TikValue, target: ElementType, rounding: str = "trunc") -> Expr:
     """Return `value` in the element type `target`: an integer wrapped to it, or a float's bits."""
     if isinstance(value, (float, np.floating)) and target.kind == "float":
         return Expr(bits_of(float(value), target))
@@ -232,13 +235,13 @@ def as_float(value: Value) -> Expr:
     return value.expr.applied("f16tof32") if value.dtype_record is FLOAT16 else value.expr
 
 
-def _whole(value: Any, other: Any, name: str) -> Any:
+def _whole(value: TikValue, other: TikValue, name: str) -> TikValue:
     """Return an immediate float with an integral value as an integer beside an integer."""
     beside = isinstance(other, Value) and not other.is_float and name != "div"
     return int(value) if beside and isinstance(value, float) and value.is_integer() else value
 
 
-def _binary(name: str, left: Any, right: Any) -> Value:
+def _binary(name: str, left: TikValue, right: TikValue) -> Value:
     left, right = _whole(left, right, name), _whole(right, left, name)
     x, y = as_value(left), as_value(right)
     if x.is_float or y.is_float:
@@ -252,7 +255,7 @@ def _binary(name: str, left: Any, right: Any) -> Value:
     return Value(operations[name](x.expr, y.expr))
 
 
-def _integers(name: str, left: Any, right: Any) -> Value:
+def _integers(name: str, left: TikValue, right: TikValue) -> Value:
     x, y = integer(left, f"an operand of {name}"), integer(right, f"an operand of {name}")
     if name == "floordiv":
         return Value(x // y)
@@ -261,7 +264,7 @@ def _integers(name: str, left: Any, right: Any) -> Value:
     return Value(x.applied(name, y))
 
 
-def _compare(name: str, left: Any, right: Any) -> Value:
+def _compare(name: str, left: TikValue, right: TikValue) -> Value:
     if right is None:
         raise refuse("a comparison", "have two values", "None", "write `is None`")
     x, y = as_value(left), as_value(right)
@@ -270,7 +273,7 @@ def _compare(name: str, left: Any, right: Any) -> Value:
     return Value(x.expr.applied(name, y.expr))
 
 
-def truth(condition: Any) -> Expr:
+def truth(condition: TikValue) -> Expr:
     """Return a condition as 0 or not 0."""
     if isinstance(condition, Value) and condition.is_float:
         return as_float(condition).applied("f32ne", 0)
@@ -293,7 +296,7 @@ def any_of(*conditions: Any) -> Value:
     return Value(result)
 
 
-def negate(condition: Any) -> Value:
+def negate(condition: TikValue) -> Value:
     """Return whether a condition does not hold (``tik.negate``)."""
     return Value(truth(condition).applied("eq", 0))
 
@@ -313,7 +316,7 @@ class ScalarArray:
     def __len__(self) -> int:
         return len(self._scalars)
 
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: TikValue) -> Value:
         if isinstance(index, Value):
             return _Chosen(self._scalars, index, self._branch)
         count = len(self._scalars)
@@ -321,7 +324,7 @@ class ScalarArray:
             raise refuse("the index of a ScalarArray", f"be in [{-count}, {count})", index)
         return self._scalars[index]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: TikValue, value: TikValue) -> None:
         self[index].set_as(value)  # type: ignore[attr-defined]
 
 
@@ -342,7 +345,7 @@ class _Chosen(Value):
         super().__init__(total, scalars[0].dtype_record)
         self._scalars, self._index, self._branch = scalars, index, branch
 
-    def set_as(self, value: Any) -> None:
+    def set_as(self, value: TikValue) -> None:
         """Take a value, as `TikScalar.set_as`."""
         for place, scalar in enumerate(self._scalars):
             with self._branch(self._index == place):
