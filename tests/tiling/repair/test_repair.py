@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cubecore.chips import chip
+from cubecore.citations import EDITIONS
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.model.problem import Epilogue
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -16,7 +17,7 @@ from cubecore.tiling.repair.infeasibility import Narrowing, find_conflict
 from cubecore.tiling.repair.repair import repair
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
 from cubecore.tiling.rules.field_dependencies import readers
-from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
+from cubecore.tiling.rules.model import READINGS, RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import solve
 from tiling.cases import B3, problem, tiling

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
+from cubecore.citations import TITLES
 from cubecore.tiling.model.core_grid import core_blocks, problem_blocks
 from cubecore.tiling.rules.advice import ROWS, advise, advise_plan
 from cubecore.tiling.rules.checker import check_tiling
@@ -150,7 +151,7 @@ def test_reserved_fields_are_left_alone(name, edition):
         ]
         want = f"{name} = {value} is in a reserved field: leave it as the library wrote it, or 0"
         assert found.message == want
-        assert found.source == f"seed {edition}, table 1"
+        assert found.source == f"{TITLES[edition]}, table 1"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from cubecore.chips import chip, chip_names
 from cubecore.chips.products import combinations
+from cubecore.citations import EDITIONS, TITLES
 from cubecore.errors import RequestError
 from cubecore.tiling.rules.checker import (
     NOT_CHECKED,
@@ -15,7 +16,7 @@ from cubecore.tiling.rules.checker import (
     rule_named,
     rules,
 )
-from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
+from cubecore.tiling.rules.model import READINGS, RuleCase
 from tiling.cases import B3, problem, stack, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from cubecore.chips import chip
+from cubecore.citations import EDITIONS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.field_domains import base_columns, domain, wanted_values
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.field_dependencies import GIVEN_FIELDS, readers
-from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
+from cubecore.tiling.rules.model import READINGS, RuleCase
 from tiling.cases import B3, problem, tiling
 from tiling.pairs import PAIRS as PLAIN
 from tiling.pairs_formats import PAIRS as FORMATS

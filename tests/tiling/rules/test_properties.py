@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip
 from cubecore.chips.products import IBSHARE_ARCHS, combinations
+from cubecore.citations import EDITIONS
 from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
 from cubecore.tiling.model.problem import SCALE_TYPE, SCALED_ONLY, SCALED_TYPES, Problem
 from cubecore.tiling.repair.neighbourhood import GROWING
 from cubecore.tiling.rules.checker import check_tiling, explain, legal_mask, rule_named, rules
-from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase
+from cubecore.tiling.rules.model import READINGS, RuleCase
 from cubecore.units import INT32_MAX
 from tiling.cases import B3, problem, stack, tiling
 
@@ -108,7 +109,7 @@ def test_the_mask_is_the_check(p, changes):
 
 
 @settings(max_examples=600)
-@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS))
+@given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.sampled_from(READINGS))
 def test_every_remedy_is_true(p, changes, edition, reading):
     soc = p.chip_record
     t = tiling(p, **changes)
@@ -161,7 +162,7 @@ def whole(name, value):
 
 
 @settings(max_examples=300)
-@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.sampled_from(READINGS), st.data())
+@given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.sampled_from(READINGS), st.data())
 def test_what_grows_never_shrinks(p, changes, edition, reading, data):
     given_tiling = tiling(p, **{n: whole(n, max(value, 1)) for n, value in changes.items()})
     more = {
@@ -185,7 +186,7 @@ def test_what_grows_never_shrinks(p, changes, edition, reading, data):
 
 
 @settings(max_examples=300, deadline=None)
-@given(requests(), CHANGES, st.sampled_from(EDITIONS), st.data())
+@given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.data())
 def test_what_counts_sees_only_how_many_shares_there_are(p, changes, edition, data):
     t = tiling(p, **{n: max(value, 1) for n, value in changes.items()})
     extents = {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}

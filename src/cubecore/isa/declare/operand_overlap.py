@@ -1,4 +1,4 @@
-"""Overlap of an instruction's operands: the cases that the pages allow (C API general notes, overlap)."""
+"""Overlap of an instruction's operands: the cases that the pages allow (C API general notes)."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -9,7 +9,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import RequestError, refuse
-from cubecore.reports.html.lanes import PIPE_ORDER, Aside, LaneGroup, Lane, groups, ranges
+from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges
 from cubecore.reports.text.answers import problem_line
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.aliases import Column
+from cubecore.citations import EDITIONS
 from cubecore.tiling.rules.model import (
     Measure,
     Measurer,
@@ -48,7 +49,7 @@ def _positive(field: str, rule_id: str, least: int, rows: tuple[str, ...]) -> Me
     )
     def measure(case: RuleCase) -> Measure | None:
         """Measure the field."""
-        stated = any(row.startswith(case.edition) for row in rows)
+        stated = any(row.startswith(EDITIONS[case.edition]) for row in rows)
         if not stated and not case.effective:
             return None
         value = getattr(case.tiling, field)
