@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean

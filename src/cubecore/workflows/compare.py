@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
