@@ -15,7 +15,17 @@ HEAVY = {
     "numpy", "numpy.ma", "numpy.random", "ml_dtypes", "rich", "jinja2", "sqlite3", "safetensors",
     "greenlet", "threadpoolctl", "concurrent.futures", "multiprocessing", "zipfile", "tempfile",
 }  # fmt: skip
-CHIPS = {"chips", "cli", "errors", "reports.text", "units", "version", "workflows"}
+CHIPS = {
+    "aliases",
+    "chips",
+    "citations",
+    "cli",
+    "errors",
+    "reports.text",
+    "units",
+    "version",
+    "workflows",
+}
 RULES = CHIPS | {"dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
 PLAN = RULES | {"cache", "tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
 KERNEL = PLAN | {
@@ -28,8 +38,8 @@ MACHINE = {
     "concurrent.futures", "threadpoolctl", "numpy.random",
 }  # fmt: skip
 MAY_LOAD = {
-    ("--help",): {"cli", "version"},
-    ("plan", "--help"): {"cli", "version"},
+    ("--help",): {"aliases", "cli", "version"},
+    ("plan", "--help"): {"aliases", "cli", "version"},
     ("chips",): CHIPS,
     ("chips", "Ascend910B3"): CHIPS,
     ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},

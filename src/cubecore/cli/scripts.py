@@ -92,7 +92,7 @@ def kernel_options(command: Command) -> Command:
     return command
 
 
-def asked_kernel(options: dict[str, Any]) -> "Asked":
+def asked_kernel(options: Json) -> "Asked":
     """Return what `kernel_options` say, taken out of a command's options."""
     from cubecore.frontends.cpp.asked import Asked
 
@@ -189,7 +189,7 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
         raise RequestError(found)
 
 
-def require_script(asked: Mapping[str, Any], kernel: "Asked") -> None:
+def require_script(asked: JsonMapping, kernel: "Asked") -> None:
     """Refuse to debug or launch what is no script.
 
     Raises:
@@ -208,9 +208,9 @@ def run_of_script(
     script: str,
     arguments: tuple[str, ...],
     sarif: str | None,
-    asked: Mapping[str, Any],
+    asked: JsonMapping,
     kernel: "Asked",
-    options: dict[str, Any],
+    options: Json,
 ) -> int:
     """Run a script and show what its launches left; `asked` is what `debug_options` give."""
     from cubecore.errors import CubecoreError
@@ -251,7 +251,7 @@ def time_of_script(
     arguments: tuple[str, ...],
     files: "TimeFiles",
     kernel: "Asked",
-    options: dict[str, Any],
+    options: Json,
 ) -> int:
     """Run a script and show where the cycles of its launches go."""
     from cubecore.reports.text.script import script_time_text

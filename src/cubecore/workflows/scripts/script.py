@@ -228,7 +228,7 @@ def _recorded(run: KernelRun) -> Launch:
     return recorded_launch(run.kernel, placed, recordings)
 
 
-_Work = Callable[[Mapping[str, Any]], str | None]
+_Work = Callable[[JsonMapping], str | None]
 """Launches, given the options of the session; returns what an assertion said."""
 
 
@@ -238,7 +238,7 @@ def _work(path: str, arguments: tuple[str, ...], asked: Asked | None) -> _Work:
         if arguments:
             raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
 
-        def launch(options: Mapping[str, Any]) -> None:
+        def launch(options: JsonMapping) -> None:
             from cubecore.frontends.cpp.arguments import call_of
 
             call_of(path, asked or Asked(), options).run()
@@ -252,7 +252,7 @@ def _work(path: str, arguments: tuple[str, ...], asked: Asked | None) -> _Work:
 def _execute(
     path: str,
     work: _Work,
-    options: Mapping[str, Any],
+    options: JsonMapping,
     *,
     quiet: bool,
     debugger: LaunchDebugger | None = None,
