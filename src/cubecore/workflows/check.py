@@ -95,9 +95,12 @@ def check(
     given.require_match(*request.problem.extents)
     _require_fields(keep)
     case = RuleCase(given, request.problem, request.chip, edition, reading)
-    found = check_case(case)
-    if not repair:
-        return found
+    return _repaired(case, keep, settings) if repair else check_case(case)
+
+
+def _repaired(
+    case: RuleCase, keep: Collection[str], settings: Mapping[str, str] | None
+) -> RepairedFindings:
     from cubecore.tiling.repair.repair import repair as find_repair
 
     mended = find_repair(case, keep)
@@ -106,7 +109,8 @@ def check(
         from cubecore.tiling.repair.infeasibility import find_conflict
         from cubecore.workflows.infeasibility import narrowing
 
-        conflict = find_conflict(case, keep, narrowing(request.problem, settings))
+        conflict = find_conflict(case, keep, narrowing(case.problem, settings))
+    found = check_case(case)
     return RepairedFindings(found.findings, found.advice, mended, conflict)
 
 

@@ -109,15 +109,16 @@ def time(
     require_runnable(request.chip)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
-    if full:
-        _require_walkable(chosen)
+    _require_walkable(chosen, full=full)
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
-    if not advise:
-        return Timed(request, chosen, line)
+    return Timed(request, chosen, line, _changes(product, line) if advise else None)
+
+
+def _changes(product: TimedProduct, line: Timeline) -> TimedChanges:
     from cubecore.workflows.advise import product_changes
 
-    return Timed(request, chosen, line, product_changes(product, line))
+    return product_changes(product, line)
 
 
 def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Timed:
@@ -131,12 +132,12 @@ def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Time
     return Timed(request, tiling, line)
 
 
-def _require_walkable(tiling: TCubeTiling) -> None:
+def _require_walkable(tiling: TCubeTiling, *, full: bool) -> None:
     """Refuse a full walk that would not end today."""
     m, n = min(tiling.singleCoreM, tiling.M), min(tiling.singleCoreN, tiling.N)
     tiles = ceil_div(m, tiling.baseM) * ceil_div(n, tiling.baseN)
     steps = tiles * ceil_div(tiling.singleCoreK, tiling.baseK)
-    if steps > _MOST_STEPS:
+    if full and steps > _MOST_STEPS:
         raise refuse(
             "a core",
             f"take at most {_MOST_STEPS:,} base-K steps to be timed one by one",
