@@ -17,7 +17,7 @@ from cubecore.isa.catalogue import instructions
 from isa.test_catalogue import ORACLES
 
 TESTS = Path(__file__).parent.parent
-BESIDE = [TESTS / "isa" / f"test_{name}.py" for name in ("arch_3510", "int4", "mad_starts")]
+BESIDE = [TESTS / "isa/cube" / f"test_{name}.py" for name in ("mad_3510", "int4", "mad_starts")]
 """Oracles of types that an instruction has on some chips only."""
 GOLDEN = Path(__file__).parent / "goldens" / "every_type.json"
 

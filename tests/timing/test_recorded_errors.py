@@ -1,30 +1,35 @@
-"""Every published measurement that can be timed stays as near as it was recorded to be."""
+"""No published measurement that can be timed gets worse than it was recorded to be.
+
+The record is made from the model's own errors, so it proves nothing of the model.
+"""
 
 import sys
 import tomllib
 from pathlib import Path
-
-import pytest
 
 from cubecore.workflows.calibration.validate import published_validation
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.bounds import BOUNDS, worst  # noqa: E402 - tools is a folder of the repository
+from tools.recorded_errors import RECORD, worst  # noqa: E402 - tools is a folder of the repository
 
-RECORDED = tomllib.loads(BOUNDS.read_text(encoding="utf-8"))
+RECORDED = tomllib.loads(RECORD.read_text(encoding="utf-8"))
 
 
-def test_every_timed_case_has_a_bound_and_no_bound_is_left_over():
+def test_every_timed_case_is_recorded_and_no_record_is_left_over():
     timed = {case.point.id for case in published_validation().timed}
-    assert timed == set(RECORDED), "python -m tools.bounds writes the file"
+    assert timed == set(RECORDED), "python -m tools.recorded_errors writes the file"
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_a_case_stays_within_its_bound(name):
-    (case,) = [case for case in published_validation().timed if case.point.id == name]
-    assert 100 * worst(case) <= RECORDED[name]
+def test_no_case_gets_worse():
+    now = {case.point.id: 100 * worst(case) for case in published_validation().timed}
+    worse = [
+        f"{name}: {now[name]:.1f} %, recorded {recorded} %"
+        for name, recorded in RECORDED.items()
+        if now[name] > recorded
+    ]
+    assert worse == []
 
 
 def mapped(cases):
