@@ -15,7 +15,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all lowest lint types layers format bench docs clean
+.PHONY: demo quick test test-all lowest lint types layers format bench docs changelog clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -69,6 +69,9 @@ bench: $(STAMP)  ## figures as JSON on standard output
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.console
+
+changelog: $(STAMP)  ## what the next release's section says; VERSION=x.y.z writes it
+	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

@@ -223,7 +223,7 @@ _EXAMPLES_INTRODUCTION = """\
 Each file in `examples/kernels` is a script: `cubecore run examples/kernels/NAME.py` runs its
 kernels with every check and compares what they leave with float64; `cubecore time` predicts how
 long they take, and `--report page.html` draws it. What they take here is of the sizes in their
-`main`, on an Ascend910B3. [Kernels of one's own](kernels.md) says how they are written. Generated
+`main`, on an Ascend910B3. [Writing your own kernels](kernels.md) says how. Generated
 from their docstrings and from the goldens of `tests/examples`.
 """
 

@@ -5,7 +5,7 @@ A message is one sentence. About a value it is ``<subject> must <requirement>, g
 sentence of its own, as ``cannot read x.json: no such file``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ class Violation:
         """Return the sentence."""
         text = self.sentence or f"{self.subject} must {self.requirement}, got {self.value}"
         return f"{text}; {self.remedy}" if self.remedy else text
+
+    def within(self, where: str) -> "Violation":
+        """Return the same with `where` it is, a file or a line, in front."""
+        sentence = f"{where}: {self.sentence}" if self.sentence else ""
+        return replace(self, subject=f"{where}: {self.subject}", sentence=sentence)
 
     def to_json(self) -> dict[str, str]:
         """Return the parts and the sentence."""
@@ -84,6 +89,25 @@ def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> R
 def unable(subject: str, sentence: str, remedy: str = "") -> RequestError:
     """Return the `RequestError` of one state or missing ability, stated by `sentence`."""
     return RequestError([Violation(subject, "", "", remedy, sentence)])
+
+
+def unreadable(name: str, error: Exception | str) -> RequestError:
+    """Return the `RequestError` of a file that cannot be read, with the system's reason."""
+    reason = _reason(error)
+    return unable(name, f"cannot read {name}: {_NO_FILE.get(reason, reason)}")
+
+
+def unwritable(name: str, error: Exception | str) -> RequestError:
+    """Return the `RequestError` of a file that cannot be written, with the system's reason."""
+    return unable(name, f"cannot write {name}: {_reason(error)}")
+
+
+_NO_FILE = {"no such file or directory": "no such file"}
+
+
+def _reason(error: Exception | str) -> str:
+    text = str(getattr(error, "strerror", None) or error)
+    return text[:1].lower() + text[1:]
 
 
 def did_you_mean(name: str, known: "Iterable[str]") -> str:

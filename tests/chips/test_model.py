@@ -30,10 +30,10 @@ def test_what_if_nothing_is_the_same_chip():
         (
             "l1_byte",
             "1",
-            "--set must name a field of the chip, got l1_byte; did you mean l1_bytes?",
+            "--set: no chip field named l1_byte; did you mean l1_bytes?",
         ),
-        ("zzz", "1", "--set must name a field of the chip, got zzz"),
-        ("name", "Toy", "--set must name a field of the chip, got name"),
+        ("zzz", "1", "--set: no chip field named zzz; `cubecore chips NAME` lists them"),
+        ("name", "Toy", "--set: no chip field named name; `cubecore chips NAME` lists them"),
         ("l1_bytes", "big", "--set l1_bytes must be a whole number, got 'big'"),
         ("l1_bytes", "0.5", "--set l1_bytes must be a whole number, got '0.5'"),
         ("l1_bytes", "", "--set l1_bytes must be a whole number, got ''"),
@@ -53,7 +53,7 @@ def test_what_if_nothing_is_the_same_chip():
         (
             "cube_k",
             "16",
-            "--set cube_k must name a field with one number, got a table by name",
+            "--set cannot replace cube_k, a table of several numbers",
         ),
     ],
 )

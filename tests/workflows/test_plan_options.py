@@ -391,7 +391,7 @@ def test_check_says_what_is_not_as_asked():
     t = plan.tiling
     assert texts == [
         f"baseM = {t.baseM}, while fix.baseM asks for = 16",
-        f"baseN = {t.baseN}, while fix.baseN asks for at least 512",
+        f"baseN = {t.baseN}, while fix.baseN asks for >= 512",
     ]
 
 

@@ -142,6 +142,6 @@ def test_scales_from_a_file(tmp_path):
     )
     answer = cli("run", "--m", 40, "--n", 48, "--k", 96, "--scale-file", name)
     assert answer.err == (
-        f"--scale-file must come with an epilogue.quant that scales columns, got {name}; VDEQF16, "
-        "VREQ8 and VQF322B8_PRE do\n"
+        "--scale-file needs a --quant with a scale for each column; VDEQF16, VREQ8 and "
+        "VQF322B8_PRE have one\n"
     )

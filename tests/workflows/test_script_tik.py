@@ -75,7 +75,7 @@ def test_findings_are_told_once(program):
 def test_a_failed_assertion_does_not_verify(program, capsys):
     name = program(PROGRAM, MAIN.replace("+ 1).", "+ 2)."))
     answer = cli("run", name)
-    told = "own.py:16 (<module>): the assertion must hold, got y is not x + 1"
+    told = "own.py:16 (<module>): assertion failed: y is not x + 1"
     assert (answer.code, answer.out.splitlines()[1]) == (FOUND, told)
     assert main([name]) == FOUND
     assert capsys.readouterr().err == f"{told}\n"
@@ -92,7 +92,8 @@ def test_the_module_runs_a_program_on_its_own(program, capsys):
 
 # ruff: noqa: E501 - whole lines
 REFUSED = [
-    ("", "own.py must launch a kernel, got no launch; tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, say"),
+    ("", "own.py launches no kernel; call tik_instance.tikdb.start_debug(feed_dict={...}) after "
+         "BuildCCE"),
     ("\nt.tikdb.start_debug({})", "own.py:15: feed 'x' must be given, got none"),
     ("\nt.vfancy(1)", "own.py:15: tik.vfancy must be a call that cubecore runs, got one whose meaning no page tells us"),
 ]  # fmt: skip
@@ -118,5 +119,5 @@ def test_what_imports_tik(program, tmp_path):
 
 def test_a_programs_own_error_names_its_line(program):
     answer = cli("run", program(PROGRAM, "\n1 / 0"))
-    told = "the script must run to its end, got ZeroDivisionError: division by zero"
+    told = "the script raised ZeroDivisionError: division by zero"
     assert (answer.code, answer.err) == (FOUND, f"own.py:15 (<module>): {told}\n")

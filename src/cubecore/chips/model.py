@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Self, get_args, get_type_hints
 
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, unable
 
 JOINED_ARCHS = ("m100", "1001", "2002")
 """Architectures whose AI Core has Cube and Vector together (spec/tik.md: L1 and UB of one core)."""
@@ -263,10 +263,11 @@ def _whole(text: str) -> int:
 
 def _parse(name: str, text: str) -> int | float:
     if name not in FACT_FIELDS:
-        raise refuse("--set", "name a field of the chip", name, did_you_mean(name, FACT_FIELDS))
+        near = did_you_mean(name, FACT_FIELDS) or "`cubecore chips NAME` lists them"
+        raise unable("--set", f"--set: no chip field named {name}", near)
     kind = number_type(name)
     if kind is Mapping:
-        raise refuse(f"--set {name}", "name a field with one number", "a table by name")
+        raise unable(f"--set {name}", f"--set cannot replace {name}, a table of several numbers")
     try:
         value = _whole(text) if kind is int else float(text)
     except ValueError:

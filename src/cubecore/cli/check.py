@@ -21,15 +21,19 @@ from cubecore.cli.console import (
 @click.command(cls=Verb)
 @click.argument("tiling", type=InputFile())
 @problem_options
-@click.option("--edition", default="newer", help="newer or older page of TCubeTiling structure")
-@click.option("--reading", default="effective", help="effective, or documented (the letter)")
+@click.option("--edition", default="newer", help="newer or older edition of the TCubeTiling page")
+@click.option(
+    "--reading",
+    default="effective",
+    help="effective (hardware and kernels) or documented (the letter)",
+)
 @click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
-@click.option("--keep", multiple=True, metavar="FIELD", help="a field that --repair leaves alone")
+@click.option("--keep", multiple=True, metavar="FIELD", help="field that --repair must not change")
 @click.option("--out", type=OutputFile(), help=f"with --repair, {TILING_FORMS}")
 @common_options
 def check(tiling: str, out: str | None, **options: Any) -> int:
-    """Report every rule that the tiling in a file breaks, and the nearest one that breaks none."""
-    from cubecore.errors import refuse
+    """Check the tiling in a file against every rule; --repair finds the nearest legal one."""
+    from cubecore.errors import unable
     from cubecore.reports.text.repair import findings_text
     from cubecore.tiling.model.export import load_tiling, tiling_data
     from cubecore.workflows.check import RepairedFindings
@@ -38,7 +42,8 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
 
     keys, settings, as_json = split_options(options)
     if not keys["repair"] and (out is not None or keys["keep"]):
-        raise refuse("--out" if out is not None else "--keep", "come with --repair", "none")
+        name = "--out" if out is not None else "--keep"
+        raise unable(name, f"{name} needs --repair")
     if out is not None:
         require_writable(out, "--out")
     answer = make_check(load_tiling(tiling), settings=settings, **keys)

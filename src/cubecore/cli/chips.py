@@ -13,7 +13,7 @@ from cubecore.cli.console import DONE, Verb, common_options, say, show, split_op
 @click.option("--chip", help="full SoC name, as NAME")
 @common_options
 def chips(name: str | None, chip: str | None, **options: Any) -> int:
-    """List the chips, or show every fact about one with its source."""
+    """List the chips, or the facts about one with their sources."""
     name = name or chip
     from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import ChipSheet, chip_list, chip_sheet

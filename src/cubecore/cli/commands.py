@@ -9,19 +9,19 @@ from cubecore.version import __version__
 
 SUMMARIES = {
     "check": (
-        "Report every rule that the tiling in a file breaks, and the nearest one that breaks none."
+        "Check the tiling in a file against every rule; --repair finds the nearest legal one."
     ),
-    "chips": "List the chips, or show every fact about one with its source.",
+    "chips": "List the chips, or the facts about one with their sources.",
     "compare": (
-        "Set the tilings in two files side by side; --report and --trace draw both on one timeline."
+        "Compare the tilings in two files; --report and --trace draw both on one timeline."
     ),
     "explain": "Explain a rule, a field of TCubeTiling, an instruction or a finding by its id.",
     "plan": "Find a legal, fast TCubeTiling for a product, or for every product in a file.",
     "run": "Execute the kernel instruction by instruction and verify its result.",
-    "store": "Look into a store of plans, which plan --store fills.",
+    "store": "Show, compare or export a store of plans (plan --store).",
     "sweep": "Time a product over values of its shape, its options, its tiling or its chip.",
-    "time": "Tell where the cycles of a kernel go.",
-    "validate": "Hold the timing model against measurements, case by case.",
+    "time": "Time a kernel: cycles by pipe, stalls and links.",
+    "validate": "Compare the timing model with measurements, case by case.",
 }
 """Every command: the module of this package that has it under its own name, and its summary."""
 

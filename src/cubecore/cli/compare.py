@@ -1,6 +1,5 @@
 """The command `compare`."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @file_options
 @common_options
 def compare(first: str, second: str, **options: Any) -> int:
-    """Set the tilings in two files side by side; --report and --trace draw both on one timeline."""
+    """Compare the tilings in two files; --report and --trace draw both on one timeline."""
     from cubecore.reports.text.answers import compare_text, problem_line
     from cubecore.workflows.compare import compare as make_compare
 
@@ -54,6 +53,5 @@ def _named(path: str) -> "TCubeTiling":
         return load_tiling(path)
     except RequestError as error:
         raise RequestError(
-            v if v.subject == path else replace(v, subject=f"{path}: {v.subject}")
-            for v in error.violations
+            v if v.subject == path else v.within(path) for v in error.violations
         ) from None

@@ -95,8 +95,8 @@ def problem_options(command: Command) -> Command:
     relu = click.option("--relu", is_flag=True, default=None, help="apply ReLU to C")
     command = relu(command)
     for option in (
-        click.option("--quant", help="mode of fixpipe that scales: DEQF16, REQ8, VDEQF16, ..."),
-        click.option("--scale", type=float, help="the scale of --quant; V modes: --scale-file"),
+        click.option("--quant", help="mode of fixpipe with scales: DEQF16, REQ8, VDEQF16, ..."),
+        click.option("--scale", type=float, help="scale of --quant; V modes take --scale-file"),
         click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
     ):
         command = option(command)
@@ -106,7 +106,7 @@ def problem_options(command: Command) -> Command:
         )
         command = option(command)
     command = click.option(
-        "--unit-flag/--no-unit-flag", default=None, help="Mmad and fixpipe overlap"
+        "--unit-flag/--no-unit-flag", default=None, help="overlap Mmad and fixpipe by the unit flag"
     )(command)
     for name, text in reversed(_PROBLEM_FLAGS):
         command = click.option(f"--{name}", is_flag=True, default=None, help=text)(command)
@@ -120,7 +120,11 @@ def common_options(command: Command) -> Command:
     """Add --set and --json."""
     json_option = click.option(_SHOW_JSON, "as_json", is_flag=True, help="print one JSON object")
     settings = click.option(
-        "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="a what-if chip"
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="replace a field of the chip (what-if)",
     )
     return settings(json_option(command))
 

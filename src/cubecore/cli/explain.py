@@ -9,7 +9,7 @@ from cubecore.cli.console import DONE, Verb, common_options, show, split_options
 
 @click.command(cls=Verb)
 @click.argument("name")
-@click.option("--chip", help="full SoC name that an instruction is to run on")
+@click.option("--chip", help="full SoC name, for an instruction")
 @common_options
 def explain(name: str, chip: str | None, **options: Any) -> int:
     """Explain a rule, a field of TCubeTiling, an instruction or a finding by its id."""

@@ -20,22 +20,26 @@ from cubecore.cli.console import (
 
 @click.command(cls=Verb)
 @problem_options
-@click.option("--alternatives", type=Integer(), default=5, help="how many more to show")
+@click.option("--alternatives", type=Integer(), default=5, help="number of alternatives to show")
 @click.option(
-    "--out", type=OutputFile(), help=f"{TILING_FORMS}; with --queries, the answers as JSONL"
+    "--out", type=OutputFile(), help=f"{TILING_FORMS}; with --queries, a JSONL file of answers"
 )
 @click.option(
     "--queries",
     type=InputFile(),
-    help="JSONL file: plan every line of it, on all cores; - for stdin",
+    help="JSONL file of problems, planned on all cores; - for stdin",
 )
 @click.option(
     "--store",
     type=OutputFile(),
-    help="with --queries, an SQLite file that keeps and reuses answers",
+    help="SQLite file that keeps and reuses the answers of --queries",
 )
-@click.option("--processes", type=Integer(), help="with --queries; as many as cores unless given")
-@click.option("--exact", is_flag=True, help="time what is found event by event, fastest first")
+@click.option(
+    "--processes", type=Integer(), help="number of processes for --queries (default: all cores)"
+)
+@click.option(
+    "--exact", is_flag=True, help="re-time the answers with the event model and sort by it"
+)
 @common_options
 def plan(
     alternatives: int,
@@ -47,7 +51,7 @@ def plan(
     **options: Any,
 ) -> int:
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
-    from cubecore.errors import refuse
+    from cubecore.errors import unable
     from cubecore.reports.text.answers import plan_text
     from cubecore.tiling.model.export import tiling_data
     from cubecore.workflows.data.files import require_writable, write_whole
@@ -56,14 +60,14 @@ def plan(
     keys, settings, as_json = split_options(options)
     if queries is not None:
         if exact:
-            raise refuse("--exact", "come without --queries", "both")
+            raise unable("--exact", "--exact and --queries exclude each other")
         from cubecore.cli.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
         return asked.run(as_json)
     for name, value in (("--store", store), ("--processes", processes)):
         if value is not None:
-            raise refuse(name, "come with --queries", "none")
+            raise unable(name, f"{name} needs --queries")
     if out is not None:
         require_writable(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, exact=exact, **keys)

@@ -31,16 +31,14 @@ from cubecore.cli.scripts import (
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
-@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
+@click.option("--tiling", type=InputFile(), help="file with a tiling (default: the plan's)")
 @click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")
-@click.option("--b-file", type=ArrayFile(), help="the same for B")
-@click.option("--bias-file", type=ArrayFile(), help="the same for the bias row")
-@click.option(
-    "--scale-file", type=ArrayFile(), help="float32 scales for --quant, one for each column of C"
-)
-@click.option("--scale-a-file", type=ArrayFile(), help="A's scales of MxMatmul, as stored")
-@click.option("--scale-b-file", type=ArrayFile(), help="the same for B's")
-@click.option("--out", type=OutputFile(), help=".npy file for C")
+@click.option("--b-file", type=ArrayFile(), help="B, as --a-file")
+@click.option("--bias-file", type=ArrayFile(), help="bias row, as --a-file")
+@click.option("--scale-file", type=ArrayFile(), help="float32 scales of --quant, one a column of C")
+@click.option("--scale-a-file", type=ArrayFile(), help="scales of A (MX), as stored")
+@click.option("--scale-b-file", type=ArrayFile(), help="scales of B (MX), as stored")
+@click.option("--out", type=OutputFile(), help="write C to this .npy file")
 @click.option(
     "--engine",
     type=Word(["fast", "blas", "lockstep", "reference"]),
@@ -56,7 +54,7 @@ from cubecore.cli.scripts import (
     help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
     "last); all; none",
 )
-@click.option("--sarif", type=OutputFile(), help="SARIF file of the findings")
+@click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
 @kernel_options
 @common_options

@@ -32,27 +32,27 @@ def script_arguments(command: Command) -> Command:
 def debug_options(command: Command) -> Command:
     """Add what stops a script's launches."""
     for option in (
-        click.option("--step", is_flag=True, help="with SCRIPT, stop before the first instruction"),
+        click.option("--step", is_flag=True, help="stop a script before the first instruction"),
         click.option(
             "--dump",
             "dumps",
             multiple=True,
             metavar="WHERE",
-            help="with SCRIPT, show x 4x16 NZ or UB:0 float 64 at every stop, else at the end",
+            help="show x 4x16 NZ or UB:0 float 64 at every stop of a script, or at its end",
         ),
         click.option(
             "--watch",
             "watches",
             multiple=True,
             metavar="WHERE",
-            help="with SCRIPT, stop behind what touches UB:0x100+64, or c:0+64 of a tensor",
+            help="stop a script after an access to UB:0x100+64, or c:0+64 of a tensor",
         ),
         click.option(
             "--break",
             "breaks",
             multiple=True,
             metavar="WHERE",
-            help="with SCRIPT, stop before asc_add, #12 or FILE:LINE [if EXPRESSION]",
+            help="stop a script before asc_add, #12 or FILE:LINE [if EXPRESSION]",
         ),
     ):
         command = option(command)
@@ -108,21 +108,25 @@ def asked_kernel(options: Json) -> "Asked":
 def file_options(command: Command) -> Command:
     """Add the files that a timing can leave."""
     for option in (
+        click.option("--metrics", type=OutputFile(), help="write all figures to this JSON file"),
         click.option(
-            "--metrics", type=OutputFile(), help="JSON file of all figures, with roofline and links"
+            "--trace-waits", is_flag=True, help="add lanes of waits and of the scalar unit"
         ),
-        click.option("--trace-waits", is_flag=True, help="lanes of waits, and of the scalar unit"),
-        click.option("--trace-window", metavar="FROM..TO", help="only that, in microseconds"),
-        click.option("--trace-cores", metavar="LIST", help="only these cores, as 0,4..7"),
-        click.option("--trace-instructions", type=Integer(), help="of each group of equal cores"),
+        click.option(
+            "--trace-window", metavar="FROM..TO", help="limit the trace to a window in microseconds"
+        ),
+        click.option("--trace-cores", metavar="LIST", help="limit the trace to cores, as 0,4..7"),
+        click.option(
+            "--trace-instructions",
+            type=Integer(),
+            help="number of instructions of each group of equal cores",
+        ),
         click.option(
             "--trace",
             type=OutputFile(),
-            help="Chrome JSON file of the first instructions, for Perfetto",
+            help="write a Chrome trace (JSON) for Perfetto",
         ),
-        click.option(
-            "--report", type=OutputFile(), help="HTML file: a page to look at, with the timeline"
-        ),
+        click.option("--report", type=OutputFile(), help="write an HTML report with the timeline"),
     ):
         command = option(command)
     return command
@@ -178,7 +182,7 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
     allowed = ("chip", "settings", "as_json")
     given = {k.replace("_", "-"): v for k, v in options.items() if k not in allowed} | dict(files)
     found = [
-        Violation(f"--{name}", "be left out with a script", repr(value))
+        Violation(f"--{name}", "", "", "", f"--{name} does not apply to a script")
         for name, value in given.items()
         if value is not None
     ]
@@ -198,8 +202,10 @@ def require_script(asked: JsonMapping, kernel: "Asked") -> None:
     from cubecore.errors import RequestError, Violation
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
-    found = [Violation(words[n], "come with SCRIPT", "none") for n, v in asked.items() if v]
-    found += [Violation(name, "come with SCRIPT", "none") for name in kernel.given]
+    given = [words[name] for name, value in asked.items() if value]
+    found = [
+        Violation(name, "", "", "", f"{name} needs a script") for name in (*given, *kernel.given)
+    ]
     if found:
         raise RequestError(found)
 

@@ -21,7 +21,7 @@ from cubecore.cli.console import (
 
 @click.group(cls=CommandGroup)
 def store() -> None:
-    """Look into a store of plans, which plan --store fills."""
+    """Show, compare or export a store of plans (plan --store)."""
 
 
 def _filters(command: Any) -> Any:
@@ -51,7 +51,7 @@ def _chosen(options: Json) -> tuple[Json, bool]:
 @store.command("show")
 @click.argument("path", type=InputFile())
 @_filters
-@click.option("--limit", type=Integer(), default=20, help="how many plans to show; 0 for none")
+@click.option("--limit", type=Integer(), default=20, help="number of plans to show (0: none)")
 @common_options
 def show_store(path: str, limit: int, **options: Any) -> int:
     """List the models that answered, and plans."""
@@ -71,7 +71,7 @@ def show_store(path: str, limit: int, **options: Any) -> int:
 @click.argument("path", type=InputFile())
 @click.argument("old", required=False)
 @click.argument("new", required=False)
-@click.option("--chip", default=None, help="full SoC name; all unless given")
+@click.option("--chip", default=None, help="full SoC name (default: all)")
 @common_options
 def compare_store(path: str, old: str | None, new: str | None, **options: Any) -> int:
     """Compare the plans of two models: the last two unless named."""
@@ -88,7 +88,7 @@ def compare_store(path: str, old: str | None, new: str | None, **options: Any) -
 @store.command("export")
 @click.argument("path", type=InputFile())
 @_filters
-@click.option("--out", type=OutputFile(), help="CSV file; standard output unless given")
+@click.option("--out", type=OutputFile(), help="CSV file (default: standard output)")
 @common_options
 def export_store(path: str, out: str | None, **options: Any) -> int:
     """Write plans as CSV, a line each."""

@@ -25,11 +25,13 @@ from cubecore.cli.console import (
 @click.option(
     "--tiling",
     type=InputFile(),
-    help="file with a tiling for every point; each point's plan unless given",
+    help="file with a tiling for every point (default: each point's plan)",
 )
-@click.option("--keep-tiling", is_flag=True, help="plan once, for the problem as it stands")
+@click.option("--keep-tiling", is_flag=True, help="plan once, and time that tiling at every point")
 @click.option("--step", type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]), help="as for time")
-@click.option("--plot", type=OutputFile(), help="SVG file: time and TFLOPS over the first NAME")
+@click.option(
+    "--plot", type=OutputFile(), help="write an SVG plot of time and TFLOPS over the first NAME"
+)
 @common_options
 def sweep(
     axes: tuple[str, ...],

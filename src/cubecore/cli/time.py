@@ -32,16 +32,16 @@ RECORDED = 200_000
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
-@click.option("--tiling", type=InputFile(), help="file with a tiling; the plan's unless given")
+@click.option("--tiling", type=InputFile(), help="file with a tiling (default: the plan's)")
 @click.option(
     "--step",
     type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
     help="whose scalar cost a step has: the template's, with constant tiling, or hand-written",
 )
 @file_options
-@click.option("--full", is_flag=True, help="walk every instruction, skip nothing that recurs")
-@click.option("--critical-path", is_flag=True, help="what the end waited for, step by step")
-@click.option("--advise", is_flag=True, help="time it again with each change that may help")
+@click.option("--full", is_flag=True, help="walk every instruction; skip no recurring iterations")
+@click.option("--critical-path", is_flag=True, help="print the critical path")
+@click.option("--advise", is_flag=True, help="list changes that make it faster, each timed anew")
 @kernel_options
 @common_options
 def time(
@@ -55,7 +55,7 @@ def time(
     advise: bool,
     **options: Any,
 ) -> int:
-    """Tell where the cycles of a kernel go.
+    """Time a kernel: cycles by pipe, stalls and links.
 
     SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
     file of C++ kernels, of which one is launched with --arg.

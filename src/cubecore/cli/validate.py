@@ -21,20 +21,20 @@ from cubecore.cli.console import (
 @click.option(
     "--points",
     type=InputFile(),
-    help="JSONL file of measurements, or op_summary_*.csv; else published",
+    help="JSONL file of measurements, or op_summary_*.csv (default: the published ones)",
 )
-@click.option("--chip", help="full SoC name that a profiler's table is of")
-@click.option("--report", type=OutputFile(), help="HTML file: a scatter plot, and every case")
-@click.option("--held-out", is_flag=True, help="errors on publications left out of a fit")
+@click.option("--chip", help="full SoC name of a profiler's table")
+@click.option("--report", type=OutputFile(), help="write an HTML page: scatter plot and every case")
+@click.option("--held-out", is_flag=True, help="add errors on publications that a fit has not seen")
 @common_options
 def validate(
     *, points: str | None, chip: str | None, report: str | None, held_out: bool, **options: Any
 ) -> int:
-    """Hold the timing model against measurements, case by case.
+    """Compare the timing model with measurements, case by case.
 
     The exit code is 1 if a line of the file is no point.
     """
-    from cubecore.errors import refuse
+    from cubecore.errors import unable
     from cubecore.reports.html.scatter import scatter_page
     from cubecore.reports.text.progress import working
     from cubecore.reports.text.validation import validation_text
@@ -43,7 +43,7 @@ def validate(
     from cubecore.workflows.data.files import require_writable, write_whole
 
     if held_out and (points is not None or options["settings"]):
-        raise refuse("--held-out", "come with the published points and chips as they are", "others")
+        raise unable("--held-out", "--held-out excludes --points and --set")
     _, settings, as_json = split_options(options)
     if report is not None:
         require_writable(report, "--report")

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
-from cubecore.errors import CubecoreError, Violation
+from cubecore.errors import CubecoreError
 from cubecore.isa.program.tree import Location
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
@@ -18,10 +18,7 @@ class KernelError(CubecoreError):
     @classmethod
     def at(cls, where: Location, error: CubecoreError) -> "KernelError":
         """Return the error with its place in front."""
-        return cls(
-            Violation(f"{where}: {v.subject}", v.requirement, v.value, v.remedy)
-            for v in error.violations
-        )
+        return cls(violation.within(str(where)) for violation in error.violations)
 
 
 def location_of(file: str, line: int, function: str) -> Location:

@@ -136,8 +136,8 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
             made.append(Ranked(tiling, ranked.predicted))
     if not made:
         subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
-        need = "have a tiling that satisfies every rule"
-        raise refused or NoLegalTilingError([Violation(subject, need, findings[0].message)])
+        sentence = f"no legal tiling for {subject}: {findings[0].message}"
+        raise refused or NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])
     return replace(found, best=made[0], alternatives=tuple(made[1:]))
 
 

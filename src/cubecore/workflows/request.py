@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
-from cubecore.errors import CubecoreError, Violation, refuse
+from cubecore.errors import CubecoreError, Violation, refuse, unable
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
@@ -82,9 +82,8 @@ def require_runnable(target: Chip) -> None:
             need = f"be at most {_LARGEST_BUFFER} to execute or time a kernel"
             raise refuse(f"{target.name}.{name}", need, getattr(target, name))
     if target.arch not in RUNNABLE_ARCHS:
-        raise refuse(
+        raise unable(
             target.name,
-            f"be of architecture {' or '.join(RUNNABLE_ARCHS)} to execute or time a kernel",
-            f"architecture {target.arch}",
-            "plan and check know its buffers",
+            f"run and time support architectures {' and '.join(RUNNABLE_ARCHS)}; {target.name} is "
+            f"{target.arch} (plan and check support it)",
         )

@@ -319,10 +319,10 @@ def test_fixed_shares_are_kept():
     assert tiling.get_core_num() == (16, 4, 4)
     assert found.usedCoreNum == 16
     assert refused(multi_with_shares(100, 100)) == (
-        "1024 x 1024 x 1024 on Ascend910B3 must have a tiling that satisfies every rule, got none: "
-        "USED-CORE-NUM-RANGE (no more cores than there are) and USED-CORE-NUM-PRODUCT (the cores "
-        "are the blocks of the single-core grid) and singleCoreM = 100 and singleCoreN = 100 "
-        "conflict; leave out any one of them"
+        "no legal tiling for 1024 x 1024 x 1024 on Ascend910B3: USED-CORE-NUM-RANGE (no more "
+        "cores than there are), USED-CORE-NUM-PRODUCT (the cores are the blocks of the "
+        "single-core grid), singleCoreM = 100 and singleCoreN = 100 exclude each other; drop any "
+        "one of them"
     )
 
 
@@ -560,8 +560,8 @@ REFUSED = [
     ),
     (
         lambda t: t.set_double_buffer(True, True, False, False),
-        "set_double_buffer must not be called, got (true, true, false, false, true, true); the "
-        "vendor reserves it without saying which buffers; dbL0A to dbL0C are planned",
+        "set_double_buffer(true, true, false, false, true, true) is not supported; the vendor "
+        "reserves it without saying which buffers; dbL0A to dbL0C are planned",
     ),
     (
         lambda t: t.set_matmul_config_params(2),
@@ -593,12 +593,12 @@ REFUSED = [
     ),
     (
         lambda t: t.enable_l1_bank_conflict_optimise(),
-        "enable_l1_bank_conflict_optimise must not be called, got a call; the vendor does not say "
-        "what its answer depends on",
+        "enable_l1_bank_conflict_optimise is not supported; the vendor does not say what its "
+        "answer depends on",
     ),
-    (lambda t: t.get_base_m(), "get_base_m must be called after get_tiling, got no tiling yet"),
-    (lambda t: t.get_core_num(), "get_core_num must be called after get_tiling, got no tiling yet"),
-    (lambda t: t.solution, "solution must be read after get_tiling, got no tiling yet"),
+    (lambda t: t.get_base_m(), "get_base_m: no tiling yet; call get_tiling first"),
+    (lambda t: t.get_core_num(), "get_core_num: no tiling yet; call get_tiling first"),
+    (lambda t: t.solution, "solution: no tiling yet; call get_tiling first"),
     (
         lambda t: (t.set_buffer_space(l1_size=600_000), t.get_tiling()),
         "set_buffer_space.l1_size must be at most what Ascend910B3 has, 524032 B, got 600000 B",

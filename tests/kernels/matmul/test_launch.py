@@ -587,7 +587,7 @@ def test_the_prediction_of_a_product_with_bias_is_near_its_time():
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ({"pos_c": "VECIN"}, "pos_c must be GM to be executed or timed, got VECIN"),
+        ({"pos_c": "VECIN"}, "pos_c VECIN can be planned but not executed or timed; use GM"),
         ({"hf32": True}, "hf32 must be false without float32 inputs, got true"),
         (
             {"a": "int4", "trans_a": True},

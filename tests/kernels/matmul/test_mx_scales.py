@@ -295,8 +295,8 @@ REFUSED = [
     ),
     (
         {"a": "float4_e2m1fn", "n": 33},
-        "64 x 33 x 128 on Ascend950PR_9599 must have a tiling that satisfies every rule, got none: "
-        "B-4BIT-ROW (stored rows of a 4-bit B are even) excludes them all",
+        "no legal tiling for 64 x 33 x 128 on Ascend950PR_9599: B-4BIT-ROW (stored rows of a "
+        "4-bit B are even) excludes all",
     ),
 ]
 

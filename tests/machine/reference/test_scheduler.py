@@ -143,9 +143,8 @@ def test_mode_0_with_one_core_that_does_not_signal():
     with pytest.raises(DeadlockError) as caught:
         script.run()
     assert str(caught.value) == (
-        "every wait_flag_dev must be met by a signal of another core, "
-        "got core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), core 1 AIV0 waits for flag 3 "
-        "at kernel.py:3 (kernel)"
+        "deadlock, no core sends a signal: core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
+        "core 1 AIV0 waits for flag 3 at kernel.py:3 (kernel)"
     )
 
 
@@ -185,8 +184,7 @@ def test_mode_2_from_the_vector_cores_needs_both():
     with pytest.raises(DeadlockError) as caught:
         script.run()
     assert str(caught.value) == (
-        "every wait_flag_dev must be met by a signal of another core, "
-        "got core 0 AIC waits for flag 4 at kernel.py:3 (kernel)"
+        "deadlock, no core sends a signal: core 0 AIC waits for flag 4 at kernel.py:3 (kernel)"
     )
 
 

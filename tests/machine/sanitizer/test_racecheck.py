@@ -370,17 +370,17 @@ def test_a_signal_carries_what_others_have_told():
 
 def test_a_flag_that_is_left_up():
     assert lines(check([set_("MTE2", "V", 3)])) == [
-        "flag-leaked (1) core 0 AIV0: flag MTE2 -> V 3 must be down at the end, got it up since "
-        "k.py:1 (kernel); wait for it, or do not raise it: it would leak into the next kernel"
+        "flag-leaked (1) core 0 AIV0: flag MTE2 -> V 3 is still set at the end, since k.py:1 "
+        "(kernel); wait for it, or do not set it: it would leak into the next kernel"
     ]
 
 
 def test_a_flag_that_is_raised_twice():
     twice = [set_("MTE2", "V"), set_("MTE2", "V"), wait("MTE2", "V")]
     assert lines(check(twice)) == [
-        "flag-doubled (1) core 0 AIV0: flag MTE2 -> V 0 must be waited for between two set_flags, "
-        "got it raised again at k.py:2 (kernel) while up since k.py:1 (kernel); make MTE2 wait for "
-        "V first, or take another event"
+        "flag-doubled (1) core 0 AIV0: flag MTE2 -> V 0 needs a wait between two set_flags: it is "
+        "set again at k.py:2 (kernel) while set since k.py:1 (kernel); make MTE2 wait for V "
+        "first, or take another event"
     ]
 
 
@@ -389,25 +389,25 @@ def test_a_flag_that_may_be_raised_before_its_wait_has_taken_it():
     back = [set_("V", "MTE2"), wait("V", "MTE2")]
     assert lines(check([*pair, *back, *pair])) == []
     assert lines(check([*pair, *pair])) == [
-        "flag-doubled (1) core 0 AIV0: flag MTE2 -> V 0 must be waited for between two set_flags, "
-        "got it raised at k.py:3 (kernel) before V's last wait; make MTE2 wait for V first, or "
-        "take another event"
+        "flag-doubled (1) core 0 AIV0: flag MTE2 -> V 0 needs a wait between two set_flags: it is "
+        "set at k.py:3 (kernel) before V's last wait; make MTE2 wait for V first, or take another "
+        "event"
     ]
 
 
 def test_a_wait_that_nothing_meets():
     gm, (a,) = placed("a")
     assert lines(check([MASK, wait("MTE2", "V", 1), (VADD, 0, 0, 0), fetch(a, 0)], gm=gm)) == [
-        "flag-unmet (1) core 0 AIV0: wait_flag must be met by a set_flag, got V waiting at k.py:2 "
-        "(kernel) for flag MTE2 -> V 1, which nothing raises"
+        "flag-unmet (1) core 0 AIV0: V waits at k.py:2 (kernel) for flag MTE2 -> V 1, which no "
+        "set_flag sets"
     ]
 
 
 def test_the_scalar_unit_goes_no_further_than_its_wait():
     """What raises the flag stands behind the wait, so that it is never issued."""
     assert lines(check([wait("V", "S"), set_("V", "S"), set_("MTE2", "V")])) == [
-        "flag-unmet (1) core 0 AIV0: wait_flag must be met by a set_flag, got S waiting at k.py:1 "
-        "(kernel) for flag V -> S 0, which nothing raises"
+        "flag-unmet (1) core 0 AIV0: S waits at k.py:1 (kernel) for flag V -> S 0, which no "
+        "set_flag sets"
     ]
 
 
@@ -424,19 +424,19 @@ def test_waits_that_go_round_in_a_circle():
         *(wait("MTE3", "MTE2"), set_("MTE2", "V")),
     ]
     assert lines(check(circle)) == [
-        "deadlock (1) core 0 AIV0: waits must not go round in a circle, got V waiting at k.py:1 "
-        "(kernel) for flag MTE2 -> V 0 that MTE2 raises behind its own wait, at k.py:6 (kernel), "
-        "MTE2 waiting at k.py:5 (kernel) for flag MTE3 -> MTE2 0 that MTE3 raises behind its own "
-        "wait, at k.py:4 (kernel), MTE3 waiting at k.py:3 (kernel) for flag V -> MTE3 0 that V "
-        "raises behind its own wait, at k.py:2 (kernel)"
+        "deadlock (1) core 0 AIV0: the waits form a cycle: V waits at k.py:1 (kernel) for flag "
+        "MTE2 -> V 0, which MTE2 sets after its own wait, at k.py:6 (kernel), MTE2 waits at "
+        "k.py:5 (kernel) for flag MTE3 -> MTE2 0, which MTE3 sets after its own wait, at k.py:4 "
+        "(kernel), MTE3 waits at k.py:3 (kernel) for flag V -> MTE3 0, which V sets after its own "
+        "wait, at k.py:2 (kernel)"
     ]
 
 
 def test_a_flag_that_is_raised_late():
     assert lines(check([wait("MTE2", "V"), set_("MTE2", "V")])) == [
-        "flag-late (1) core 0 AIV0: flag MTE2 -> V 0 must be raised before the wait for it in "
-        "program order, got the wait at k.py:1 (kernel) first; values are computed in program "
-        "order, and the chip's order is another"
+        "flag-late (1) core 0 AIV0: flag MTE2 -> V 0 is set after the wait for it, at k.py:1 "
+        "(kernel), in program order; values are computed in that order, and the chip's order is "
+        "another"
     ]
 
 
@@ -471,8 +471,8 @@ def test_an_event_that_does_not_exist():
 
 def test_a_counter_between_cores_that_is_left_above_0():
     assert lines(check([signal(flag=2)], [signal(flag=2), await_(2)])) == [
-        "flag-leaked (1) core 0 AIV0: flag 2 of core 0 AIV0 must stand at 0 at the end, got 1 "
-        "since k.py:1 (kernel); wait for it as often as it is signalled"
+        "flag-leaked (1) core 0 AIV0: flag 2 of core 0 AIV0 counts 1 at the end, since k.py:1 "
+        "(kernel); wait for it as often as it is signalled"
     ]
 
 
@@ -545,9 +545,9 @@ def test_the_sentence_about_a_result_that_nobody_reads():
     program = [WIDE_MASK, fetch(a, 0, 128), barrier(), SUM, barrier("V"), AGAIN]
     outcome = check(program, gm=gm, checks=frozenset({"usecheck"}))
     assert lines(outcome) == [
-        "unread (1) core 0 AIV0: vadd.dst must be read before bytes [1024, 1536) of UB are written "
-        "again, got vadd.dst (V, k.py:6 (kernel)) over what nobody has read since (V, k.py:4 "
-        "(kernel)); read it first, or do not compute it"
+        "unread (1) core 0 AIV0: vadd.dst (V, k.py:6 (kernel)) overwrites bytes [1024, 1536) of "
+        "UB, a result of vadd.dst (V, k.py:4 (kernel)) that is never read; read it first, or do "
+        "not compute it"
     ]
 
 

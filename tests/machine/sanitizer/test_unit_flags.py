@@ -90,24 +90,24 @@ def test_what_is_said():
         (
             "flag-unmet",
             2,
-            "the unit flag of bytes [1024, 1536) of L0C must be up before copy_matrix_cc_to_gm "
-            "shares the tile, got it down; give the last product on the tile unit_flag 3",
+            "the unit flag of bytes [1024, 1536) of L0C is not set when copy_matrix_cc_to_gm "
+            "shares the tile; give the last product on the tile unit_flag 3",
         )
     ]
     assert said([mad(1, 3), mad(0, 2, n=32), fix(1, 3)]) == [
         (
             "flag-doubled",
             2,
-            "the unit flag of bytes [1024, 1536) of L0C must be down before mad shares the tile "
-            "again, got it up since k.py:1 (kernel); let fixpipe take it down with unit_flag 3",
+            "the unit flag of bytes [1024, 1536) of L0C is still set when mad shares the tile "
+            "again, since k.py:1 (kernel); let fixpipe clear it with unit_flag 3",
         )
     ]
     assert said([mad(0, 3, n=48), fix(0, 3), fix(1, 2)]) == [
         (
             "flag-leaked",
             1,
-            "the unit flag of bytes [1024, 1536) of L0C must be down at the end, got it up since "
-            "k.py:1 (kernel); let fixpipe take it down with unit_flag 3",
+            "the unit flag of bytes [1024, 1536) of L0C is still set at the end, since k.py:1 "
+            "(kernel); let fixpipe clear it with unit_flag 3",
         )
     ]
 

@@ -286,7 +286,7 @@ def test_views_that_are_none(tmp_path, options, line):
     words = ("time", "--m", 64, "--n", 64, "--k", 64)
     assert_refused(cli(*words, "--trace", tmp_path / "t.json", *options), line)
     alone = cli(*words, "--trace-waits")
-    assert_refused(alone, "--trace-... must come with --trace, got none")
+    assert_refused(alone, "--trace-... needs --trace")
 
 
 # --- two runs, and figures

@@ -150,9 +150,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_any_work(option, tmp_pa
     options = ["time", "--m", "64", "--n", "64", "--k", "64", option, str(path)]
     done = CliRunner().invoke(main, options)
     assert done.exit_code == 2
-    assert done.stderr == (
-        f"{option} {path} must be a file that can be written, got No such file or directory\n"
-    )
+    assert done.stderr == (f"cannot write {option} {path}: no such file or directory\n")
 
 
 def test_one_file_cannot_be_both(tmp_path):

@@ -170,9 +170,9 @@ def test_files_are_told_apart_by_content(tmp_path):
 
 def test_files_that_cannot_be_read(tmp_path):
     absent = tmp_path / "absent"
-    want = f"{absent} must be a file that can be read, got No such file or directory"
+    want = f"cannot read {absent}: no such file"
     assert refused(load_tiling, absent) == [want]
-    want = f"{tmp_path} must be a file that can be read, got Is a directory"
+    want = f"cannot read {tmp_path}: is a directory"
     assert refused(load_tiling, tmp_path) == [want]
     large = tmp_path / "large"
     large.write_bytes(b" " * (1024 * 1024 + 1))

@@ -134,8 +134,8 @@ def test_cores_that_wait_for_each_other_for_ever():
     with pytest.raises(DeadlockError) as caught:
         times({(0, 0): (hear(1), tell()), (0, 1): (hear(2), tell()), (0, 2): (tell(),)})
     assert str(caught.value) == (
-        "every wait_flag_dev must be met by a signal of another core, got core 0 AIC waits for "
-        "flag 1, core 0 AIV0 waits for flag 2"
+        "deadlock, no core sends a signal: core 0 AIC waits for flag 1, core 0 AIV0 waits for "
+        "flag 2"
     )
 
 

@@ -116,6 +116,6 @@ def test_the_table_is_part_of_the_page_and_of_the_answer():
 
 
 def test_it_is_of_the_published_points_alone(tmp_path):
-    line = "--held-out must come with the published points and chips as they are, got others"
+    line = "--held-out excludes --points and --set"
     assert_refused(cli("validate", "--held-out", "--points", tmp_path / "x"), line)
     assert_refused(cli("validate", "--held-out", "--set", "l2_bytes=5"), line)

@@ -265,11 +265,11 @@ def test_a_broken_line_is_told_and_the_exit_code_says_so(tmp_path):
 
 def test_a_file_that_is_not_there_and_a_setting_that_is_none(tmp_path):
     missing = tmp_path / "no.jsonl"
-    line = f"--points must be a file of JSON lines, got {missing} (No such file or directory)"
+    line = f"cannot read --points {missing}: no such file"
     assert_refused(cli("validate", "--points", missing), line)
     binary = tmp_path / "b.jsonl"
     binary.write_bytes(b"\xff\xfe")
-    line = f"--points must be a file of JSON lines, got {binary} (no UTF-8 text)"
+    line = f"cannot read --points {binary}: no UTF-8 text"
     assert_refused(cli("validate", "--points", binary), line)
     answer = cli("validate", "--points", written(tmp_path, GOOD), "--set", "nonsense=1")
     assert answer.code == BAD_REQUEST

@@ -63,16 +63,16 @@ def test_what_was_written_before_stays_when_a_request_is_refused(folder):
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("none/c.npy", "No such file or directory"),
-        ("folder", "a directory"),
-        ("file/c.npy", "Not a directory"),
+        ("none/c.npy", "no such file or directory"),
+        ("folder", "is a directory"),
+        ("file/c.npy", "not a directory"),
     ],
 )
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_an_output_that_cannot_be_written_is_refused(folder, command, path, reason):
     (folder / "folder").mkdir()
     (folder / "file").write_text("")
-    line = f"--out {path} must be a file that can be written, got {reason}"
+    line = f"cannot write --out {path}: {reason}"
     assert_refused(cli(command, *PROBLEM, "--out", path), line)
     as_json = cli(command, *PROBLEM, "--out", path, "--json")
     assert as_json.code == BAD_REQUEST
@@ -130,13 +130,21 @@ OPERAND_LINES = {
     "noise.npy": ANOTHER,
     "several.npy": ANOTHER,
     "good.json": ANOTHER,
-    "loop": "be a file that can be read, got Too many levels of symbolic links",
-    ".": "be a file that can be read, got Is a directory",
     "two.safetensors": "hold one tensor, got 2; name one as FILE.safetensors:TENSOR",
     "two.safetensors:x": "hold one of v, w, got x",
     "short.safetensors": f"{SHAPE}, got [4, 16]",
     "float64.safetensors": "hold a type that the Cube multiplies, got F64",
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("loop", "too many levels of symbolic links"), (".", "is a directory")],
+)
+def test_an_operand_that_cannot_be_read_is_refused_with_one_line(on_shelf, name, reason):
+    assert on_shelf
+    line = f"cannot read --a-file {name}: {reason}"
+    assert_refused(cli("run", *PROBLEM, "--a-file", name), line)
 
 
 @pytest.mark.parametrize("name", OPERAND_LINES)
@@ -241,8 +249,8 @@ TILING_LINES = {
     "long.bin": "long.bin must be 200 B long (50 x int32), got 204 B",
     "noise.bin": "noise.bin must be 200 B long (50 x int32), got 256 B",
     "short.h": "short.h must hold the 50 values of TCubeTiling, got 3",
-    "loop": "loop must be a file that can be read, got Too many levels of symbolic links",
-    ".": ". must be a file that can be read, got Is a directory",
+    "loop": "cannot read loop: too many levels of symbolic links",
+    ".": "cannot read .: is a directory",
 }
 
 

@@ -197,10 +197,10 @@ def test_a_file_in_the_journals_place_is_not_touched(files, kind):
         line = f"--out o must find a journal of its own in {journal}, got another file"
     elif kind == "link":
         journal.symlink_to(files / "precious")
-        line = "--out o must be a file that can be written, got Too many levels of symbolic links"
+        line = "cannot write --out o: too many levels of symbolic links"
     else:
         journal.mkdir()
-        line = "--out o must be a file that can be written, got Is a directory"
+        line = "cannot write --out o: is a directory"
     before = held(files)
     assert_refused(cli("plan", "--queries", "q", "--out", "o"), line)
     assert held(files) == before

@@ -138,7 +138,7 @@ def test_an_interrupt_at_the_prompt_leaves_without_a_traceback(run):
     [
         (
             ("run", "--m", "1", "--n", "1", "--k", "1", "--step"),
-            "--step must come with SCRIPT, got none",
+            "--step needs a script",
         ),
         (
             ("run", "own.py", "--break", "zzz"),

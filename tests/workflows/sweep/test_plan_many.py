@@ -70,8 +70,8 @@ def test_no_legal_tiling_names_the_rule():
     [
         ({"alternatives": -1}, "alternatives must be at least 0, got -1"),
         ({"processes": 0}, "processes must be at least 1, got 0"),
-        ({"settings": {"zz": "1"}}, "--set must name a field of a chip"),
-        ({"store": "/no/such/s.sqlite"}, "store /no/such/s.sqlite must be a store that can be "),
+        ({"settings": {"zz": "1"}}, "--set: no chip field named zz"),
+        ({"store": "/no/such/s.sqlite"}, "cannot write store /no/such/s.sqlite: "),
     ],
 )
 def test_bad_requests_are_refused_before_the_first_answer(keys, line):

@@ -56,35 +56,35 @@ def test_a_store_is_made_where_there_is_none(tmp_path):
 def test_files_that_are_no_stores(tmp_path, write):
     text = tmp_path / "text"
     text.write_text("hello, this is no database at all, whatever its name is")
-    verb = "written" if write else "read"
-    want = f"store {text} must be a store that can be {verb}, got file is not a database"
+    verb = "write" if write else "read"
+    want = f"cannot {verb} store {text}: file is not a database"
     assert refused(text, write=write) == want
     other = tmp_path / "other.sqlite"
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE t (x)")
     connection.close()
-    want = f"store {other} must be a store of cubecore, got another SQLite database"
+    want = f"store {other} is no store of cubecore but another SQLite database"
     assert refused(other, write=write) == want
     later = tmp_path / "later.sqlite"
     Store.open(str(later), write=True).close()
     connection = sqlite3.connect(later)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
-    assert refused(later, write=write) == f"store {later} must be a store of format 1, got format 2"
+    assert refused(later, write=write) == f"store {later} has store format 2; this version reads 1"
 
 
 def test_a_store_that_is_not_there_cannot_be_read(tmp_path):
     path = tmp_path / "s.sqlite"
-    want = f"store {path} must be a store that can be read, got No such file or directory"
+    want = f"cannot read store {path}: no such file"
     assert refused(path) == want
     assert not path.exists()
-    want = f"store {tmp_path} must be a store that can be read, got a directory"
+    want = f"cannot read store {tmp_path}: is a directory"
     assert refused(tmp_path) == want
 
 
 def test_unwritable_places(tmp_path):
     for path in (tmp_path, tmp_path / "no" / "s.sqlite", "/proc/s.sqlite"):
-        want = f"--store {path} must be a store that can be written, got unable to open database"
+        want = f"cannot write --store {path}: unable to open database"
         assert refused(path, write=True, subject="--store").startswith(want)
 
 
@@ -94,7 +94,7 @@ def test_a_store_that_another_process_holds_is_one_sentence(tmp_path, monkeypatc
     Store.open(str(path), write=True).close()
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    want = f"store {path} must be a store that can be written, got database is locked"
+    want = f"cannot write store {path}: database is locked"
     assert refused(path, write=True) == want
     holder.execute("ROLLBACK")
     holder.close()
@@ -107,7 +107,7 @@ def test_a_damaged_store_is_one_sentence(tmp_path):
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
-    want = r"^store .* got database disk image is malformed$"
+    want = r"^cannot read store .*: database disk image is malformed$"
     with pytest.raises(RequestError, match=want), Store.open(str(path)) as store:
         list(store.plans())
 

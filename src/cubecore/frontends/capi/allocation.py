@@ -15,7 +15,7 @@ from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
@@ -85,10 +85,9 @@ class LocalMemory:
             raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
         self._way("array")
         if isinstance(what, type) and issubclass(what, Struct):
-            raise refuse(
+            raise unable(
                 what.__name__,
-                "be constructed explicitly",
-                "the struct itself",
+                f"{what.__name__} is a struct type; declare an object of it",
                 f"write {what.__name__}()",
             )
         if isinstance(what, Struct):

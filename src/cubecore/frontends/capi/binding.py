@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.catalogue import spelled, spellings
@@ -348,7 +348,7 @@ def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list
             raise refuse(f"{form.call}.{name}", f"point into {mem.label}", given, form.page)
     if len(arguments) < count:
         names = ", ".join(form.operands)
-        raise refuse(form.call, f"be given its operands {names}", f"{len(arguments)} of them")
+        raise unable(form.call, f"{form.call} needs the operands {names}; got {len(arguments)}")
     return list(arguments[:count]), list(arguments[count:])
 
 
@@ -373,17 +373,17 @@ def _values(
     if len(rest) > len(form.parameters):
         names = ", ".join((*form.operands, *form.parameters))
         count = len(form.operands) + len(rest)
-        raise refuse(form.call, f"take {names}", f"{count} arguments")
+        raise unable(form.call, f"{form.call} takes {names}; got {count} arguments")
     given = dict(zip(form.parameters, rest, strict=False))
     known_names = {f.name for f in fields(form.kind)} - set(form.fixed)  # type: ignore[arg-type]
     for name, value in words.items():
         if name not in known_names:
             near = did_you_mean(name, known_names)
-            raise refuse(f"{form.call}.{name}", "be a parameter that there is", repr(value), near)
+            raise unable(form.call, f"{form.call} has no parameter {name}", near)
         given[name] = value
     missing = [n for n in form.required if n not in given]
     if missing:
-        raise refuse(form.call, f"be given {', '.join(missing)}", "nothing")
+        raise unable(form.call, f"{form.call} needs {', '.join(missing)}")
     return {
         name: value if name == "value" and pointers else _integer(form, name, value)
         for name, value in _as_bits(form, pointers, given).items()

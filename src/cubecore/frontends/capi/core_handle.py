@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.call_sites import Sites
@@ -62,9 +62,9 @@ class Issues:
 
     def passed(self, where: Location) -> KernelError:
         """Return what a kernel that passes the limit ends with."""
-        limit = f"issue at most {self.most:,} instructions"
-        remedy = "a loop may not end; `limit` raises the limit"
-        return KernelError.at(where, refuse("the kernel", limit, "more", remedy))
+        sentence = f"the kernel issued more than {self.most:,} instructions"
+        remedy = "check its loops, or raise `limit`"
+        return KernelError.at(where, unable("the kernel", sentence, remedy))
 
 
 class CoreHandle:

@@ -10,7 +10,7 @@ from greenlet import getcurrent, greenlet
 
 from cubecore.aliases import Json
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.capi.printf import shape_of
 from cubecore.frontends.kernels.kernel import (
@@ -155,7 +155,7 @@ class Debugging:
 
     def _where(self) -> Stop:
         if self.stop is None:
-            raise refuse("the launch", "stand somewhere to be looked at", "none; run or step first")
+            raise unable("the launch", "the launch has not started: run or step first")
         return self.stop
 
     def _launch(self, made: Kernel, blocks: int, arguments: tuple[Any, ...], words: Json) -> None:
@@ -167,7 +167,7 @@ class Debugging:
     def _go(self, steps: int | None) -> Stop | None:
         stands = self._stands
         if stands is None:
-            raise refuse("the launch", "be under way", "one that is at its end or closed")
+            raise unable("the launch", "the launch has ended or was closed")
         self._user = getcurrent()
         self._debugger.steps, self.stop, self._stands = steps, None, None
         stands.switch()

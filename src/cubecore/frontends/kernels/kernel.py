@@ -14,7 +14,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle, Issues
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
@@ -184,7 +184,7 @@ class Kernel:
         Raises:
             RequestError: always.
         """
-        raise refuse(self.name, f"be launched as {self.name}[blocks](...)", "no blocks")
+        raise unable(self.name, f"{self.name} needs a number of blocks: {self.name}[blocks](...)")
 
     def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
         """Return the launch on `blocks` blocks: AIVs of a vector kernel, else AI Cores."""
@@ -334,7 +334,7 @@ class ReadyLaunch:
             got = f"{type(error).__name__}: {error}"
             if error.__traceback__ is not None:  # begin with the kernel's function, not with this
                 error = error.with_traceback(error.__traceback__.tb_next)
-            raise KernelError.at(where, refuse("the kernel", "run to its end", got)) from error
+            raise KernelError.at(where, unable("the kernel", f"the kernel raised {got}")) from error
 
     def _position(self, core: CoreId) -> CorePosition:
         """Return where a core is: a vector kernel's blocks are single AIVs."""
@@ -471,7 +471,7 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     vector = made.kind == "vector"
     most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
     if not most:
-        raise refuse(f"{made.name} (kind {made.kind})", f"run on a chip with {what}", chip.name)
+        raise unable(made.name, f"{made.name} is a {made.kind} kernel; {chip.name} has no {what}")
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
         need = f"be in [1, {most}], the {what} of {chip.name}"
         raise refuse(f"{made.name}[blocks]", need, blocks)
@@ -492,6 +492,6 @@ def _bound(made: Kernel, arguments: tuple[Any, ...], words: Json) -> Json:
         found = whole.replace(parameters=plain).bind(*arguments, **words)
     except TypeError as error:
         names = ", ".join(p.name for p in plain) or "nothing"
-        raise refuse(made.name, f"be launched with {names}", str(error)) from None
+        raise unable(made.name, f"{made.name} takes {names}: {error}") from None
     found.apply_defaults()
     return dict(found.arguments)

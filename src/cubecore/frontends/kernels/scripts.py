@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
 
-from cubecore.errors import CubecoreError, refuse
+from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 
@@ -28,15 +28,15 @@ def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
         raise
     except AssertionError as error:
         where = _own_place(path, error)
-        return f"{where}: the assertion must hold, got {str(error).strip() or 'False'}"
+        return f"{where}: assertion failed: {str(error).strip() or 'False'}"
     except SystemExit as error:
-        return None if error.code in {None, 0} else f"{path} must end with 0, got {error.code}"
+        return None if error.code in {None, 0} else f"{path} ended with exit code {error.code}"
     except SyntaxError as error:
-        raise refuse(path, "be Python", f"{error.msg} in line {error.lineno}") from None
+        raise unable(path, f"{path}:{error.lineno}: {error.msg}") from None
     except Exception as error:
         where = _own_place(path, error)
         got = f"{type(error).__name__}: {error}"
-        raise KernelError.at(where, refuse("the script", "run to its end", got)) from error
+        raise KernelError.at(where, unable("the script", f"the script raised {got}")) from error
     return None
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from cubecore.aliases import Json
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, Asked, number, word
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import DEFAULT_CHIP, LAUNCHES, Problem
@@ -280,7 +280,7 @@ class MatmulApiTilingBase:
         """Refuse: the vendor reserves this call and does not say which buffers it means."""
         given = ", ".join(str(x).lower() for x in (a, b, c, bias, trans_nd2nz, trans_nz2nd))
         why = "the vendor reserves it without saying which buffers; dbL0A to dbL0C are planned"
-        raise refuse("set_double_buffer", "not be called", f"({given})", why)
+        raise unable("set_double_buffer", f"set_double_buffer({given}) is not supported", why)
 
     # --- answers
 
@@ -297,7 +297,7 @@ class MatmulApiTilingBase:
     def solution(self) -> Solution:
         """What the planner found at the last `get_tiling`: predictions, alternatives, bound."""
         if self._solution is None:
-            raise refuse("solution", "be read after get_tiling", "no tiling yet")
+            raise unable("solution", "solution: no tiling yet; call get_tiling first")
         return self._solution
 
     def get_tiling(self) -> TCubeTiling:
@@ -328,7 +328,8 @@ class MatmulApiTilingBase:
     def enable_l1_bank_conflict_optimise(self) -> bool:
         """Refuse: on what the vendor's answer depends is not documented."""
         why = "the vendor does not say what its answer depends on"
-        raise refuse("enable_l1_bank_conflict_optimise", "not be called", "a call", why)
+        name = "enable_l1_bank_conflict_optimise"
+        raise unable(name, f"{name} is not supported", why)
 
     def get_base_m(self) -> int:
         """Return baseM of the last `get_tiling`."""
@@ -347,7 +348,7 @@ class MatmulApiTilingBase:
 
     def _last(self, caller: str) -> TCubeTiling:
         if self._answer is None:
-            raise refuse(caller, "be called after get_tiling", "no tiling yet")
+            raise unable(caller, f"{caller}: no tiling yet; call get_tiling first")
         return self._answer
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cubecore.errors import RequestError, refuse
+from cubecore.errors import RequestError, unable
 
 NOT_MODELLED: Mapping[str, str] = MappingProxyType(
     {
@@ -75,4 +75,4 @@ def not_modelled(name: str) -> RequestError | None:
     reason = why_not(name)
     if reason is None:
         return None
-    return refuse(name, "have a state that represents it to be called", "none", reason)
+    return unable(name, f"{name} is not modelled", reason)

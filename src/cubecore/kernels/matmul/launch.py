@@ -145,7 +145,14 @@ def require_supported(problem: Problem) -> None:
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
     )
     found = [
-        Violation(name, f"be {_words(allowed)} to be executed or timed", _word(value))
+        Violation(
+            name,
+            "",
+            "",
+            "",
+            f"{name} {_word(value)} can be planned but not executed or timed; "
+            f"use {_words(allowed)}",
+        )
         for name, value, allowed in supported
         if value not in allowed
     ]

@@ -196,6 +196,5 @@ def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:
     stuck = ", ".join(
         f"{core} waits for flag {flag} at {where}" for core, (flag, where) in waiting.items()
     )
-    return DeadlockError(
-        [Violation("every wait_flag_dev", "be met by a signal of another core", stuck)]
-    )
+    sentence = f"deadlock, no core sends a signal: {stuck}"
+    return DeadlockError([Violation("every wait_flag_dev", "", stuck, sentence=sentence)])

@@ -36,20 +36,20 @@ KINDS: dict[str, Kind] = {
         "an access leaves its memory, its tensor or its array",
         "illegal read, illegal write",
     ),
-    "misaligned": Kind(MEMCHECK, "an address that the memory does not take", "misaligned access"),
-    "capacity": Kind(MEMCHECK, "an access reaches into bytes that the system keeps"),
-    "overlap": Kind(MEMCHECK, "operands share bytes that they must not share"),
-    "parameter": Kind(MEMCHECK, "a parameter, a type or a register that the instruction refuses"),
+    "misaligned": Kind(MEMCHECK, "an address off the alignment of its memory", "misaligned access"),
+    "capacity": Kind(MEMCHECK, "an access to bytes that the system reserves"),
+    "overlap": Kind(MEMCHECK, "operands overlap where the instruction forbids it"),
+    "parameter": Kind(
+        MEMCHECK, "a parameter, type or register value that the instruction does not take"
+    ),
     "stale-mask": Kind(
         MEMCHECK,
-        "a vector instruction under the mask that a count left behind (C API general notes)",
+        "a vector instruction under the mask left by an earlier count (C API general notes)",
     ),
     "mixed-allocation": Kind(
-        MEMCHECK, "arrays and physical addresses in one memory, which may be the same bytes"
+        MEMCHECK, "arrays and physical addresses in one memory, which may overlap"
     ),
-    "uninitialised": Kind(
-        INITCHECK, "bytes are used that nobody has written", "uninitialized read"
-    ),
+    "uninitialised": Kind(INITCHECK, "uninitialised bytes are used", "uninitialized read"),
     "race-raw": Kind(
         RACECHECK, "a read may run before the write that it needs", "Potential RAW hazard detected"
     ),
@@ -61,30 +61,29 @@ KINDS: dict[str, Kind] = {
     ),
     "flag-unmet": Kind(
         SYNCCHECK,
-        "a wait that no set_flag meets, a unit flag that no product raises: the pipe stands still "
-        "for ever",
+        "a wait without a set_flag, or a unit flag that no product sets: the pipe never goes on",
     ),
     "flag-doubled": Kind(
         SYNCCHECK,
-        "a flag is raised again before its wait has taken it, a tile is shared before fixpipe has "
-        "given it back",
+        "a flag is set again before it was waited for, or a tile of L0C is shared again before "
+        "fixpipe has cleared its unit flag",
     ),
     "flag-leaked": Kind(
         SYNCCHECK,
-        "a flag, a unit flag or a counter is up at the end, and leaks into the next kernel",
+        "a flag, unit flag or counter is still set at the end, and leaks into the next kernel",
         "Unpaired set_flag instructions detected",
     ),
-    "flag-late": Kind(SYNCCHECK, "a wait stands before its set_flag in program order"),
-    "flag-pair": Kind(SYNCCHECK, "two pipes that no flag of the AIC or AIV connects"),
+    "flag-late": Kind(SYNCCHECK, "a wait precedes its set_flag in program order"),
+    "flag-pair": Kind(SYNCCHECK, "a flag between two pipes that the AIC or AIV does not connect"),
     "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
     "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
-    "deadlock": Kind(SYNCCHECK, "waits go round in a circle"),
+    "deadlock": Kind(SYNCCHECK, "waits form a cycle"),
     "queue-empty": Kind(SYNCCHECK, "DeQue of a queue that holds no tensor"),
     "queue-full": Kind(SYNCCHECK, "AllocTensor of a queue whose buffers are all in use"),
     "queue-order": Kind(SYNCCHECK, "EnQue of a tensor that AllocTensor did not give"),
     "tensor-freed": Kind(SYNCCHECK, "FreeTensor of a tensor that is free, or another queue's"),
     "events-used-up": Kind(SYNCCHECK, "more events between two pipes than the 8 there are"),
-    "unread": Kind(USECHECK, "a result is written over before anybody has read a byte of it"),
+    "unread": Kind(USECHECK, "a result is overwritten before any byte of it is read"),
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 

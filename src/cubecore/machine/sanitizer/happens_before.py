@@ -152,9 +152,9 @@ class CoreOrder:
         number = self.enter(flag.src)
         clock = self.done[flag.src]
         if state.clock is not None:
-            self._doubled(flag, where, f"raised again at {where} while up since {state.raised}")
+            self._doubled(flag, where, f"set again at {where} while set since {state.raised}")
         elif clock[flag.dst] < state.taken:
-            self._doubled(flag, where, f"raised at {where} before {PIPES[flag.dst]}'s last wait")
+            self._doubled(flag, where, f"set at {where} before {PIPES[flag.dst]}'s last wait")
         state.clock = list(clock)
         state.clock[flag.src] = number
         state.raised = where
@@ -163,7 +163,7 @@ class CoreOrder:
 
     def _doubled(self, flag: Flag, where: Location, got: str) -> None:
         message = (
-            f"flag {flag} must be waited for between two set_flags, got it {got}; make "
+            f"flag {flag} needs a wait between two set_flags: it is {got}; make "
             f"{PIPES[flag.src]} wait for {PIPES[flag.dst]} first, or take another event"
         )
         self._fault(FlagFault("flag-doubled", "set_flag", message, where))
@@ -207,8 +207,8 @@ class CoreOrder:
 
     def _late(self, flag: Flag, where: Location) -> None:
         message = (
-            f"flag {flag} must be raised before the wait for it in program order, got the wait at "
-            f"{where} first; values are computed in program order, and the chip's order is another"
+            f"flag {flag} is set after the wait for it, at {where}, in program order; values are "
+            "computed in that order, and the chip's order is another"
         )
         self._fault(FlagFault("flag-late", "wait_flag", message, where))
 
@@ -265,8 +265,8 @@ class CoreOrder:
         for flag, state in self._flags.items():
             if state.clock is not None and state.raised is not None:
                 message = (
-                    f"flag {flag} must be down at the end, got it up since {state.raised}; "
-                    "wait for it, or do not raise it: it would leak into the next kernel"
+                    f"flag {flag} is still set at the end, since {state.raised}; wait for it, or "
+                    "do not set it: it would leak into the next kernel"
                 )
                 self._fault(FlagFault("flag-leaked", "set_flag", message, state.raised))
 
@@ -317,13 +317,13 @@ def _cause(path: list[int], heads: Mapping[int, Held], behind: Mapping[Flag, Hel
     last = heads[path[-1]]
     if path.count(path[-1]) == 1:
         message = (
-            f"wait_flag must be met by a set_flag, got {PIPES[path[-1]]} waiting at {last.where} "
-            f"for flag {last.awaits}, which nothing raises"
+            f"{PIPES[path[-1]]} waits at {last.where} for flag {last.awaits}, which no set_flag "
+            "sets"
         )
         return FlagFault("flag-unmet", "wait_flag", message, last.where)
     circle = path[path.index(path[-1]) : -1]
     steps = ", ".join(_step(heads[pipe], behind) for pipe in circle)
-    message = f"waits must not go round in a circle, got {steps}"
+    message = f"the waits form a cycle: {steps}"
     return FlagFault("deadlock", "wait_flag", message, last.where)
 
 
@@ -331,6 +331,6 @@ def _step(held: Held, behind: Mapping[Flag, Held]) -> str:
     assert held.awaits is not None
     flag = held.awaits
     return (
-        f"{PIPES[flag.dst]} waiting at {held.where} for flag {flag} that {PIPES[flag.src]} raises "
-        f"behind its own wait, at {behind[flag].where}"
+        f"{PIPES[flag.dst]} waits at {held.where} for flag {flag}, which {PIPES[flag.src]} sets "
+        f"after its own wait, at {behind[flag].where}"
     )

@@ -81,7 +81,7 @@ class Sanitizer:
         for core, flag, count in self.signals.left():
             name, where = self._last[core, flag]
             message = (
-                f"flag {flag} of {core} must stand at 0 at the end, got {count} since {where}; "
+                f"flag {flag} of {core} counts {count} at the end, since {where}; "
                 "wait for it as often as it is signalled"
             )
             self.log.add(
@@ -362,10 +362,10 @@ class CoreWatch:
             for touch, pipe in ((lost, meeting.earlier_pipe), (over, meeting.later_pipe))
         )
         message = (
-            f"{earlier.instruction}.{earlier.operand} must be read before bytes [{earlier.start}, "
-            f"{earlier.end}) of {earlier.memory} are written again, got {later.instruction}."
-            f"{later.operand} ({later.pipe}, {later.location}) over what nobody has read since "
-            f"({earlier.pipe}, {earlier.location}); read it first, or do not compute it"
+            f"{later.instruction}.{later.operand} ({later.pipe}, {later.location}) overwrites "
+            f"bytes [{earlier.start}, {earlier.end}) of {earlier.memory}, a result of "
+            f"{earlier.instruction}.{earlier.operand} ({earlier.pipe}, {earlier.location}) that is "
+            "never read; read it first, or do not compute it"
         )
         accesses = earlier, later
         finding = SanitizerFinding(

@@ -70,8 +70,8 @@ class UnitFlags:
             up = self._up == number
             if up.any():
                 message = (
-                    f"{_named(int(np.argmax(up)))} must be down at the end, got it up since {where}"
-                    "; let fixpipe take it down with unit_flag 3"
+                    f"{_named(int(np.argmax(up)))} is still set at the end, since {where}"
+                    "; let fixpipe clear it with unit_flag 3"
                 )
                 self._fault(FlagFault("flag-leaked", "mad", message, where))
 
@@ -81,8 +81,8 @@ class UnitFlags:
         first = int(np.argmax(own > 0))
         since = list(self._since)[own[first] - 1]
         message = (
-            f"{_named(base + first)} must be down before {template.name} shares the tile again, "
-            f"got it up since {since}; let fixpipe take it down with unit_flag 3"
+            f"{_named(base + first)} is still set when {template.name} shares the tile again, "
+            f"since {since}; let fixpipe clear it with unit_flag 3"
         )
         self._fault(FlagFault("flag-doubled", template.name, message, where))
 
@@ -96,8 +96,8 @@ class UnitFlags:
         up, units = own
         first = int(np.arange(up.size)[units][np.argmin(up[units] > 0)])
         message = (
-            f"{_named(base + first)} must be up before {template.name} shares the tile, got it "
-            "down; give the last product on the tile unit_flag 3"
+            f"{_named(base + first)} is not set when {template.name} shares the tile; give the "
+            "last product on the tile unit_flag 3"
         )
         self._fault(FlagFault("flag-unmet", template.name, message, where))
 

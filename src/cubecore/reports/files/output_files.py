@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cubecore.errors import refuse
+from cubecore.errors import unable
 from cubecore.reports.files.chrome_trace import WHOLE, TraceView
 from cubecore.workflows.data.files import require_writable, write_whole
 
@@ -37,7 +37,7 @@ class TimeFiles:
             RequestError: one sentence on the path.
         """
         if self.trace is None and self.view != WHOLE:
-            raise refuse("--trace-...", "come with --trace", "none")
+            raise unable("--trace-...", "--trace-... needs --trace")
         for option, path in self._paths:
             require_writable(path, option)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
-from cubecore.errors import RequestError, Violation, refuse
+from cubecore.errors import RequestError, Violation, refuse, unreadable
 from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
 from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
 
@@ -148,8 +148,7 @@ def load_tiling(path: str | Path) -> TCubeTiling:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise refuse(str(path), "be a file that can be read", reason) from None
+        raise unreadable(str(path), error) from None
     if len(data) > MAX_FILE_BYTES:
         raise refuse(str(path), f"be at most {MAX_FILE_BYTES} B long", "a longer file")
     return parse_tiling(data, str(path))

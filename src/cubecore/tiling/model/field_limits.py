@@ -82,14 +82,17 @@ class Limits:
         return {name: value for name, value, default in parts if value != default} or {"min": 1}
 
     def __str__(self) -> str:
-        """Return ``= 48``, or ``at least 16, at most 64, a multiple of 32``."""
+        """Return ``= 48``, ``>= 16``, or ``in [16, 64], a multiple of 32``."""
         if self.only is not None:
             more = f", a multiple of {self.multiple}" if self.multiple > 1 else ""
             return f"= {self.low}{more}"
-        parts = [f"at least {self.low}"] if self.low > 1 else []
-        parts += [f"at most {self.high}"] if self.high < INT32_MAX else []
+        parts = []
+        if self.low > 1 and self.high < INT32_MAX:
+            parts = [f"in [{self.low}, {self.high}]"]
+        elif self.low > 1 or self.high < INT32_MAX:
+            parts = [f">= {self.low}" if self.low > 1 else f"<= {self.high}"]
         parts += [f"a multiple of {self.multiple}"] if self.multiple > 1 else []
-        return ", ".join(parts) or "at least 1"
+        return ", ".join(parts) or ">= 1"
 
 
 @dataclass(frozen=True)

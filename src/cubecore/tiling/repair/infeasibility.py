@@ -87,13 +87,14 @@ class ConflictError(NoLegalTilingError):
 
     def __init__(self, problem: Problem, chip: Chip, conflict: Conflict) -> None:
         self.conflict = conflict
-        listed = " and ".join(constraint.text for constraint in conflict.constraints)
-        many = len(conflict.constraints) > 1
-        verb = "conflict" if many else "excludes them all"
-        remedy = "leave out any one of them" if many and conflict.minimal else ""
+        *most, last = (constraint.text for constraint in conflict.constraints)
+        reason = (
+            f"{', '.join(most)} and {last} exclude each other" if most else f"{last} excludes all"
+        )
+        remedy = "drop any one of them" if most and conflict.minimal else ""
         subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
-        need = "have a tiling that satisfies every rule"
-        super().__init__([Violation(subject, need, f"none: {listed} {verb}", remedy)])
+        sentence = f"no legal tiling for {subject}: {reason}"
+        super().__init__([Violation(subject, "", "", remedy, sentence)])
 
     @property
     def rule(self) -> str:

@@ -254,11 +254,11 @@ def _no_tiling(case: RuleCase, search: TilingSearch, wanted: FieldLimits) -> NoL
     """Return the error that names what was asked for and the rule that excluded the most."""
     problem, chip = case.problem, case.chip
     asked = f" with {wanted}" if wanted.fields else ""
-    need = f"have a tiling{asked} that satisfies every rule"
     among = " among the likeliest" if search.unexplored_bound < math.inf else ""
-    result = f"none{among} on {plural(problem.core_count(chip), 'core')}"
+    reason = f"none{among} on {plural(problem.core_count(chip), 'core')}"
     if search.excluded:
         worst, count = search.excluded.most_common(1)[0]
-        result = f"none{among}: {worst} ({rule_named(worst).title}) excluded {count} candidates"
+        reason = f"{worst} ({rule_named(worst).title}) excludes {count} candidates{among}"
     subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
-    return NoLegalTilingError([Violation(subject, need, result)])
+    sentence = f"no legal tiling for {subject}{asked}: {reason}"
+    return NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])

@@ -82,8 +82,8 @@ class Crossing:
 
     def _never(self) -> DeadlockError:
         stuck = ", ".join(f"{core} waits for flag {flag}" for core, flag in self._waiting.items())
-        need = "be met by a signal of another core"
-        return DeadlockError([Violation("every wait_flag_dev", need, stuck)])
+        sentence = f"deadlock, no core sends a signal: {stuck}"
+        return DeadlockError([Violation("every wait_flag_dev", "", stuck, sentence=sentence)])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -63,8 +63,8 @@ def _l0c(issue: Issue) -> Iterator[Expr]:
 
 def overfull(pipe: PipeState, depth: int) -> DeadlockError:
     """Return the error of a queue that is full of instructions behind a wait."""
-    need = "find its flag raised before its queue fills"
-    return DeadlockError([Violation(f"pipe {pipe.name}", need, f"{depth} instructions waiting")])
+    sentence = f"deadlock: {depth} instructions fill {pipe.name}'s queue behind a wait_flag"
+    return DeadlockError([Violation(f"pipe {pipe.name}", "", str(depth), sentence=sentence)])
 
 
 def unit_part(m: int, n: int, busy: int) -> int:
@@ -78,4 +78,5 @@ def unit_part(m: int, n: int, busy: int) -> int:
 
 def unmet(pipes: str) -> DeadlockError:
     """Return the error of pipes that wait for a flag for ever."""
-    return DeadlockError([Violation("every wait_flag", "be met by a set_flag", f"none on {pipes}")])
+    sentence = f"deadlock: no set_flag for a wait_flag on {pipes}"
+    return DeadlockError([Violation("every wait_flag", "", pipes, sentence=sentence)])

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import refuse
+from cubecore.errors import unreadable as cannot_read
 
 PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
 """The points that come with cubecore; each names its source."""
@@ -122,9 +122,10 @@ def read_points(path: Path) -> tuple[list[Point], list[Unreadable]]:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no UTF-8 text"
-        raise refuse("--points", "be a file of JSON lines", f"{path} ({reason})") from None
+    except OSError as error:
+        raise cannot_read(f"--points {path}", error) from None
+    except UnicodeDecodeError:
+        raise cannot_read(f"--points {path}", "no UTF-8 text") from None
     points: list[Point] = []
     unreadable: list[Unreadable] = []
     seen: set[str] = set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cubecore.chips import Chip
 from cubecore.chips import chip as named_chip
-from cubecore.errors import CubecoreError, DeadlockError, refuse
+from cubecore.errors import CubecoreError, DeadlockError, unable
 from cubecore.kernels.elementwise import KIND
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
@@ -78,10 +78,10 @@ def validate(
     path = PUBLISHED if points is None else Path(points)
     if path.suffix == ".csv":
         if chip is None:
-            raise refuse("--chip", "be given with a profiler's table", "nothing")
+            raise unable("--chip", "a profiler's table needs --chip")
         read, unreadable = read_profile(path, named_chip(chip).name)
     elif chip is not None:
-        raise refuse("--chip", "come with a profiler's table; other points state theirs", chip)
+        raise unable("--chip", "--chip applies to a profiler's table; other points state theirs")
     else:
         read, unreadable = read_points(path)
     cases = [_validated(point, settings or {}) for point in read]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
-from cubecore.errors import RequestError, Violation, refuse
+from cubecore.errors import RequestError, Violation, refuse, unreadable, unwritable
 
 Array = NDArray[Any]
 _SAFETENSORS_NAMES = {
@@ -99,7 +99,7 @@ def _read_npy(path: str, kind: ElementType, shape: tuple[int, ...], where: str) 
     except RequestError:
         raise
     except OSError as error:
-        raise refuse(where, "be a file that can be read", error.strerror or error) from None
+        raise unreadable(where, error) from None
     except (ValueError, EOFError, SyntaxError) as error:
         raise refuse(where, "be a whole .npy file", str(error).splitlines()[0]) from None
 
@@ -128,7 +128,7 @@ def _read_safetensors(path: str, tensor: str | None, where: str) -> Array:
     try:
         entries = dict(deserialize(Path(path).read_bytes()))  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise refuse(where, "be a file that can be read", error.strerror or error) from None
+        raise unreadable(where, error) from None
     except SafetensorError as error:
         raise refuse(where, "be a whole .safetensors file", error) from None
     if tensor is None and len(entries) != 1:
@@ -147,15 +147,15 @@ def _read_safetensors(path: str, tensor: str | None, where: str) -> Array:
 
 def _target(path: str, subject: str) -> Path:
     """Return the file that a name stands for; refuse what is no file and cannot become one."""
-    where, need = f"{subject} {path}", "be a file that can be written"
+    where = f"{subject} {path}"
     try:
         target = Path(path).resolve()
         if path.endswith(os.sep) or target.is_dir():
-            raise refuse(where, need, "a directory")
+            raise unwritable(where, "is a directory")
         if target.exists() and not (target.is_file() or target.is_char_device()):
-            raise refuse(where, need, "neither a file nor a terminal")
+            raise unwritable(where, "neither a file nor a terminal")
     except (OSError, ValueError, RuntimeError) as error:
-        raise refuse(where, need, getattr(error, "strerror", None) or error) from None
+        raise unwritable(where, error) from None
     return target
 
 
@@ -218,10 +218,9 @@ def require_writable(path: str, subject: str) -> None:
         os.close(handle)
         Path(probe).unlink()
         if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
-            raise refuse(f"{subject} {path}", "be a file that can be written", "File name too long")
+            raise unwritable(f"{subject} {path}", "file name too long")
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise refuse(f"{subject} {path}", "be a file that can be written", reason) from None
+        raise unwritable(f"{subject} {path}", error) from None
 
 
 def write_whole(path: str, data: bytes, subject: str) -> None:
@@ -241,8 +240,7 @@ def write_whole(path: str, data: bytes, subject: str) -> None:
         put_in_place(Path(part), target)
         part = None
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise refuse(f"{subject} {path}", "be a file that can be written", reason) from None
+        raise unwritable(f"{subject} {path}", error) from None
     finally:  # behind a Ctrl-C, too
         if part is not None:
             Path(part).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import FLOAT32, ElementType, element_type
-from cubecore.errors import RequestError, Violation, refuse
+from cubecore.errors import RequestError, Violation, refuse, unable
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.model.problem import SCALE_TYPE, SMALLEST, Problem
 from cubecore.workflows.data.files import load_array
@@ -100,14 +100,14 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     names = files or OperandFiles()
     shapes = stored_shapes(problem)
     if names.bias is not None and "bias" not in shapes:
-        raise refuse("--bias-file", "come with a bias type", names.bias, "give --bias TYPE")
+        raise unable("--bias-file", "--bias-file needs --bias TYPE")
     if names.scale is not None and "scale" not in shapes:
-        need = "come with an epilogue.quant that scales columns"
-        raise refuse("--scale-file", need, names.scale, "VDEQF16, VREQ8 and VQF322B8_PRE do")
+        need = "--scale-file needs a --quant with a scale for each column"
+        raise unable("--scale-file", need, "VDEQF16, VREQ8 and VQF322B8_PRE have one")
     for name in ("scale_a", "scale_b"):
         if getattr(names, name) is not None and name not in shapes:
-            option, need = file_option(name), "come with a product that has scales"
-            raise refuse(option, need, getattr(names, name), "give --scale-a float8_e8m0fnu")
+            option = file_option(name)
+            raise unable(option, f"{option} needs MX types, such as --a mxfp8")
     _require_memory(problem)
     rng = np.random.default_rng(problem.seed)
     made = {}

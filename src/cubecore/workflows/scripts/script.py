@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import Violation, refuse
+from cubecore.errors import Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.asked import SUFFIXES, Asked
 from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
 from cubecore.frontends.kernels.scripts import run_as_main
@@ -259,7 +259,7 @@ def _execute(
 ) -> ScriptRun:
     begin = perf_counter()
     if not Path(path).is_file():
-        raise refuse(path, "be a file", "none")
+        raise unreadable(path, "no such file")
     given = {name: value for name, value in options.items() if value is not None}
     session = ScriptSession(given, debugger=debugger)
     tik = path.endswith(".py") and imports_tik(path)
@@ -270,10 +270,10 @@ def _execute(
         failure = work(given)
     runs = (*session.runs, *(programs.runs if programs else ()))
     if not runs and failure is None:
-        remedy = 'kernel[blocks](...) under `if __name__ == "__main__":`, say'
+        remedy = 'call kernel[blocks](...) under `if __name__ == "__main__":`'
         if tik:
-            remedy = "tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, say"
-        raise refuse(path, "launch a kernel", "no launch", remedy)
+            remedy = "call tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE"
+        raise unable(path, f"{path} launches no kernel", remedy)
     total = perf_counter() - begin
     return ScriptRun(path, runs, failure, total, peak_bytes())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import RequestError, refuse
+from cubecore.errors import RequestError, refuse, unreadable
 
 MAX_LINE_BYTES = 1 << 16
 """Longer lines are no problems."""
@@ -37,8 +37,7 @@ def open_queries(path: str) -> BufferedReader:
         file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
         file.read(0)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise refuse(where, "be a file that can be read", reason) from None
+        raise unreadable(where, error) from None
     return file
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable, unwritable
 from cubecore.workflows.data.files import TEMPORARY, put_in_place
 from cubecore.workflows.sweep.answers import SweepOptions, model_version
 
@@ -66,8 +66,7 @@ class GrowingFile:
             self.planned = _planned(self._part)
         except OSError as error:
             self._close()
-            reason = error.strerror or str(error)
-            raise refuse(self._subject, "be a file that can be written", reason) from None
+            raise unwritable(self._subject, error) from None
         except BaseException:
             self._close()
             raise
@@ -78,7 +77,7 @@ class GrowingFile:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise refuse(self._subject, "be written by one sweep at a time", "another") from None
+            raise unable(self._subject, f"another sweep writes {self._subject}") from None
 
     def _continue(self, journal: BinaryIO, asked: str) -> Path:
         """Return the file of the answers that are there already, which may be none.
@@ -116,8 +115,7 @@ class GrowingFile:
             self._file.write("".join(f"{line}\n" for line in lines).encode())
             self._file.flush()
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise refuse(self._subject, "be a file that can be written", reason) from None
+            raise unwritable(self._subject, error) from None
 
     def finish(self) -> None:
         """Give the file its name: all answers are there.
@@ -131,8 +129,7 @@ class GrowingFile:
                 put_in_place(self._part, self.path)
                 self._journal.unlink(missing_ok=True)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise refuse(self._subject, "be a file that can be written", reason) from None
+            raise unwritable(self._subject, error) from None
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Any, NoReturn, Self
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of, model_version
@@ -90,11 +90,10 @@ class Store:
             RequestError: a file that is no store of cubecore's, of another format, or that cannot
                 be read or written; `subject` is what the sentence is about.
         """
-        where, need = f"{subject} {path}", _need(write)
+        where = f"{subject} {path}"
         target = Path(path).absolute()
         if not write and not target.is_file():
-            reason = "a directory" if target.is_dir() else "No such file or directory"
-            raise refuse(where, need, reason)
+            raise unreadable(where, "is a directory" if target.is_dir() else "no such file")
         try:
             connection = sqlite3.connect(target, timeout=PATIENCE_S, isolation_level=None)
         except (sqlite3.Error, ValueError) as error:
@@ -288,14 +287,10 @@ def _require_ours(connection: sqlite3.Connection, where: str) -> None:
     ]
     tables, owner, version = values
     if tables and owner != APPLICATION_ID:
-        raise refuse(where, "be a store of cubecore", "another SQLite database")
+        raise unable(where, f"{where} is no store of cubecore but another SQLite database")
     if tables and version != FORMAT:
-        raise refuse(where, f"be a store of format {FORMAT}", f"format {version}")
-
-
-def _need(write: bool) -> str:
-    return f"be a store that can be {'written' if write else 'read'}"
+        raise unable(where, f"{where} has store format {version}; this version reads {FORMAT}")
 
 
 def _refuse(where: str, write: bool, error: Exception) -> NoReturn:
-    raise refuse(where, _need(write), str(error)) from None
+    raise (unwritable if write else unreadable)(where, error) from None

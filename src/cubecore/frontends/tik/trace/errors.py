@@ -36,8 +36,7 @@ def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> R
 def located(violation: Violation) -> Violation:
     """Return a violation whose subject starts with the user's file and line."""
     where = user_location()
-    subject = f"{where.file}:{where.line}: {violation.subject}"
-    return Violation(subject, violation.requirement, violation.value, violation.remedy)
+    return violation.within(f"{where.file}:{where.line}")
 
 
 def require_immediate(value: object, subject: str, low: int, high: int) -> int:
