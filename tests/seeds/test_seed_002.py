@@ -224,7 +224,7 @@ def test_mmad_of_int4():
     assert np.array_equal(result(ran, template), a @ b)
     biased = mad((INT4, INT32), c_matrix_init_val=False, c_matrix_source=True)
     (violation,) = template_violations(biased, A2)  # table 5 has no row of int4
-    assert str(violation) == "mad must take no bias for int4 x int4 (seed 002, table 5), got one"
+    assert str(violation) == "mad must take no bias for int4 x int4 (Mmad, table 5), got one"
 
 
 @both_types

@@ -237,7 +237,7 @@ def test_kirin_9030_has_no_form_with_bias():
         types = (FLOAT16, FLOAT16, FLOAT16)
         template = MmadParams(**SHAPE).template(K9030, types, bias)
         assert [str(v) for v in template_violations(template, K9030)] == [
-            "mad must take no bias for float16 x float16 (seed 002, table of products), got one"
+            "mad must take no bias for float16 x float16 (Mmad, table of products), got one"
         ]
     assert any("9030" in text for text in Mad.uncertain)
 

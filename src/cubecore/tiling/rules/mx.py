@@ -34,7 +34,7 @@ def _set_factor(case: RuleCase, rule_fn: Measurer, name: str, factor: int) -> Re
 def mx_base_k_alignment(case: RuleCase) -> Measure | None:
     """Hold baseK to a multiple of 64 in MxMatmul: scales are read two at a time, 32 elements each.
 
-    Both readings of the newer edition agree; the older does not state it.
+    Both readings of the newer edition agree; documented, older edition: not stated.
     """
     if not _stated(case):
         return None
@@ -47,7 +47,7 @@ def mx_single_core_k(case: RuleCase) -> Measure | None:
 
     With both in GM singleCoreK is free, and whoever stores the scales pads an odd count of them
     along K with a 0, which is advice. Both readings of the newer edition
-    agree; the older does not state it.
+    agree; documented, older edition: not stated.
     """
     if not _stated(case) or {case.problem.pos_a, case.problem.pos_b} == {"GM"}:
         return None
@@ -74,7 +74,7 @@ def mx_single_core_k(case: RuleCase) -> Measure | None:
 def mx_spare_bits(case: RuleCase) -> Measure | None:
     """Hold bits 7, 15, 23 and 31 of mxTypePara to 0. Applies to MxMatmul with the MDL template.
 
-    Both readings of the newer edition agree; the older does not state it.
+    Both readings of the newer edition agree; documented, older edition: not stated.
     """
     if not _factors_act(case):
         return None
@@ -98,7 +98,8 @@ def _declare_factor(name: str, rule_id: str) -> None:
         rows=_ROWS,
         text=(
             f"Hold {name}, 7 bits of mxTypePara, to at least 1. Applies to MxMatmul with the MDL "
-            "template. Both readings of the newer edition agree; the older does not state it."
+            "template. Both readings of the newer edition agree; documented, older edition: not "
+            "stated."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -128,8 +129,8 @@ def _declare_whole_k(scale: str, name: str, factor_k: str, step: str, rule_id: s
         rows=_ROWS,
         text=(
             f"Hold {name} to 1 unless baseK * {step} * {factor_k} >= singleCoreK. Applies to "
-            "MxMatmul with the MDL template. Both readings of the newer edition agree; the older "
-            "does not state it."
+            "MxMatmul with the MDL template. Both readings of the newer edition agree; "
+            "documented, older edition: not stated."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -167,7 +168,7 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
             f"Hold {base} * {step} * {name} to {single} where the factor is above 1. Applies to "
             f"MxMatmul with the MDL template. effective: to {single} rounded up to a whole number "
             f"of steps, since the last step may be ragged. documented: to {single} itself; "
-            "the older edition does not state it."
+            "documented, older edition: not stated."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:

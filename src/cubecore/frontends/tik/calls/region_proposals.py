@@ -7,7 +7,7 @@ from cubecore.dtypes import FLOAT32
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import TikScalar, TikValue, Value, converted, integer
+from cubecore.frontends.tik.trace.values import Scalar, TikValue, Value, converted, integer
 from cubecore.isa.catalogue import instruction_named
 
 _QUEUES = {2: 3, 3: 7, 4: 15}
@@ -101,9 +101,7 @@ class Proposals(Vector):
             self.trace.issue(kind, parameters, tensors, call, places)
         return MergedCounts()
 
-    def mov_vmrgsort4_sr_to_scalar(
-        self, scalar_list: Sequence[TikScalar], counts: TikValue
-    ) -> None:
+    def mov_vmrgsort4_sr_to_scalar(self, scalar_list: Sequence[Scalar], counts: TikValue) -> None:
         """Give Scalars how many proposals each queue of the last merge gave."""
         call = "mov_vmrgsort4_sr_to_scalar"
         if not isinstance(counts, MergedCounts):

@@ -6,7 +6,7 @@ from cubecore.dtypes import FLOAT16, element_type
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.values import (
-    TikScalar,
+    Scalar,
     TikValue,
     Value,
     as_float,
@@ -33,15 +33,15 @@ _ROUNDINGS = {
 class Scalars(Language):
     """scalar_*, set_flag, wait_flag, pipe_barrier."""
 
-    def scalar_max(self, dst: TikScalar, a: TikValue, b: TikValue) -> None:
+    def scalar_max(self, dst: Scalar, a: TikValue, b: TikValue) -> None:
         """Keep the larger of two."""
         self._pick(dst, a, b, "gt")
 
-    def scalar_min(self, dst: TikScalar, a: TikValue, b: TikValue) -> None:
+    def scalar_min(self, dst: Scalar, a: TikValue, b: TikValue) -> None:
         """Keep the smaller of two."""
         self._pick(dst, a, b, "lt")
 
-    def _pick(self, dst: TikScalar, a: TikValue, b: TikValue, relation: str) -> None:
+    def _pick(self, dst: Scalar, a: TikValue, b: TikValue, relation: str) -> None:
         x, y = as_value(a), as_value(b)
         if not (x.is_float or y.is_float):
             chosen = x.expr.maximum(y.expr) if relation == "gt" else x.expr.minimum(y.expr)
@@ -53,7 +53,7 @@ class Scalars(Language):
         with self.if_scope(first > second if relation == "gt" else first < second):
             dst.set_as(first)
 
-    def scalar_abs(self, dst: TikScalar, src: TikValue) -> None:
+    def scalar_abs(self, dst: Scalar, src: TikValue) -> None:
         """Take the absolute value."""
         value = as_value(src)
         if value.is_float:
@@ -63,12 +63,12 @@ class Scalars(Language):
             return
         dst.set_as(Value(value.expr.maximum(-value.expr)))
 
-    def scalar_sqrt(self, dst: TikScalar, src: TikValue) -> None:
+    def scalar_sqrt(self, dst: Scalar, src: TikValue) -> None:
         """Take the square root."""
         root = as_float(as_value(src)).applied("f32sqrt")
         dst.set_as(Value(root, element_type("float32")))
 
-    def scalar_conv(self, round_mode: str, dst: TikScalar, src: TikValue) -> None:
+    def scalar_conv(self, round_mode: str, dst: Scalar, src: TikValue) -> None:
         """Convert between int32, float32 and float16."""
         if round_mode not in _ROUNDINGS:
             raise refuse(
@@ -79,16 +79,16 @@ class Scalars(Language):
             raise refuse("scalar_conv", "convert int32, float32 or float16 to float", src.dtype)
         self.trace.assign(dst.var, converted(value, dst.dtype_record, _ROUNDINGS[round_mode]))
 
-    def scalar_countbit1(self, dst: TikScalar, src: TikScalar) -> None:
+    def scalar_countbit1(self, dst: Scalar, src: Scalar) -> None:
         """Count the ones."""
         dst.set_as(Value(integer(src, "scalar_countbit1.src").applied("countbits", 64)))
 
-    def scalar_countbit0(self, dst: TikScalar, src: TikScalar) -> None:
+    def scalar_countbit0(self, dst: Scalar, src: Scalar) -> None:
         """Count the zeros of 64 bits."""
         ones = integer(src, "scalar_countbit0.src").applied("countbits", 64)
         dst.set_as(Value(-ones + 64))
 
-    def scalar_countleading0(self, dst: TikScalar, src: TikScalar) -> None:
+    def scalar_countleading0(self, dst: Scalar, src: Scalar) -> None:
         """Count the zeros before the first one of 64 bits."""
         dst.set_as(Value(integer(src, "scalar_countleading0.src").applied("leadingzeros", 64)))
 

@@ -10,7 +10,7 @@ from cubecore.frontends.tik.trace.buffers import SCOPE_L1, SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import TikScalar, TikValue, Value, converted, integer
+from cubecore.frontends.tik.trace.values import Scalar, TikValue, Value, converted, integer
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr
@@ -115,7 +115,7 @@ class Vector(Language):
         self.trace.mask(*mask_words(mask, width, call))
         return times
 
-    def registered(self, name: str, targets: Sequence[TikScalar]) -> None:
+    def registered(self, name: str, targets: Sequence[Scalar]) -> None:
         """Give Scalars the numbers of a register, by way of 32 bytes of UB.
 
         Where a program uses all of UB its last bytes stay in L1 meanwhile.
@@ -133,7 +133,7 @@ class Vector(Language):
             self._registered(name, self.Tensor("int64", (4,), SCOPE_UB, name), targets)
         self.trace.buffers.close()
 
-    def _registered(self, name: str, staged: Tensor, targets: Sequence[TikScalar]) -> None:
+    def _registered(self, name: str, staged: Tensor, targets: Sequence[Scalar]) -> None:
         self.trace.issue(instruction_named(name), {}, (staged,), name)
         for place, target in enumerate(targets):
             target.set_as(staged[place])

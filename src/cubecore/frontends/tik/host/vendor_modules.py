@@ -60,7 +60,7 @@ def _tik_names() -> dict[str, Any]:
         "TikContainer": Tik,
         "Dprofile": Dprofile,
         "Tensor": Tensor,
-        "Scalar": values.TikScalar,
+        "Scalar": values.Scalar,
         "Expr": values.Value,
         "all": values.all_of,
         "any": values.any_of,
@@ -285,7 +285,7 @@ def modules() -> dict[str, ModuleType]:
 
 def _tik_module(name: str) -> ModuleType:
     made = _module(ModuleType, name, **_tik_names())
-    kinds: dict[str, Any] = {"Scalar": values.TikScalar, "InputScalar": values.InputScalar}
+    kinds: dict[str, Any] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
     scalar = _module(ModuleType, f"{name}.api.tik_scalar", **kinds)
     tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)
     made.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]

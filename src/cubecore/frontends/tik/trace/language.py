@@ -124,11 +124,11 @@ class Language:
 
     def Scalar(  # noqa: N802 - TIK's name
         self, dtype: str = "int64", name: str | None = None, init_value: TikValue = None
-    ) -> scalars.TikScalar:
+    ) -> scalars.Scalar:
         """Return a new Scalar."""
         if dtype not in SCALAR_TYPES:
             raise refuse("Scalar.dtype", f"be one of {', '.join(SCALAR_TYPES)}", repr(dtype))
-        made = scalars.TikScalar(
+        made = scalars.Scalar(
             self.trace.variable(name or "scalar"),
             element_type(dtype),
             name or "scalar",
@@ -220,7 +220,7 @@ class Language:
         self.gm_tensors[name] = made
         return made
 
-    def _assign(self, scalar: scalars.TikScalar, value: TikValue) -> None:
+    def _assign(self, scalar: scalars.Scalar, value: TikValue) -> None:
         if self.trace.buffers.unreached:
             return
         if not isinstance(value, views.Tensor):
@@ -245,7 +245,7 @@ class Language:
             code = kind.bits if kind.kind == "uint" else -kind.bits
             self.trace.assign(scalar.var, Expr.of(scalar.var).applied("wrap", code))
 
-    def _load(self, tensor: views.Tensor) -> scalars.TikScalar:
+    def _load(self, tensor: views.Tensor) -> scalars.Scalar:
         return self.Scalar(tensor.dtype, tensor.name, tensor)
 
     def _store(self, tensor: views.Tensor, value: TikValue) -> None:

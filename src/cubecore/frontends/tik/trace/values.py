@@ -23,7 +23,7 @@ SCALAR_TYPES = (
 )
 
 TikValue = Any
-"""A number, a `TikScalar` or an expression, as a program passes them where one will do."""
+"""A number, a `Scalar` or an expression, as a program passes them where one will do."""
 
 
 class Value:
@@ -131,13 +131,13 @@ class Value:
         return _compare("ge", self, other)
 
 
-class TikScalar(Value):
+class Scalar(Value):
     """A typed variable of the scalar unit."""
 
     __slots__ = ("_assign", "name", "var")
 
     def __init__(
-        self, var: Var, dtype: ElementType, name: str, assign: Callable[["TikScalar", Any], None]
+        self, var: Var, dtype: ElementType, name: str, assign: Callable[["Scalar", Any], None]
     ) -> None:
         super().__init__(Expr.of(var), dtype)
         self.var, self.name, self._assign = var, name, assign
@@ -147,7 +147,7 @@ class TikScalar(Value):
         self._assign(self, value)
 
 
-class InputScalar(TikScalar):
+class InputScalar(Scalar):
     """A Scalar that the launch gives: the kernel reads it where it is declared."""
 
     __slots__ = ("tensor",)
@@ -157,7 +157,7 @@ class InputScalar(TikScalar):
         var: Var,
         dtype: ElementType,
         name: str,
-        assign: Callable[[TikScalar, Any], None],
+        assign: Callable[[Scalar, Any], None],
         tensor: TikValue,
     ) -> None:
         super().__init__(var, dtype, name, assign)
@@ -309,7 +309,7 @@ class ScalarArray:
     """
 
     def __init__(
-        self, scalars: Sequence[TikScalar], branch: Callable[[Value], AbstractContextManager[None]]
+        self, scalars: Sequence[Scalar], branch: Callable[[Value], AbstractContextManager[None]]
     ) -> None:
         self._scalars, self._branch = scalars, branch
 
@@ -335,7 +335,7 @@ class _Chosen(Value):
 
     def __init__(
         self,
-        scalars: Sequence[TikScalar],
+        scalars: Sequence[Scalar],
         index: Value,
         branch: Callable[[Value], AbstractContextManager[None]],
     ) -> None:
@@ -346,7 +346,7 @@ class _Chosen(Value):
         self._scalars, self._index, self._branch = scalars, index, branch
 
     def set_as(self, value: TikValue) -> None:
-        """Take a value, as `TikScalar.set_as`."""
+        """Take a value, as `Scalar.set_as`."""
         for place, scalar in enumerate(self._scalars):
             with self._branch(self._index == place):
                 scalar.set_as(value)
