@@ -43,7 +43,7 @@ def ceil_div(value: Any, divisor: Column) -> Column:
     return -(-value // divisor)
 
 
-def floor_div(value: Any, divisor: Column) -> Column:
+def floor_div(value: object, divisor: Column) -> Column:
     """Return `value` // `divisor`; NumPy's own is 20 times slower on arrays of floats."""
     floats = getattr(value, "dtype", _NoArray).kind == "f"
     if floats or getattr(divisor, "dtype", _NoArray).kind == "f":
@@ -68,7 +68,7 @@ def distinct(values: Any) -> "NDArray[Any]":
     return ordered[first]
 
 
-def align_up(value: Any, multiple: Column) -> Column:
+def align_up(value: object, multiple: Column) -> Column:
     """Return the least multiple of `multiple` that is at least `value`."""
     return ceil_div(value, multiple) * multiple
 

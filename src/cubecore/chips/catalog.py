@@ -146,7 +146,7 @@ def _fact(chip_name: str, key: str, entry: object, sources: Mapping[str, Any]) -
     )
 
 
-def _value(where: str, key: str, value: Any) -> Any:
+def _value(where: str, key: str, value: object) -> Any:
     kind = number_type(key)
     if kind is Mapping:
         if not isinstance(value, dict) or not all(map(_is_number, value.values())):

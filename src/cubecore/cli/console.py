@@ -6,7 +6,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
 
@@ -23,6 +23,16 @@ _SHOW_JSON = "--json"
 TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
 
 Command = Callable[..., Any]
+
+
+class _Answer(Protocol):
+    """An answer of a workflow, as a command prints it."""
+
+    def to_json(self) -> JsonMapping:
+        """Return the answer as a JSON object."""
+
+
+_AnswerT = TypeVar("_AnswerT", bound=_Answer)
 
 _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
@@ -148,7 +158,9 @@ class Integer(_IntegerBase):
 class Word(_WordBase):
     """One of a few words; says so as every other message does."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
         """Return the word."""
         from cubecore.errors import refuse
 
@@ -316,7 +328,7 @@ def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:
     return keys, settings, as_json
 
 
-def show(answer: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+def show(answer: _AnswerT, as_json: bool, text: Callable[[_AnswerT], str]) -> None:
     """Print an answer: one JSON object on one line, or the text that `text` makes of it."""
     say(_object(answer.to_json()) if as_json else text(answer), newline=as_json)
 

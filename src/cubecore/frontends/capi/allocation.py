@@ -75,7 +75,7 @@ class LocalMemory:
         object.__setattr__(self, "_used", 0)
         object.__setattr__(self, "_ways", set())
 
-    def __call__(self, what: str | ElementType | Struct | type, *length: Any) -> Any:
+    def __call__(self, what: str | ElementType | Struct | type, *length: object) -> Any:
         """Declare ``type name[length]``, or a struct of such arrays.
 
         Raises:
@@ -116,7 +116,7 @@ class LocalMemory:
             if len(ways) > 1:
                 self.mixed(self)
 
-    def _struct(self, struct: Struct, length: tuple[Any, ...]) -> Struct:
+    def _struct(self, struct: Struct, length: tuple[object, ...]) -> Struct:
         name = type(struct).__name__
         if length:
             spelled = "".join(f"[{n}]" for n in length)
@@ -136,7 +136,7 @@ class LocalMemory:
             setattr(made, field, self._array(type_of(kind, f"{name}.{field}"), tuple(extents)))
         return made
 
-    def _array(self, kind: ElementType, length: tuple[Any, ...]) -> Pointer:
+    def _array(self, kind: ElementType, length: tuple[object, ...]) -> Pointer:
         count = _length(kind, length)
         unit = _ALIGN_BYTES.get(self.mem, 128)
         start = align_up(self._used, unit)  # type: ignore[attr-defined]
@@ -149,7 +149,7 @@ class LocalMemory:
         return Pointer(self.mem, kind, padded, self.reader)
 
 
-def _length(kind: ElementType, length: tuple[Any, ...]) -> int:
+def _length(kind: ElementType, length: tuple[object, ...]) -> int:
     if len(length) != 1 or isinstance(length[0], (tuple, list)):
         spelled = "".join(f"[{n}]" for n in length) or "none"
         raise refuse(f"an array of {kind}", "have one length", spelled)

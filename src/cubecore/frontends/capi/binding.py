@@ -164,7 +164,7 @@ class Form:
                 found[name] = pointers[0].dtype, ""
         return {name: kind for name, (kind, _) in found.items()}
 
-    def template(self, pointers: Sequence[Pointer], values: Mapping[str, Any]) -> Instruction:
+    def template(self, pointers: Sequence[Pointer], values: Mapping[str, object]) -> Instruction:
         """Return the instruction; what its parameters break is found when it runs."""
         values = dict(values)
         if "value" in values and pointers:
@@ -195,7 +195,7 @@ class Form:
             raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
 
 
-def scalar_bits(value: Any, kind: ElementType, call: str) -> int:
+def scalar_bits(value: object, kind: ElementType, call: str) -> int:
     """Return a scalar operand as instructions take it: integers as they are, floats as bits.
 
     Raises:
@@ -235,7 +235,7 @@ def known(call: str) -> bool:
 
 
 def bind(
-    call: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch: str = ""
+    call: str, arguments: Sequence[object], keywords: Mapping[str, object], arch: str = ""
 ) -> BoundCall:
     """Return what a call issues; arguments are pointers, numbers, words, or a struct at the end.
 
@@ -266,7 +266,10 @@ def bind(
 
 
 def _fitting(
-    candidates: Sequence[Form], pointers: Sequence[Any], numbers: int, keywords: Mapping[str, Any]
+    candidates: Sequence[Form],
+    pointers: Sequence[object],
+    numbers: int,
+    keywords: Mapping[str, object],
 ) -> Form:
     """Return the form with so many operands that knows all keywords and takes so many numbers.
 
@@ -283,21 +286,21 @@ def _fitting(
     return fitting[0]
 
 
-def _flat(arguments: Sequence[Any]) -> list[Any]:
+def _flat(arguments: Sequence[object]) -> list[Any]:
     found: list[Any] = []
     for argument in arguments:
         found.extend(argument if isinstance(argument, (list, tuple)) else [argument])
     return found
 
 
-def _bind(form: Form, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> BoundCall:
+def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object]) -> BoundCall:
     pointers, rest = _operands(form, arguments)
-    struct: dict[str, Any] = {}
+    struct: dict[str, object] = {}
     if rest and not isinstance(rest[-1], (int, float, str, np.generic, Pointer)):
         struct = _struct(form, rest.pop())
     words, kind = {**struct, **keywords}, form.kind
     short = len(rest) == len(form.scalars) + 1 and not words
-    fixed: Mapping[str, Any] | None = None
+    fixed: Mapping[str, object] | None = None
     count, dropped = 0, ""
     if kind.size_unit and (short or "size" in words):
         size = _integer(form, "size", words.pop("size") if "size" in words else rest.pop())
@@ -358,7 +361,7 @@ def _pointer_to(mem: Mem) -> str:
     return f"core.{spaces[0]}.at(type, address) makes one of an address" if spaces else ""
 
 
-def _struct(form: Form, given: Any) -> dict[str, Any]:
+def _struct(form: Form, given: object) -> dict[str, Any]:
     """Return the fields of a struct of parameters: an object's attributes, or a mapping."""
     found = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
     if found is None:
@@ -367,7 +370,7 @@ def _struct(form: Form, given: Any) -> dict[str, Any]:
 
 
 def _values(
-    form: Form, pointers: Sequence[Pointer], rest: Sequence[Any], words: Mapping[str, Any]
+    form: Form, pointers: Sequence[Pointer], rest: Sequence[object], words: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the parameters by name, each an integer, a word or a scalar operand."""
     if len(rest) > len(form.parameters):
@@ -392,7 +395,7 @@ def _values(
 
 
 def _as_bits(
-    form: Form, pointers: Sequence[Pointer], given: Mapping[str, Any]
+    form: Form, pointers: Sequence[Pointer], given: Mapping[str, object]
 ) -> Mapping[str, Any]:
     """Return the parameters, floats for those that hold bits replaced by their bits."""
     bits_of = {f.name: f.metadata.get("bits_of") for f in fields(form.kind)}  # type: ignore[arg-type]

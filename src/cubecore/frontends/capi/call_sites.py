@@ -40,7 +40,7 @@ class Sites:
     """The places of a launch that make one call, by the code that they stand in."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[int, dict[Any, Site]]] = {}
+        self._known: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
     def find(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of a call, if there was one like it at its place."""
@@ -81,6 +81,6 @@ class Sites:
         known[1][numbers] = site
 
 
-def _is_signed(number: Any) -> bool:
+def _is_signed(number: object) -> bool:
     """Whether a number is a float that equals none of another sign."""
     return isinstance(number, float) and number != 0

@@ -38,7 +38,7 @@ class Issues:
     def __init__(self, most: int) -> None:
         self.most, self.count = most, 0
         self.sites: dict[str, Sites] = {}
-        self.bound: dict[tuple[Any, ...], BoundCall] = {}
+        self.bound: dict[tuple[object, ...], BoundCall] = {}
 
     def one(self, where: Location) -> None:
         """Count one.
@@ -188,7 +188,7 @@ class CoreHandle:
         """
         return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
 
-    def printf(self, text: str, *values: Any) -> None:
+    def printf(self, text: str, *values: object) -> None:
         """Print a line as C's printf forms it (d i u x f e g s c p), the core in front of it.
 
         Raises:
@@ -247,7 +247,7 @@ class CoreHandle:
     def _caller(self, name: str) -> Callable[..., Any]:
         sites = self._issues.sites.setdefault(name, Sites())
 
-        def call(*arguments: Any, **keywords: Any) -> Any:
+        def call(*arguments: Any, **keywords: object) -> Any:
             frame = sys._getframe(1)  # noqa: SLF001 - the caller's line, nothing else
             site = None if keywords else sites.find(frame, arguments)
             if site is None:
@@ -280,7 +280,7 @@ class CoreHandle:
         return call
 
     def _bind(
-        self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], where: Location
+        self, name: str, arguments: tuple[object, ...], keywords: dict[str, Any], where: Location
     ) -> BoundCall:
         key = None if keywords else (name, *map(_shape, arguments))
         found = None
@@ -368,7 +368,7 @@ class CoreHandle:
         self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
 
 
-def _shape(argument: Any) -> Any:
+def _shape(argument: object) -> Any:
     """Return what of an argument decides the instruction: of a pointer its type and memory."""
     if isinstance(argument, Pointer):
         return argument.mem, argument.dtype
@@ -379,7 +379,7 @@ def _shape(argument: Any) -> Any:
     return type(argument), argument
 
 
-def _pointers(arguments: tuple[Any, ...]) -> list[Pointer]:
+def _pointers(arguments: tuple[object, ...]) -> list[Pointer]:
     found: list[Pointer] = []
     for argument in arguments:
         if isinstance(argument, Pointer):

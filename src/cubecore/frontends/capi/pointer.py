@@ -32,7 +32,7 @@ class RuntimeInt(int):
 def _spreading(name: str) -> "Callable[..., Any]":
     method = getattr(int, name)
 
-    def compute(self: RuntimeInt, *others: Any) -> Any:
+    def compute(self: RuntimeInt, *others: object) -> Any:
         found = method(self, *others)
         return RuntimeInt(found, self.origin) if type(found) is int else found
 
@@ -99,7 +99,7 @@ class Pointer:
 
     __iter__ = None  # a pointer has no end
 
-    def __setitem__(self, place: Any, value: Any) -> NoReturn:
+    def __setitem__(self, place: object, value: object) -> NoReturn:
         """Refuse to store a value: the scalar unit reads only.
 
         Raises:
@@ -123,7 +123,7 @@ class Pointer:
     __repr__ = __str__
 
 
-def type_of(given: Any, subject: str) -> ElementType:
+def type_of(given: object, subject: str) -> ElementType:
     """Return the element type that a kernel names, by its name or itself.
 
     Raises:

@@ -26,7 +26,7 @@ def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(extent) for extent in shape)
 
 
-def formatted(text: str, values: tuple[Any, ...]) -> str:
+def formatted(text: str, values: tuple[object, ...]) -> str:
     """Return `text` with `values` in the places of its conversions, as C's printf has them.
 
     Conversions are d i u f e g x s c p and %%, with flags, width, precision and any length; %p is

@@ -43,7 +43,7 @@ class Debugging:
         self,
         made: Kernel,
         blocks: int,
-        arguments: tuple[Any, ...],
+        arguments: tuple[object, ...],
         words: Json,
     ) -> None:
         self.stop: Stop | None = None
@@ -158,7 +158,9 @@ class Debugging:
             raise unable("the launch", "the launch has not started: run or step first")
         return self.stop
 
-    def _launch(self, made: Kernel, blocks: int, arguments: tuple[Any, ...], words: Json) -> None:
+    def _launch(
+        self, made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
+    ) -> None:
         outer = current_session()
         options, runs = ({}, []) if outer is None else (outer.options, outer.runs)
         with ScriptSession(options, runs, self._debugger).collecting():
@@ -178,7 +180,7 @@ class Debugging:
         self._user.switch()
 
 
-def debug(made: Kernel, blocks: int, *arguments: Any, **words: Any) -> Debugging:
+def debug(made: Kernel, blocks: int, *arguments: object, **words: object) -> Debugging:
     """Return the launch ``made[blocks](*arguments, **words)``, to be stopped and looked at."""
     return Debugging(made, blocks, arguments, words)
 

@@ -32,7 +32,7 @@ class HostTensor:
         return self.raw.ctypes.data, self.raw.size
 
 
-def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> HostTensor | None:
+def host_tensor(name: str, given: object, wanted: ElementType | None = None) -> HostTensor | None:
     """Return the tensor that an argument is, or None for a number that is passed by value.
 
     Raises:
@@ -53,7 +53,7 @@ def host_tensor(name: str, given: Any, wanted: ElementType | None = None) -> Hos
     return HostTensor(name, array.reshape(-1).view(np.uint8), kind, array.shape)
 
 
-def _numpy(name: str, given: Any) -> NDArray[Any]:
+def _numpy(name: str, given: object) -> NDArray[Any]:
     """Return a NumPy view of the user's memory."""
     if isinstance(given, np.ma.MaskedArray):
         raise refuse(name, "be an array without a mask", "a masked array", "pass filled() of it")
@@ -88,7 +88,7 @@ def _scattered(
     return refuse(name, "be contiguous, its last axis innermost", got, f"pass {remedy}")
 
 
-def _element(name: str, dtype: Any) -> ElementType:
+def _element(name: str, dtype: object) -> ElementType:
     text = str(dtype).removeprefix("torch.")
     try:
         kind = element_type(text)

@@ -170,7 +170,7 @@ class Kernel:
         """Where the function is defined."""
         return place_of(self.function.__code__)
 
-    def using(self, **options: Any) -> "Kernel":
+    def using(self, **options: object) -> "Kernel":
         """Return the kernel with other options: chip, checks, limit, order, trace, engine.
 
         Raises:
@@ -178,7 +178,7 @@ class Kernel:
         """
         return replace(self, options=self.options.changed(options))
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    def __call__(self, *_: object, **__: object) -> NoReturn:
         """Refuse a launch without blocks.
 
         Raises:
@@ -202,7 +202,7 @@ def kernel(
     outputs: str | Sequence[str] = (),
     scratch: str | Sequence[str] = (),
     types: dict[str, str] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Callable[[Callable[..., None]], Kernel]: ...
 
 
@@ -214,7 +214,7 @@ def kernel(
     outputs: str | Sequence[str] = (),
     scratch: str | Sequence[str] = (),
     types: dict[str, str] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Make a kernel of a function whose first parameter is the core (`CoreHandle`).
 
@@ -245,7 +245,7 @@ def kernel(
     return make if function is None else make(function)
 
 
-def _parameters(body: Any) -> list[str]:
+def _parameters(body: object) -> list[str]:
     """Return the names of a kernel's parameters behind the core."""
     if not isfunction(body):
         raise refuse("a kernel", "be a function", repr(body))
@@ -345,7 +345,7 @@ class ReadyLaunch:
             return CorePosition(core.core, self.blocks)
         return CorePosition(core.core, self.blocks, core.sub - 1, each)
 
-    def _argument(self, handle: CoreHandle, name: str, value: Any) -> Any:
+    def _argument(self, handle: CoreHandle, name: str, value: object) -> Any:
         if name not in self.tensors:
             return value
         host, place = self.tensors[name]
@@ -373,7 +373,7 @@ class ReadyLaunch:
 
 
 def ready_launch(
-    made: Kernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+    made: Kernel, blocks: int, arguments: tuple[object, ...], words: dict[str, Any]
 ) -> tuple[ReadyLaunch, GlobalMemory]:
     """Return a launch that is ready to run, and its global memory.
 
@@ -440,7 +440,7 @@ def _shared(
     return None
 
 
-def launch(made: Kernel, blocks: int, arguments: tuple[Any, ...], words: Json) -> KernelRun:
+def launch(made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json) -> KernelRun:
     """Run a kernel; the arrays are written when all cores have ended, or not at all.
 
     Raises:
@@ -483,7 +483,7 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
             yield from (CoreId(block, sub) for sub in range(each + 1 if made.kind == "mix" else 1))
 
 
-def _bound(made: Kernel, arguments: tuple[Any, ...], words: Json) -> Json:
+def _bound(made: Kernel, arguments: tuple[object, ...], words: Json) -> Json:
     """Return the arguments by name."""
     whole = signature(made.function)
     behind_core = list(whole.parameters.values())[1:]

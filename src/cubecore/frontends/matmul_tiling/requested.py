@@ -30,7 +30,7 @@ _ELSEWHERE = {
 """Enumerators that mean something else here, with the reason."""
 
 
-def word(subject: str, value: Any, known: tuple[str, ...]) -> str:
+def word(subject: str, value: object, known: tuple[str, ...]) -> str:
     """Return an enumerator, or refuse it with the nearest one or with why there is none."""
     if value in known:
         return str(value)
@@ -38,7 +38,7 @@ def word(subject: str, value: Any, known: tuple[str, ...]) -> str:
     raise refuse(subject, f"be {' or '.join(known)}", repr(value), why)
 
 
-def number(subject: str, value: Any, *, may_be_open: bool = False) -> int:
+def number(subject: str, value: object, *, may_be_open: bool = False) -> int:
     """Return an integer of at least 1, or -1 where a number may be left open."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise refuse(subject, "be an integer", repr(value))

@@ -127,7 +127,7 @@ def update(mem: Mem, axes: str = "", element: str = "dtype", **kwargs: Any) -> A
 
 
 def param(
-    low: int, high: int, doc: str, *, default: Any = None, multiple: int = 1, bits_of: str = ""
+    low: int, high: int, doc: str, *, default: object = None, multiple: int = 1, bits_of: str = ""
 ) -> Any:
     """Declare an integer or boolean parameter with its documented range.
 

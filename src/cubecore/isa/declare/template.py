@@ -50,7 +50,7 @@ class Template:
         if declared:
             cls._values = itemgetter(*cls._blank)
 
-    def __init__(self, *args: Any, **values: Any) -> None:
+    def __init__(self, *args: object, **values: object) -> None:
         made = {**self._blank, **values}
         if args or len(made) != len(self._blank) or not self._required <= values.keys():
             _refuse(type(self), args, values)
@@ -90,7 +90,7 @@ class Template:
         return self.__dict__
 
 
-def _refuse(cls: type[Any], args: tuple[Any, ...], values: Mapping[str, Any]) -> None:
+def _refuse(cls: type[Any], args: tuple[object, ...], values: Mapping[str, object]) -> None:
     """Raise what Python says of a call that does not fit the fields."""
     named = [(f.name, Any, field(default=f.default)) for f in fields(cls)]
     make_dataclass(cls.__qualname__, named, kw_only=True)(*args, **values)

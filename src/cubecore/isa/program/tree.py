@@ -142,7 +142,7 @@ class Program:
         namespace: dict[str, Any] = {"K": constants, "placed": _placed, **FUNCTIONS}
         # Generated from integer expressions only: a walk then costs what Python's own loops cost.
         exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
-        run: Callable[[Sequence[Any], Sequence[int], Sink], None] = namespace["run"]
+        run: Callable[[Sequence[object], Sequence[int], Sink], None] = namespace["run"]
         return run
 
     def run(self, sink: Sink, slots: Mapping[Var, int]) -> None:

@@ -239,7 +239,7 @@ class Break:
         return same and where.line == self.line
 
 
-def evaluated(expression: str, names: Mapping[str, Any]) -> Any:
+def evaluated(expression: str, names: Mapping[str, object]) -> Any:
     """Return what an expression of the user's is among `names`.
 
     Raises:

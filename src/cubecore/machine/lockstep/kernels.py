@@ -123,7 +123,7 @@ class Recorder(Core):
         self._done = self._at = 0
         self.real: Core | None = None
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
-        self.answer: Any = None
+        self.answer: object = None
         self.gives_up = False
         self._hub = getcurrent()
 

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cubecore.errors import RequestError, refuse
 from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges
@@ -267,7 +267,7 @@ def _lanes(group: LaneGroup, view: TraceView) -> Sequence[Lane | Aside]:
 
 
 def _names(number: int, name: str, group: LaneGroup, view: TraceView) -> Iterator[Json]:
-    def meta(kind: str, thread: int, **args: Any) -> Json:
+    def meta(kind: str, thread: int, **args: object) -> Json:
         return {"name": kind, "ph": "M", "pid": number, "tid": thread, "args": args}
 
     yield meta("process_name", 0, name=name)

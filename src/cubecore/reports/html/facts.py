@@ -1,7 +1,6 @@
 """The chip's facts that a timed matrix product rests on, each with its reliability."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.chips.model import FACT_FIELDS, Chip
@@ -97,7 +96,7 @@ def facts_used(chip: Chip) -> Json:
     return {"rows": rows, "tags": tags}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {part}" for key, part in value.items())
     return f"{value:,}"

@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -100,7 +99,7 @@ def page(title: str, data: Json) -> str:
     )
 
 
-def embed(data: Any) -> Markup:
+def embed(data: object) -> Markup:
     """Return `data` as JSON that is safe inside a script element: nothing in it can end one."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))  # noqa: S704 - escaped in the line itself

@@ -29,7 +29,7 @@ _FIGURE = re.compile(r"[\d,.]+( us| MB| kB| GB/s|%|\.\.)?")
 _MAP_LIMIT = 16
 
 
-def table(rows: Iterable[Sequence[Any]], indent: str = "  ") -> list[str]:
+def table(rows: Iterable[Sequence[object]], indent: str = "  ") -> list[str]:
     """Return rows as lines with aligned columns, numbers to the right."""
     cells = [[("" if c is None else str(c)) for c in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []

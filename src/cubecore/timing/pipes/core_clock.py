@@ -8,7 +8,6 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
@@ -274,7 +273,7 @@ class CoreClock(Ordering):
         if not self.record:
             return action
 
-        def note(time: int, pipe: PipeState, *arguments: Any) -> bool:
+        def note(time: int, pipe: PipeState, *arguments: object) -> bool:
             free = pipe.free
             started = action(time, pipe, *arguments)
             if started and len(self.segments) < self.record:

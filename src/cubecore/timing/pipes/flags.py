@@ -6,7 +6,6 @@ stays in the queue with the time at which it was issued, and starts once the fla
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue
@@ -48,7 +47,7 @@ class Ordering:
 
     # --- issuing
 
-    def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: Any) -> None:
+    def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: object) -> None:
         """Spend the scalar unit's cycles; start the instruction, or leave it behind a wait."""
         self.issued += 1
         time = self.scalar + self._issue_cycles
@@ -64,7 +63,7 @@ class Ordering:
             blocked.append((action, arguments, time))
 
     def _issuing(
-        self, pipe: PipeState, action: Callable[..., bool], *arguments: Any
+        self, pipe: PipeState, action: Callable[..., bool], *arguments: object
     ) -> Callable[..., None]:
         """Return `_enqueue` of these, with the common case written out."""
         queue, blocked, enqueue = pipe.queue, pipe.blocked, self._enqueue

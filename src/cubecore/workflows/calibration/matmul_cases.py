@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
@@ -129,7 +128,7 @@ def _scaled(a: str, c: str, notes: Notes) -> Json:
     return {"a": kind, "scale_a": SCALE_TYPE, "c": _TYPES[c]}
 
 
-def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: Any) -> Problem:
+def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: object) -> Problem:
     layout = f"{point.trans} {point.formats}"
     stored_nk = re.search(r"B:(T|\[N,K\]|DN)|/Col|\[n,k\]", layout)
     silent = point.trans in {"", "?"} and point.formats not in {"Row/Row", "Row/zN"}

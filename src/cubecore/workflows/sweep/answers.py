@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
@@ -93,6 +92,6 @@ def model_version() -> str:
     return f"{__version__}+{digest.hexdigest()}"
 
 
-def broken_line(number: int, asked: Any, error: RequestError) -> Line:
+def broken_line(number: int, asked: object, error: RequestError) -> Line:
     """Return the answer to a query that makes no sense, with its line number."""
     return Line(False, json.dumps({"line": number, "problem": asked, "error": error_of(error)}))

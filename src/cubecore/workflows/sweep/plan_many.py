@@ -187,7 +187,7 @@ def _answer(
     return QueryAnswer(query.line, line.text, line.planned, stored, error)
 
 
-def _shown(asked: Any) -> Any:
+def _shown(asked: object) -> Any:
     """Return a question that makes no sense, as far as JSON can show it."""
     try:
         json.dumps(asked, allow_nan=False)

@@ -188,7 +188,7 @@ class Store:
         return model
 
     def plans(
-        self, model: str | None = None, *, settings: Mapping[str, str] | None = None, **keys: Any
+        self, model: str | None = None, *, settings: Mapping[str, str] | None = None, **keys: object
     ) -> Iterator[StoredPlan]:
         """Yield the answers of one model or of all, by model and by m, n, k.
 
@@ -217,10 +217,10 @@ class Store:
         rows = self._rows("SELECT number FROM models WHERE model = ?", (model,))
         return int(rows[0][0]) if rows else None
 
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         return self._execute(query, values).fetchall()
 
-    def _execute(self, query: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
+    def _execute(self, query: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(query, values)
         except sqlite3.Error as error:

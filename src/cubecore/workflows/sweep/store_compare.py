@@ -138,5 +138,5 @@ def write_csv(store: Store, plans: Iterable[StoredPlan], file: TextIO) -> int:
     return count
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     return json.dumps(value) if isinstance(value, bool | Mapping) else value

@@ -59,7 +59,7 @@ class Axis:
         return cls.of_values(name, list(_spelled(name, values)))
 
     @classmethod
-    def of_values(cls, name: str, values: Sequence[Any]) -> "Axis":
+    def of_values(cls, name: str, values: Sequence[object]) -> "Axis":
         """Return the axis over values of a name; ``-`` in a key is as good as ``_``.
 
         Raises:
@@ -130,7 +130,7 @@ def _whole(name: str, value: Any) -> int:
     return int(number)
 
 
-def _of_key(key: str, value: Any) -> Value:
+def _of_key(key: str, value: object) -> Value:
     if key in _COUNTS:
         return _whole(key, value)
     if key in _FLAGS:
@@ -206,7 +206,7 @@ class Series:
 
 @takes_problem
 def sweep(
-    axes: Mapping[str, Sequence[Any]] | Sequence[Axis],
+    axes: Mapping[str, Sequence[object]] | Sequence[Axis],
     problem: Problem | JsonMapping | None = None,
     *,
     tiling: TCubeTiling | JsonMapping | None = None,

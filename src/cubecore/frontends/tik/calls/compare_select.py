@@ -34,11 +34,11 @@ class CompareSelectCalls(Vector):
         relation: str,
         dst: Tensor,
         sources: tuple[Any, ...],
-        numbers: Mapping[str, Any],
+        numbers: Mapping[str, object],
     ) -> None:
         """Write the bits of whole repeats; the last source may be a scalar."""
         first = sources[0]
-        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
+        parameters: dict[str, object] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
         parameters["dtype"] = first.record
         if self.trace.chip.arch == "m100" and first.record is FLOAT32:
             raise refuse(f"{call}.src0", "be float16 on Ascend310", first.dtype)
@@ -55,7 +55,7 @@ class CompareSelectCalls(Vector):
         relation: str,
         mask: TikValue,
         sources: tuple[Tensor, Tensor],
-        strides: tuple[Any, Any],
+        strides: tuple[object, object],
     ) -> CompareMask:
         """Compare one repeat into the compare register."""
         first = sources[0]
@@ -97,7 +97,7 @@ class CompareSelectCalls(Vector):
         mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
         repeat: TikValue,
-        numbers: Mapping[str, Any],
+        numbers: Mapping[str, object],
     ) -> None:
         """Take src0 where the bit is 1, else src1."""
         dst, sel, src0, src1 = operands
@@ -113,7 +113,7 @@ class CompareSelectCalls(Vector):
         else:
             self._require_held(f"{call}.sel", sel)
         kind = instruction_named("vsel")
-        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
+        parameters: dict[str, object] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
         parameters["dtype"] = dst.record
         parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)
         self.trace.issue(kind, parameters, (dst, src0, src1), call)
@@ -124,7 +124,7 @@ class CompareSelectCalls(Vector):
         mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
         repeat: TikValue,
-        numbers: Mapping[str, Any],
+        numbers: Mapping[str, object],
     ) -> None:
         """Select with bits of its own for each repeat; src1 is a tensor, or one scalar.
 
@@ -144,7 +144,7 @@ class CompareSelectCalls(Vector):
         self.mov_tensor_to_cmpmask(staged)
         kind = instruction_named(name)
         known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n in known
         }
         parameters["dtype"] = dst.record
@@ -235,7 +235,7 @@ def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
     strides |= {f"{o}_rep_stride": 0 for o in operands}
     names = ("mask", "mode", "dst", "sel", "src0", "src1", "repeat_times")
 
-    def method(self: CompareSelectCalls, *args: Any, **named: Any) -> None:
+    def method(self: CompareSelectCalls, *args: object, **named: object) -> None:
         given = bound(call, names, args, named, strides)
         numbers = {
             n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in strides

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 from cubecore.dtypes import FLOAT16
 from cubecore.frontends.tik.calls.vector import Vector
@@ -84,12 +83,12 @@ class Conversions(Vector):
         mask: TikValue,
         what: tuple[str, Tensor, Tensor],
         repeat: TikValue,
-        strides: Mapping[str, Any],
+        strides: Mapping[str, object],
         deqscale: TikValue,
     ) -> None:
         mode, dst, src = what
         pair = f"{_SHORT.get(src.dtype, src.dtype)}2{_SHORT.get(dst.dtype, dst.dtype)}"
-        parameters: dict[str, Any] = {n: integer(v, f"{call}.{n}") for n, v in strides.items()}
+        parameters: dict[str, object] = {n: integer(v, f"{call}.{n}") for n, v in strides.items()}
         if pair == "s322f16":
             if deqscale is None:
                 raise refuse(f"{call}.deqscale", "be given for int32 to float16", "none")

@@ -40,7 +40,7 @@ class Moves(Language):
         src_stride: TikValue = 0,
         dst_stride: TikValue = 0,
         *args: Any,
-        **_options: Any,
+        **_options: object,
     ) -> None:
         """Move nburst pieces of burst x 32 B; strides are gaps, the source's first.
 
@@ -76,7 +76,7 @@ class Moves(Language):
         dst_stride: TikValue,
         src_stride: TikValue,
         deqscale: TikValue = None,
-        **_options: Any,
+        **_options: object,
     ) -> None:
         """Move as `data_move`, the destination's stride first; mode "m" moves fractals."""
         numbers = {

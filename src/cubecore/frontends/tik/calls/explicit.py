@@ -36,7 +36,7 @@ class Explicit(Vector):
         src_stride: TikValue,
         sid: TikValue = 0,
         if_transpose: bool = False,
-        *_options: Any,
+        *_options: object,
     ) -> None:
         """Move fractals from L1: fractal index + r * src_stride is the r-th of dst."""
         numbers = (index, repeat_times, src_stride, 0)
@@ -52,7 +52,7 @@ class Explicit(Vector):
         src_stride: TikValue,
         sid: TikValue = 0,
         if_transpose: bool = False,
-        *_options: Any,
+        *_options: object,
     ) -> None:
         """Move fractals as `load2dv1`, with a gap of fractals after each of dst."""
         numbers = (index, repeat_times, src_stride, dst_gap)
@@ -63,7 +63,7 @@ class Explicit(Vector):
         call: str,
         dst: Tensor,
         src: Tensor,
-        numbers: tuple[Any, Any, Any, Any],
+        numbers: tuple[object, object, object, object],
         *,
         transposed: bool,
     ) -> None:
@@ -73,7 +73,7 @@ class Explicit(Vector):
         index, repeat, stride, gap = (
             integer(v, f"{call}.{n}") for n, v in zip(names, numbers, strict=True)
         )
-        common: dict[str, Any] = {"repeat": repeat, "src_stride": stride, "dst_gap": gap}
+        common: dict[str, object] = {"repeat": repeat, "src_stride": stride, "dst_gap": gap}
         if not transposed:
             parameters = {"start_index": index, **common}
             self.trace.issue(_LOADS[dst.mem], parameters, (dst, src), call)

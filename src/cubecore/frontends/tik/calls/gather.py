@@ -36,7 +36,7 @@ class Gathering(Vector):
         """Keep the elements that a pattern names, one behind another."""
         call = "vreduce"
         counted = _is_counted(call, stride_unit, mask_mode)
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "dtype": _BITS[src0.record.bits],
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
             "src0_block_stride": integer(src0_blk_stride, f"{call}.src0_blk_stride"),
@@ -95,7 +95,7 @@ class Gathering(Vector):
         """Take the elements of src at byte offsets."""
         counted = _is_counted("vgather", stride_unit, mask_mode)
         kind = instruction_named("vgather")
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "dtype": dst.record,
             "dst_repeat_stride": integer(dst_rep_stride, "vgather.dst_rep_stride"),
         }
@@ -137,7 +137,7 @@ class Gathering(Vector):
             raise refuse(f"{call}.src_list", "have two to four queues", queues)
         each = element_lengths
         lengths = each if isinstance(each, (list, tuple)) else [each] * queues
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "dtype": dst.record,
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
             "if_exhausted_suspension": bool(if_exhausted_suspension),

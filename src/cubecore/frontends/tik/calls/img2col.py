@@ -32,12 +32,12 @@ class Img2ColCalls(Cube):
         self,
         dst: Tensor,
         src: Tensor,
-        pad: Sequence[Any],
+        pad: Sequence[object],
         l1_h: TikValue,
         l1_w: TikValue,
         c1_index: TikValue,
-        *numbers: Any,
-        **named: Any,
+        *numbers: object,
+        **named: object,
     ) -> None:
         """Move fractals of a feature map's columns from L1 to L0A, L0B or UB.
 
@@ -65,11 +65,11 @@ class Img2ColCalls(Cube):
         self,
         dst: Tensor,
         src: Tensor,
-        pad: Sequence[Any],
+        pad: Sequence[object],
         l1_h: TikValue,
         l1_w: TikValue,
-        *numbers: Any,
-        **named: Any,
+        *numbers: object,
+        **named: object,
     ) -> None:
         """Add fractals of 16 places x 16 channels to a feature map in UB.
 
@@ -189,7 +189,7 @@ class _Patches(Tiles):
 
 def _map_of(
     call: str,
-    pad: Sequence[Any],
+    pad: Sequence[object],
     high: TikValue,
     wide: TikValue,
     given: dict[str, Any],

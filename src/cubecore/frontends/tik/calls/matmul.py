@@ -271,7 +271,7 @@ class Tiles:
                 l0a.address + row * k[1] * FRACTAL_BYTES,
                 self._fractal(self.a, k[0] * self.m1 + m[0] + row),
             )
-            load: dict[str, Any] = {"repeat": k[1], "src_stride": self.m1}
+            load: dict[str, object] = {"repeat": k[1], "src_stride": self.m1}
             self.kernel.trace.issue(LoadCbufToCa, load, (l0a, self.a), "matmul", at)
 
     def _fractal(self, tensor: Tensor, number: int) -> Expr:

@@ -39,7 +39,7 @@ class Shapes(Vector):
         if dst.record is not src.record:
             raise refuse(f"{call}.dst", f"have src's type {src.dtype}", dst.dtype)
         kind = instruction_named(name)
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n != "repeat"
         }
         parameters["dtype"] = src.record
@@ -95,7 +95,7 @@ class Shapes(Vector):
         name: str,
         mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[Value, Any],
+        numbers: tuple[Value, object],
     ) -> None:
         """Reduce repeats whose number only the run knows: at most 255, so that there are 3 levels.
 
@@ -122,7 +122,7 @@ class Shapes(Vector):
         name: str,
         mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[Any, Any],
+        numbers: tuple[object, object],
     ) -> None:
         """Find the extreme lane of all repeats, and its index: the first of equal ones.
 
@@ -194,7 +194,7 @@ class Shapes(Vector):
             self.trace.issue(
                 instruction_named("set_va_reg_sb"), {"va": register, **addresses}, (), call
             )
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "dst_va": 0,
             "src_va": 2,
             "repeat": integer(repeat_times, f"{call}.repeat_times"),
@@ -252,7 +252,7 @@ def _each(name: str, call: str) -> Callable[..., None]:
     blocks = ("src_blk_stride",) if name == call else ()
     names = ("mask", "dst", "src", "repeat_times", "dst_rep_stride", *blocks, "src_rep_stride")
 
-    def method(self: Shapes, *args: Any, **named: Any) -> None:
+    def method(self: Shapes, *args: object, **named: object) -> None:
         given = bound(call, names, args, named, {"stride_unit": 0})
         if given["stride_unit"]:
             raise refuse(f"{call}.stride_unit", "be 0", given["stride_unit"])

@@ -80,7 +80,7 @@ class Proposals(Vector):
             raise refuse(f"{call}.valid_bit", "be 3, 7 or 15, one bit for each queue", got)
         each = element_lengths
         lengths = each if isinstance(each, (list, tuple)) else [each] * queues
-        parameters: dict[str, Any] = {
+        parameters: dict[str, object] = {
             "dtype": dst.record,
             "if_exhausted_suspension": bool(if_exhausted_suspension),
             "valid_bit": bits,

@@ -177,7 +177,7 @@ class Vector(Language):
         if counted:
             self.trace.count(None)
 
-    def _counted(self, name: str, given: Mapping[str, Any]) -> bool:
+    def _counted(self, name: str, given: Mapping[str, object]) -> bool:
         """Whether the mask counts elements: where the chip has that mode, else it is ignored."""
         mode = given.get("mask_mode", "normal")
         if mode not in {"normal", "counter"}:
@@ -223,13 +223,13 @@ def _scalar(name: str, call: Call, value: TikValue, dtype: ElementType) -> Expr:
 
 def _method(name: str) -> Callable[..., None]:
     call = CALLS[name]
-    optional: dict[str, Any] = {"round_en": False} if call.scalar == "distance" else {}
+    optional: dict[str, object] = {"round_en": False} if call.scalar == "distance" else {}
     if name == "vcopy":  # public programs give the mode alone behind the strides
         optional |= {"mask_mode": "normal", "stride_unit": 0}
     else:
         optional |= {"stride_unit": 0, "mask_mode": "normal"}
 
-    def method(self: Vector, *args: Any, **kwargs: Any) -> None:
+    def method(self: Vector, *args: object, **kwargs: object) -> None:
         given = bound(name, call.parameters, args, kwargs, optional)
         self.plain(name, given)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from math import factorial, pi, prod
-from typing import Any
 
 from cubecore.frontends.tik.calls.compare_select import RELATIONS, CompareSelectCalls
 from cubecore.frontends.tik.calls.convert import Conversions
@@ -233,7 +232,7 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
 
 
 def _method(call: str) -> Callable[..., None]:
-    def method(self: Whole, dst: Tensor, src0: Tensor, *src1: Any) -> None:
+    def method(self: Whole, dst: Tensor, src0: Tensor, *src1: object) -> None:
         self.whole(call, dst, src0, *src1)
 
     method.__name__ = call

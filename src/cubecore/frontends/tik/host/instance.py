@@ -40,10 +40,10 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
         outputs: Sequence[Tensor] = (),
         output_files_path: str | None = None,
         enable_l2: bool = False,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, object] | None = None,
         flowtable: Sequence[Tensor] | None = None,
-        evaluates: Mapping[Any, Any] | None = None,
-        extend_params: Mapping[str, Any] | None = None,
+        evaluates: Mapping[object, object] | None = None,
+        extend_params: Mapping[str, object] | None = None,
     ) -> "Tik":
         """Finish the kernel; returns the instance, as programs expect."""
         self.trace.sync.barrier()
@@ -84,7 +84,7 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
 
     def launch(
         self,
-        feeds: Mapping[str, Any],
+        feeds: Mapping[str, object],
         outputs: Mapping[str, Any] | None = None,
         inplace: Mapping[str, str] | None = None,
     ) -> TikRun:
@@ -99,11 +99,11 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
         return done
 
 
-def _where_reached(call: Callable[..., Any]) -> Callable[..., Any]:
+def _where_reached(call: Callable[..., object]) -> Callable[..., Any]:
     """Return a call that does nothing in a branch that is known never to be taken."""
 
     @wraps(call)
-    def guarded(self: Tik, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: Tik, *args: object, **kwargs: object) -> Any:
         if self.trace.buffers.unreached:
             return CompareMask()
         return call(self, *args, **kwargs)
@@ -130,7 +130,7 @@ class TikDebugger:
         self._instance = instance
         self.last: TikRun | None = None
 
-    def start_debug(self, feed_dict: Mapping[str, Any], interactive: bool = True) -> list[Any]:
+    def start_debug(self, feed_dict: Mapping[str, object], interactive: bool = True) -> list[Any]:
         """Run to the end and return the outputs in order; what was found goes to stderr."""
         self.last = self._instance.launch(feed_dict)
         for finding in self.last.findings if run_options().echo else ():

@@ -100,7 +100,7 @@ class TikKernel:
 
     def launch(
         self,
-        feeds: Mapping[str, Any],
+        feeds: Mapping[str, object],
         outputs: Mapping[str, Array] | None = None,
         inplace: Mapping[str, str] | None = None,
     ) -> TikRun:
@@ -164,7 +164,9 @@ class TikKernel:
             places[tensor.name] = _GlobalTensor(placed.address, placed.buffer, tuple(shape), size)
         return places
 
-    def _placed(self, feeds: Mapping[str, Any], outputs: Mapping[str, Array]) -> dict[str, Array]:
+    def _placed(
+        self, feeds: Mapping[str, object], outputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
         names = [tensor.name for tensor in self.inputs]
         for name in feeds:
             if name not in names:

@@ -11,7 +11,7 @@ _KEYS = ("CORE_NUM", "UB_SIZE", "L1_SIZE", "L0A_SIZE", "L0B_SIZE", "L0C_SIZE")
 _NAMES = ("SHORT_SOC_VERSION", "SOC_VERSION", "FULL_SOC_VERSION", "AICORE_TYPE")
 
 
-def set_current_compile_soc_info(soc: str, *_core_type: Any, **_options: Any) -> str:
+def set_current_compile_soc_info(soc: str, *_core_type: object, **_options: object) -> str:
     """Choose the chip that later kernels are for; programs look for "success"."""
     target(soc)
     Platform.soc = soc

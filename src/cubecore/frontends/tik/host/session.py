@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
 from cubecore.frontends.tik.trace.run_options import TikOptions, run_with
@@ -17,8 +17,8 @@ class Instance(Protocol):
 
     def launch(
         self,
-        feeds: Mapping[str, Any],
-        outputs: Mapping[str, Any] | None = None,
+        feeds: Mapping[str, object],
+        outputs: Mapping[str, object] | None = None,
         inplace: Mapping[str, str] | None = None,
     ) -> TikRun:
         """Run the built kernel."""

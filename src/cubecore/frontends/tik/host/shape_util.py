@@ -19,7 +19,9 @@ def axis_check(rank: int, axis: Any) -> Any:
     return sorted(set(counted)) if isinstance(axis, (list, tuple)) else counted[0]
 
 
-def compare_tensor_dict_key(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> None:
+def compare_tensor_dict_key(
+    one: Mapping[str, object], other: Mapping[str, object], key: str
+) -> None:
     """Require two descriptions of tensors to agree in a key.
 
     Raises:

@@ -31,12 +31,14 @@ _SCOPES = {
 }
 
 
-def _passes(*_kinds: Any, **_options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _passes(
+    *_kinds: object, **_options: object
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that leaves a function as it is, its result included."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., Any]:
         @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             return function(*args, **kwargs)
 
         return call
@@ -44,12 +46,12 @@ def _passes(*_kinds: Any, **_options: Any) -> Callable[[Callable[..., Any]], Cal
     return decorate
 
 
-def _elements(shape: Sequence[int], *_args: Any, **_kwargs: Any) -> int:
+def _elements(shape: Sequence[int], *_args: object, **_kwargs: object) -> int:
     """Return how many elements a shape has: what the kit's checks of a size give back."""
     return math.prod(shape)
 
 
-def _nothing(*_args: Any, **_kwargs: Any) -> None:
+def _nothing(*_args: object, **_kwargs: object) -> None:
     return None
 
 
@@ -82,7 +84,7 @@ _CHECK_FUNCTIONS = (
 _SIZE_CHECKS = ("check_shape_size", "check_tensor_shape_size")
 
 
-def _unchanged(*_args: Any, **_options: Any) -> AbstractContextManager[None]:
+def _unchanged(*_args: object, **_options: object) -> AbstractContextManager[None]:
     """Enter a build with other settings: nothing is built here."""
     return nullcontext()
 
@@ -107,7 +109,7 @@ class _Errors(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
 
-        def fail(*args: Any, **_kwargs: Any) -> None:
+        def fail(*args: object, **_kwargs: object) -> None:
             raise RuntimeError(f"{name}: {', '.join(str(a) for a in args)}")
 
         return fail
@@ -119,7 +121,7 @@ class _Refused:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
         need = "be TIK alone: the vendor's tensor-expression language is not part of cubecore"
         raise refuse(self._name, need, "a call of it")
 
@@ -132,14 +134,14 @@ class _Refused:
 class _Placeholder:
     """A described tensor: programs make some beside their TIK kernel, and hand them to nobody."""
 
-    def __init__(self, shape: Any, dtype: str = "float32", name: str = "", **_: Any) -> None:
+    def __init__(self, shape: Any, dtype: str = "float32", name: str = "", **_: object) -> None:
         self.shape, self.dtype, self.name = tuple(shape), dtype, name
 
 
 class _Absent(ModuleType):
     """A module of the vendor's tensor-expression language: importing is fine, using is not."""
 
-    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
         return _Refused(self.__name__)()
 
     def __getattr__(self, name: str) -> Any:
@@ -177,7 +179,7 @@ class _Fluent:
     def __exit__(self, *_raised: object) -> None:
         return None
 
-    def __call__(self, *_args: Any, **_kwargs: Any) -> "_Fluent":
+    def __call__(self, *_args: object, **_kwargs: object) -> "_Fluent":
         return self
 
     def __getattr__(self, name: str) -> "_Fluent":
@@ -186,7 +188,7 @@ class _Fluent:
         return self
 
 
-def _module(kind: type[ModuleType], name: str, **names: Any) -> ModuleType:
+def _module(kind: type[ModuleType], name: str, **names: object) -> ModuleType:
     made = kind(name)
     made.__path__ = []
     for key, value in names.items():
@@ -253,7 +255,7 @@ def modules() -> dict[str, ModuleType]:
         # operators of tensor expressions that stand beside TIK's make these as they are imported
         for made_early in ("thread_axis", "var"):
             setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))
-    build: dict[str, Any] = {
+    build: dict[str, object] = {
         "build_config": {},
         "build_config_update": lambda *_, **_options: nullcontext(),
     }
@@ -263,13 +265,13 @@ def modules() -> dict[str, ModuleType]:
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
         made[name] = _module(_Absent, name, **shape_util.NAMES)
     for name in ("tbe.common.context", "tbe.common.context.op_context"):
-        context: dict[str, Any] = {"get_context": _Fluent(), "OpContext": _Fluent()}
+        context: dict[str, object] = {"get_context": _Fluent(), "OpContext": _Fluent()}
         made[name] = _module(ModuleType, name, **context)
     made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
-    config: dict[str, Any] = {"get_current_build_config": lambda *_: False}
+    config: dict[str, object] = {"get_current_build_config": lambda *_: False}
     made["tbe.common.buildcfg"] = _module(_Absent, "tbe.common.buildcfg", **config)
     if find_spec("mindspore") is None:
-        described: dict[str, Any] = {
+        described: dict[str, object] = {
             "op_info_register": _passes,
             "TBERegOp": _Fluent(),
             "DataType": _Fluent(),
@@ -285,7 +287,7 @@ def modules() -> dict[str, ModuleType]:
 
 def _tik_module(name: str) -> ModuleType:
     made = _module(ModuleType, name, **_tik_names())
-    kinds: dict[str, Any] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
+    kinds: dict[str, object] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
     scalar = _module(ModuleType, f"{name}.api.tik_scalar", **kinds)
     tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)
     made.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 def bound(
     call: str,
     names: Sequence[str],
-    args: Sequence[Any],
-    named: Mapping[str, Any],
-    optional: Mapping[str, Any] = _NONE,
+    args: Sequence[object],
+    named: Mapping[str, object],
+    optional: Mapping[str, object] = _NONE,
 ) -> dict[str, Any]:
     """Return a call's arguments by name; those of `optional` may be absent.
 

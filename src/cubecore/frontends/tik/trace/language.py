@@ -104,14 +104,14 @@ class Language:
         disable_debug: bool = False,
         err_msg_level: int = 0,
         block_size: int = 32,
-        **_options: Any,
+        **_options: object,
     ) -> None:
         self._profile = profiling if isinstance(profiling, Dprofile) else Dprofile()
         soc = self._profile.soc
         self.trace = KernelTrace(target(soc))
         self.gm_tensors: dict[str, views.Tensor] = {}
         self.zeroed: set[str] = set()
-        self.constants: dict[str, Any] = {}
+        self.constants: dict[str, object] = {}
         self.blocks: Expr | None = None
         self._names = 0
 
@@ -173,7 +173,7 @@ class Language:
         max_mem_size: int | None = None,
         init_value: TikValue = None,
         start_addr: int | None = None,
-        **_options: Any,
+        **_options: object,
     ) -> views.Tensor:
         """Return a new tensor in a scope."""
         if scope not in MEMORIES:
@@ -273,7 +273,7 @@ class Language:
         block_num: TikValue = 1,
         dtype: str = "int32",
         for_type: str = "serial",
-        **_options: Any,
+        **_options: object,
     ) -> Iterator[Value]:
         """Repeat the body; it runs once in Python, whatever the trip count."""
         begin, end = integer(begint, "for_range.begint"), integer(endt, "for_range.endt")

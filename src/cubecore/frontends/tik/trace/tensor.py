@@ -30,7 +30,7 @@ class Tensor:
         dtype: ElementType,
         shape: Sequence[Extent],
         scope: str,
-        store: Callable[["Tensor", Any], None],
+        store: Callable[["Tensor", object], None],
         *,
         start: Expr | None = None,
         strides: Sequence[Extent] | None = None,

@@ -194,7 +194,7 @@ class KernelTrace:
     def issue(
         self,
         kind: type[Instruction],
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         operands: Sequence[Tensor],
         call: str = "",
         addresses: Sequence[Expr] | None = None,
@@ -262,10 +262,10 @@ def _chained(chain: Sequence[tuple[Expr, tuple[Node, ...]]]) -> Branch:
 
 
 def _template(
-    kind: type[Instruction], parameters: Mapping[str, Any]
+    kind: type[Instruction], parameters: Mapping[str, object]
 ) -> tuple[Instruction, dict[str, Expr]]:
     """Return the template, and the parameters whose values only the run knows."""
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     late: dict[str, Expr] = {}
     for name, value in parameters.items():
         if isinstance(value, Expr) and value.constant is None:
@@ -279,7 +279,7 @@ def _template(
 
 
 @lru_cache(maxsize=65536)
-def _made(kind: type[Instruction], parameters: tuple[tuple[str, Any], ...]) -> Instruction:
+def _made(kind: type[Instruction], parameters: tuple[tuple[str, object], ...]) -> Instruction:
     """Return a template, the same one for the same parameters: it is a key of every cache."""
     return kind(**dict(parameters))
 

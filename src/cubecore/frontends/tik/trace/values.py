@@ -137,7 +137,7 @@ class Scalar(Value):
     __slots__ = ("_assign", "name", "var")
 
     def __init__(
-        self, var: Var, dtype: ElementType, name: str, assign: Callable[["Scalar", Any], None]
+        self, var: Var, dtype: ElementType, name: str, assign: Callable[["Scalar", object], None]
     ) -> None:
         super().__init__(Expr.of(var), dtype)
         self.var, self.name, self._assign = var, name, assign
@@ -157,7 +157,7 @@ class InputScalar(Scalar):
         var: Var,
         dtype: ElementType,
         name: str,
-        assign: Callable[[Scalar, Any], None],
+        assign: Callable[[Scalar, object], None],
         tensor: TikValue,
     ) -> None:
         super().__init__(var, dtype, name, assign)
@@ -280,7 +280,7 @@ def truth(condition: TikValue) -> Expr:
     return integer(condition, "a condition")
 
 
-def all_of(*conditions: Any) -> Value:
+def all_of(*conditions: object) -> Value:
     """Return whether every condition holds (``tik.all``)."""
     result = Expr(1)
     for condition in conditions:
@@ -288,7 +288,7 @@ def all_of(*conditions: Any) -> Value:
     return Value(result)
 
 
-def any_of(*conditions: Any) -> Value:
+def any_of(*conditions: object) -> Value:
     """Return whether one of the conditions holds (``tik.any``)."""
     result = Expr(0)
     for condition in conditions:

@@ -44,7 +44,7 @@ class Member:
 
 def declare(base: type[Any], member: Member, module: str, *, source: str = "") -> Any:
     """Declare the instruction that `member` makes of `base`; `source` adds to its page's."""
-    body: dict[str, Any] = {"__module__": module, **member.fixed}
+    body: dict[str, object] = {"__module__": module, **member.fixed}
     if member.does is not None:
         body["function"] = staticmethod(member.does)
     fields = dict(member.fields)

@@ -189,7 +189,7 @@ class CompareScalar(BitsOut, UnaryStrides):
         return {"dst": _packed(_relation(type(self).function, x, y))}
 
 
-_RELATIONS: tuple[tuple[str, str, Callable[[Any, Any], Any]], ...] = (
+_RELATIONS: tuple[tuple[str, str, Callable[[Array, Array], Any]], ...] = (
     ("eq", "src0 is equal to src1", np.equal),
     ("ne", "src0 is not equal to src1", np.not_equal),
     ("lt", "src0 is less than src1", np.less),
@@ -204,7 +204,7 @@ _CONSECUTIVE = (
 _PAGE = "boundary values of Memory vector compute, tables 30 and 31"
 
 
-def _members(suffix: str, doc: str, function: Callable[[Any, Any], Any]) -> None:
+def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> None:
     """Declare the three forms of a relation; int32 is compared for equality alone."""
     of = (*HALF_AND_FLOAT, "int32") if suffix == "eq" else HALF_AND_FLOAT
     common: dict[str, Any] = {"does": function, "uncertain": _CONSECUTIVE}

@@ -1,7 +1,7 @@
 """Conversions between element types, as one family; each pair with its rounding modes."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -154,7 +154,7 @@ def _member(
     source, target = (element_type(_SHORT[s]) for s in short)
     words = tuple(_SUFFIXES[s] for s in suffixes)
     limit = 255 if source.name == "int4" else 65535
-    parameters: dict[str, tuple[Any, Any]] = {
+    parameters: dict[str, tuple[object, object]] = {
         "rounding": (str, choice("rounding", *words, default=words[0])),
         "dst_repeat_stride": (
             int,
