@@ -347,7 +347,7 @@ def test_the_command_line_refuses_in_one_line():
     for keys, _ in CONFLICTS.values():
         answer = cli("plan", *arguments({**SIZE, **keys}))
         assert (answer.code, answer.out) == (FOUND, "")
-        assert answer.err.endswith("conflict; leave out any one of them\n")
+        assert answer.err.endswith("exclude each other; drop any one of them\n")
 
 
 @pytest.mark.parametrize(
@@ -429,5 +429,5 @@ def test_a_plan_says_what_was_asked_in_vain():
 
 
 def test_a_kernel_of_a_layout_is_not_executed():
-    with pytest.raises(CubecoreError, match="layout must be null or NORMAL to be executed"):
+    with pytest.raises(CubecoreError, match="layout BSNGD can be planned but not executed"):
         cubecore.run(HEADS)

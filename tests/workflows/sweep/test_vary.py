@@ -118,7 +118,7 @@ def test_a_point_without_a_time_says_why_and_the_others_are_timed():
     good, bad = answer.answers
     assert good.error is None
     assert bad.timed is None
-    assert bad.error.startswith("256 x 256 x 256 on Ascend910B3 must have a tiling")
+    assert bad.error.startswith("no legal tiling for 256 x 256 x 256 on Ascend910B3")
     assert not answer.complete
     assert answer.to_json()["points"][1]["us"] is None
     assert "baseM = 8192" in sweep_text(answer)
