@@ -5,6 +5,10 @@ from typing import Any
 from cubecore.dtypes import element_type
 from cubecore.isa.declare.instruction import Mem
 
+_SCALARS = (
+    *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
+    *("int64", "uint64"),
+)
 WORD = element_type("float32")
 BIT = (0, 1)
 BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
@@ -44,6 +48,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "vmrgsort4_proposals": {"dtype": WORD, "element_length_0": 4, "element_length_1": 4}
     | {"element_length_2": 4, "element_length_3": 4},
     "store_scalar": {"dtype": WORD, "value": 0x3F800000},
+    "store_scalar_gm": {"dtype": WORD, "value": 0x3F800000},
     "store_kept": {},
     "store_merged": {},
     "vrpac": {"dtype": WORD, "repeat": 2},
@@ -69,6 +74,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "vrpsort16": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
     "vmrgsort4_proposals": {"dst": (Mem.UB, 32), **{f"src{i}": (Mem.UB, 16) for i in range(4)}},
     "store_scalar": {"dst": (Mem.UB, 1)},
+    "store_scalar_gm": {"dst": (Mem.GM, 1)},
     "store_kept": {"dst": (Mem.UB, 32)},
     "store_merged": {"dst": (Mem.UB, 32)},
     "vrpac": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
@@ -96,6 +102,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "vmrgsort4_proposals": {f"element_length_{i}": (0, 4095) for i in range(4)}
     | {"if_exhausted_suspension": BIT, "valid_bit": (3, 15)},
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
+    "store_scalar_gm": {"value": (-(2**63), 2**64 - 1)},
     **{key: {"repeat": (0, 255)} for key in ("vrpac", "vaadd", "viou")},
     "rpn_cor": {"repeat": (0, 255), "matrix_stride": (0, 255), "vector_stride": (0, 255)},
     "set_rpn_cor_ir": {"value": (0, 65535)},
@@ -126,10 +133,8 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("v4dtrans", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
     ),
-    ("store_scalar", "dtype"): (
-        *("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32"),
-        *("int64", "uint64"),
-    ),
+    ("store_scalar", "dtype"): _SCALARS,
+    ("store_scalar_gm", "dtype"): _SCALARS,
 }
 ORACLES = {
     "copy_matrix_cc_to_ubuf": "isa/mte/test_copies_joined_core.py::test_fractals_to_the_unified_buffer",
@@ -140,6 +145,7 @@ ORACLES = {
     "vrpsort16": "isa/vector/permute/test_region_proposals.py::test_groups_are_sorted",
     "vmrgsort4_proposals": "isa/vector/permute/test_region_proposals.py::test_queues_are_merged",
     "store_scalar": "isa/mte/test_copies_joined_core.py::test_a_scalar_in_memory",
+    "store_scalar_gm": "isa/mte/test_copies_joined_core.py::test_a_scalar_in_global_memory",
     "store_kept": "isa/mte/test_copies_joined_core.py::test_registers_in_memory",
     "store_merged": "isa/mte/test_copies_joined_core.py::test_registers_in_memory",
     "vrpac": "isa/vector/permute/test_region_suppression.py::test_areas",
@@ -176,6 +182,7 @@ _310 = [
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    "store_scalar_gm",
     "store_kept",
     "store_merged",
     "ffts_cross_core_sync",

@@ -14,6 +14,7 @@ from cubecore.isa.mte.copies_joined_core import (
     CopyMatrixCcToUbuf,
     CopyUbufToCbuf,
     StoreScalar,
+    StoreScalarGm,
 )
 from isa.bench import Bench
 
@@ -98,21 +99,21 @@ def test_a_conversion_that_there_is_not():
     ]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "value", "raw"),
-    [
-        ("int8", -1, b"\xff"),
-        ("uint16", 0x1234, b"\x34\x12"),
-        ("int32", 2**32 + 5, b"\x05\0\0\0"),
-        ("float16", 0x3C00, b"\x00\x3c"),
-        ("int64", -2, b"\xfe" + b"\xff" * 7),
-        ("uint8", 0x1FE, b"\xfe"),
-        ("int16", -2, b"\xfe\xff"),
-        ("uint32", 0x12345678, b"\x78\x56\x34\x12"),
-        ("float32", 0x40490FDB, b"\xdb\x0f\x49\x40"),
-        ("uint64", 2**63 + 1, b"\x01" + bytes(6) + b"\x80"),
-    ],
-)
+SCALARS = [
+    ("int8", -1, b"\xff"),
+    ("uint16", 0x1234, b"\x34\x12"),
+    ("int32", 2**32 + 5, b"\x05\0\0\0"),
+    ("float16", 0x3C00, b"\x00\x3c"),
+    ("int64", -2, b"\xfe" + b"\xff" * 7),
+    ("uint8", 0x1FE, b"\xfe"),
+    ("int16", -2, b"\xfe\xff"),
+    ("uint32", 0x12345678, b"\x78\x56\x34\x12"),
+    ("float32", 0x40490FDB, b"\xdb\x0f\x49\x40"),
+    ("uint64", 2**63 + 1, b"\x01" + bytes(6) + b"\x80"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "value", "raw"), SCALARS)
 def test_a_scalar_in_memory(dtype, value, raw):
     bench = Bench(on=OLD)
     bench.do(StoreScalar(dtype=element_type(dtype), value=value), 40)
@@ -120,6 +121,16 @@ def test_a_scalar_in_memory(dtype, value, raw):
     buffer = bench.buffer(Mem.UB)
     assert bytes(buffer.data[40 : 40 + len(raw)]) == raw
     assert buffer.valid.sum() == buffer.valid[40 : 40 + len(raw)].sum() == len(raw)
+
+
+@pytest.mark.parametrize(("dtype", "value", "raw"), SCALARS)
+def test_a_scalar_in_global_memory(dtype, value, raw):
+    bench = Bench()
+    tensor = bench.gm.allocate("x", 64)
+    bench.do(StoreScalarGm(dtype=element_type(dtype), value=value), tensor.address + 40)
+    assert bench.messages == []
+    assert bytes(tensor.buffer.data[40 : 40 + len(raw)]) == raw
+    assert tensor.buffer.valid.sum() == tensor.buffer.valid[40 : 40 + len(raw)].sum() == len(raw)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])

@@ -210,17 +210,9 @@ class BroadcastUbToCc(Instruction):
 _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
 
 
-@instruction(
-    "store_scalar",
-    Pipe.S,
-    source="spec/tik.md 2.3, set_as of a tensor's element",
-    uncertain=("the scalar unit has written before the next instruction is issued",),
-)
-class StoreScalar(Instruction):
-    """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
-
+@parameters
+class _StoreScalar(Instruction):
     stacks = True
-    dst = write(Mem.UB, "element", align_bytes=1)
     dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
     value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
 
@@ -231,6 +223,30 @@ class StoreScalar(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Take the low bits."""
         return {"dst": value_of(self.value, self.dtype).reshape(1)}
+
+
+@instruction(
+    "store_scalar",
+    Pipe.S,
+    source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
+    uncertain=("the scalar unit has written before the next instruction is issued",),
+)
+class StoreScalar(_StoreScalar):
+    """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
+
+    dst = write(Mem.UB, "element", align_bytes=1)
+
+
+@instruction(
+    "store_scalar_gm",
+    Pipe.S,
+    source="basic API, SetValue of GlobalTensor",
+    uncertain=("the data cache keeps nothing back: the value is in global memory at once",),
+)
+class StoreScalarGm(_StoreScalar):
+    """Write one element of global memory from the scalar unit."""
+
+    dst = write(Mem.GM, "element", align_bytes=1)
 
 
 @parameters

@@ -117,7 +117,8 @@ def computing(
         for place, o in enumerate(template.operands())
         if o.access.writes and o.mem is Mem.GM
     ]
-    local = itemgetter(*_local(template)) if outside else None
+    inside = _local(template)
+    local = (itemgetter(*inside) if inside else _same) if outside else None
     known_at: dict[object, _Bound] = {}
 
     def act(addresses: tuple[int, ...]) -> Inputs | None:
@@ -225,3 +226,8 @@ def _mark(target: _Target, at: int, known: NDArray[np.bool_]) -> None:
         known = known[there.active]
     assert target.stack is not None
     target.stack.map.mark(at, there.through, target.element, known)
+
+
+def _same(_: tuple[int, ...]) -> object:
+    """Return what stands for the local addresses of a template that has none."""
+    return None

@@ -1,13 +1,23 @@
 // What kernels include. Page: every page of the class API names it.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "cubecore/binary.h"
+#include "cubecore/compare.h"
+#include "cubecore/convert.h"
 #include "cubecore/copy.h"
+#include "cubecore/cores.h"
+#include "cubecore/debug.h"
 #include "cubecore/entry.h"
+#include "cubecore/gather.h"
 #include "cubecore/keywords.h"
+#include "cubecore/macros.h"
 #include "cubecore/pipe.h"
+#include "cubecore/reduce.h"
 #include "cubecore/system.h"
+#include "cubecore/unary.h"

@@ -368,12 +368,6 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   return answer;
 }
 
-void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits,
-                    const Where* at) {
-  cubecore::Pointer pointer{static_cast<cubecore::Mem>(mem), type, address};
-  cubecore::issue("store_scalar", *at, pointer, bits);
-}
-
 static void told(uint32_t what, const char* first, const char* second, const char* third,
                  const Where* at) {
   Core* core = current;

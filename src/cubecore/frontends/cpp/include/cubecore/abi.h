@@ -78,8 +78,6 @@ int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
                      uint32_t result);
 // Reads `bytes` (1, 2, 4 or 8) as the scalar unit.
 uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const cubecore::Where* at);
-void cubecore_store(uint8_t mem, const char* type, int64_t address, uint64_t bits,
-                    const cubecore::Where* at);
 // Reports a finding of this core and goes on.
 void cubecore_finding(const char* kind, const char* subject, const char* message,
                       const cubecore::Where* at);

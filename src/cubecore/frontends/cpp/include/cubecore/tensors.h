@@ -79,6 +79,17 @@ inline T value_of(uint64_t bits) {
   return value;
 }
 
+// The scalar unit writes one element.
+template <typename T>
+inline void store(uint8_t mem, int64_t address, T value, const cubecore::Where& at) {
+  constexpr const char* type = sizeof(T) == 1   ? "uint8"
+                               : sizeof(T) == 2 ? "uint16"
+                               : sizeof(T) == 4 ? "uint32"
+                                                : "uint64";
+  cubecore::Pointer pointer{static_cast<cubecore::Mem>(mem), type, address};
+  cubecore::issue(mem == 0 ? "store_scalar_gm" : "store_scalar", at, pointer, bits_of(value));
+}
+
 // An element that the scalar unit reads and writes.
 template <typename T>
 class Cell {
@@ -89,8 +100,7 @@ class Cell {
   }
   template <typename V>
   Cell& operator=(V value) {
-    T made = static_cast<T>(value);
-    cubecore_store(mem_, cubecore::Element<T>::name, address_, bits_of(made), &at_);
+    store<T>(mem_, address_, static_cast<T>(value), at_);
     return *this;
   }
   Cell& operator=(const Cell& other) { return *this = static_cast<T>(other); }
@@ -135,9 +145,7 @@ class LocalTensor {
   }
   template <typename V>
   void SetValue(const uint32_t index, const V value, CUBECORE_AT) const {
-    PrimType made = static_cast<PrimType>(value);
-    cubecore_store(memory(), cubecore::Element<PrimType>::name, element(index),
-                   detail::bits_of(made), &at);
+    detail::store<PrimType>(memory(), element(index), static_cast<PrimType>(value), at);
   }
   detail::Cell<PrimType> operator()(const uint32_t offset, CUBECORE_AT) const {
     return {memory(), element(offset), at};
@@ -223,9 +231,7 @@ class GlobalTensor {
   }
   template <typename V>
   void SetValue(const uint64_t offset, V value, CUBECORE_AT) {
-    PrimType made = static_cast<PrimType>(value);
-    cubecore_store(0, cubecore::Element<PrimType>::name, address(offset), detail::bits_of(made),
-                   &at);
+    detail::store<PrimType>(0, address(offset), static_cast<PrimType>(value), at);
   }
   uint64_t GetSize() const { return size_; }
   GlobalTensor operator[](const uint64_t offset) const {

@@ -1,0 +1,127 @@
+// Between cores, and what cores share. Pages: CrossCoreSetFlag(ISASI), CrossCoreWaitFlag(ISASI),
+// SyncAll, SetAtomicAdd, SetAtomicMax, SetAtomicMin, SetAtomicNone, DataCacheCleanAndInvalid,
+// DataSyncBarrier(ISASI).
+#pragma once
+
+#include "cubecore/queue.h"
+
+namespace AscendC {
+
+template <uint8_t modeId, pipe_t pipe>
+inline void CrossCoreSetFlag(uint16_t flagId, CUBECORE_AT) {
+  static_assert(modeId <= 2, "CrossCoreSetFlag.modeId must be 0, 1 or 2 on 2201, got another");
+  constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
+                                   "asc_sync_block_arrive"};
+  cubecore::issue(calls[modeId], at, detail::pipe_word(pipe), flagId);
+}
+
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
+inline void CrossCoreWaitFlag(uint16_t flagId, CUBECORE_AT) {
+  cubecore::issue("asc_sync_inter_wait", at, detail::pipe_word(pipe), flagId);
+}
+
+namespace detail {
+
+// Flags that the page keeps for the library itself.
+constexpr uint16_t ALL_AIVS = 11, ALL_AICS = 12, TO_AIC = 13, TO_AIVS = 14;
+
+}  // namespace detail
+
+// Every block must be on a core of its own: a launch of more blocks than cores is refused.
+template <bool isAIVOnly = true>
+inline void SyncAll(CUBECORE_AT) {
+  detail::barrier(PIPE_ALL, at);
+  const cubecore::Launch* launch = cubecore_launch();
+  if (isAIVOnly || launch->task != 2) {
+    uint16_t flag = launch->is_cube ? detail::ALL_AICS : detail::ALL_AIVS;
+    if (launch->is_cube)
+      CrossCoreSetFlag<0, PIPE_FIX>(flag, at);
+    else
+      CrossCoreSetFlag<0, PIPE_MTE3>(flag, at);
+    CrossCoreWaitFlag(flag, at);
+  } else if (launch->is_cube) {
+    CrossCoreWaitFlag(detail::TO_AIC, at);
+    CrossCoreSetFlag<0, PIPE_FIX>(detail::ALL_AICS, at);
+    CrossCoreWaitFlag(detail::ALL_AICS, at);
+    CrossCoreSetFlag<2, PIPE_FIX>(detail::TO_AIVS, at);
+  } else {
+    CrossCoreSetFlag<0, PIPE_MTE3>(detail::ALL_AIVS, at);
+    CrossCoreWaitFlag(detail::ALL_AIVS, at);
+    CrossCoreSetFlag<2, PIPE_MTE3>(detail::TO_AIC, at);
+    CrossCoreWaitFlag(detail::TO_AIVS, at);
+  }
+}
+// The form with workspaces, which the hardware's flags make unnecessary here.
+template <bool isAIVOnly = true>
+inline void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&,
+                    const int32_t usedCores = 0, CUBECORE_AT) {
+  (void)usedCores;
+  SyncAll<isAIVOnly>(at);
+}
+
+namespace detail {
+
+template <typename T>
+constexpr const char* atomic_call(const char* const (&calls)[6]) {
+  if constexpr (std::is_same_v<T, half>) return calls[1];
+  if constexpr (std::is_same_v<T, bfloat16_t>) return calls[2];
+  if constexpr (std::is_same_v<T, int8_t>) return calls[3];
+  if constexpr (std::is_same_v<T, int16_t>) return calls[4];
+  if constexpr (std::is_same_v<T, int32_t>) return calls[5];
+  return calls[0];
+}
+
+#define CUBECORE_ATOMIC(NAME)                                                \
+  constexpr const char* NAME##_calls[6] = {                                  \
+      "asc_set_atomic_" #NAME "_float",  "asc_set_atomic_" #NAME "_float16", \
+      "asc_set_atomic_" #NAME "_bfloat", "asc_set_atomic_" #NAME "_int8",    \
+      "asc_set_atomic_" #NAME "_int16",  "asc_set_atomic_" #NAME "_int"};
+CUBECORE_ATOMIC(add)
+CUBECORE_ATOMIC(max)
+CUBECORE_ATOMIC(min)
+#undef CUBECORE_ATOMIC
+
+}  // namespace detail
+
+template <typename T>
+inline void SetAtomicAdd(CUBECORE_AT) {
+  cubecore::issue(detail::atomic_call<T>(detail::add_calls), at);
+}
+template <typename T>
+inline void SetAtomicMax(CUBECORE_AT) {
+  cubecore::issue(detail::atomic_call<T>(detail::max_calls), at);
+}
+template <typename T>
+inline void SetAtomicMin(CUBECORE_AT) {
+  cubecore::issue(detail::atomic_call<T>(detail::min_calls), at);
+}
+inline void SetAtomicNone(CUBECORE_AT) { cubecore::issue("asc_set_atomic_none", at); }
+inline void DisableDmaAtomic(CUBECORE_AT) { SetAtomicNone(at); }
+
+namespace detail {
+
+inline void clean(bool single, int64_t address, const cubecore::Where& at) {
+  cubecore::issue(single ? "asc_dcci_single" : "asc_dcci_entire_out", at,
+                  cubecore::named("address", address));
+  cubecore_flush(&at);
+}
+
+}  // namespace detail
+
+template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE_OUT>
+inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, CUBECORE_AT) {
+  detail::clean(entireType == CacheLine::SINGLE_CACHE_LINE, dst.address(0), at);
+}
+template <typename T, CacheLine entireType>
+inline void DataCachePreload(const GlobalTensor<T>&, const T&) {}
+
+template <MemDsbT arg0 = MemDsbT::ALL>
+inline void DataSyncBarrier(CUBECORE_AT) {
+  cubecore::issue("asc_sync_data_barrier", at,
+                  arg0 == MemDsbT::DDR  ? "DSB_DDR"
+                  : arg0 == MemDsbT::UB ? "DSB_UB"
+                                        : "DSB_ALL");
+  cubecore_flush(&at);
+}
+
+}  // namespace AscendC

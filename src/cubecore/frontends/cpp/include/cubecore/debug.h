@@ -1,0 +1,66 @@
+// What a kernel shows. Pages: printf, DumpTensor, ascendc_assert, PrintTimeStamp, Trap.
+#pragma once
+
+#include <cassert>
+#include <cstdio>
+
+#include "cubecore/tensors.h"
+
+namespace AscendC {
+
+template <typename... A>
+inline void printf(const char* format, A... arguments) {
+  char text[1024];
+  if constexpr (sizeof...(A) == 0)
+    std::snprintf(text, sizeof(text), "%s", format);
+  else
+    std::snprintf(text, sizeof(text), format, cubecore::scalar(arguments)...);
+  cubecore_print(text);
+}
+template <typename... A>
+inline void PRINTF(const char* format, A... arguments) {
+  printf(format, arguments...);
+}
+
+template <typename T>
+inline void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize,
+                       CUBECORE_AT) {
+  cubecore_dump(tensor.memory(), cubecore::Element<PrimT<T>>::name,
+                static_cast<int64_t>(tensor.GetPhyAddr()), desc, dumpSize, nullptr, 0, &at);
+}
+template <typename T>
+inline void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize,
+                       CUBECORE_AT) {
+  cubecore_dump(0, cubecore::Element<PrimT<T>>::name, tensor.address(0), desc, dumpSize, nullptr, 0,
+                &at);
+}
+template <typename T>
+inline void DumpTensor(const LocalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize,
+                       const ShapeInfo& shape, CUBECORE_AT) {
+  (void)dumpSize;
+  cubecore_dump(tensor.memory(), cubecore::Element<PrimT<T>>::name,
+                static_cast<int64_t>(tensor.GetPhyAddr()), desc, 0, shape.shape, shape.shapeDim,
+                &at);
+}
+template <typename T>
+inline void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize,
+                       const ShapeInfo& shape, CUBECORE_AT) {
+  (void)dumpSize;
+  cubecore_dump(0, cubecore::Element<PrimT<T>>::name, tensor.address(0), desc, 0, shape.shape,
+                shape.shapeDim, &at);
+}
+inline void PrintTimeStamp(uint32_t) {}
+inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", "Trap", &at); }
+
+}  // namespace AscendC
+
+#define ascendc_assert(CONDITION, ...)                                                      \
+  do {                                                                                      \
+    if (!(CONDITION)) {                                                                     \
+      ::cubecore::Where where = {__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}; \
+      cubecore_refuse("the assertion", "hold", #CONDITION, &where);                         \
+    }                                                                                       \
+  } while (false)
+#undef assert
+#define assert(...) ascendc_assert((__VA_ARGS__))
+#define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)

@@ -1,0 +1,189 @@
+// Elements picked by offsets, patterns and scores. Pages: Gather, Gatherb(ISASI), GatherMask, Brcb,
+// CreateVecIndex, Sort32, MrgSort, GetMrgSortResult, Transpose.
+#pragma once
+
+#include "cubecore/compare.h"
+
+namespace AscendC {
+
+struct GatherMaskParams {
+  GatherMaskParams() = default;
+  GatherMaskParams(const uint8_t src0BlockStrideIn, const uint16_t repeatTimesIn,
+                   const uint16_t src0RepeatStrideIn, const uint8_t src1RepeatStrideIn)
+      : src0BlockStride(src0BlockStrideIn),
+        repeatTimes(repeatTimesIn),
+        src0RepeatStride(src0RepeatStrideIn),
+        src1RepeatStride(src1RepeatStrideIn) {}
+
+  uint8_t src0BlockStride = 1;
+  uint16_t repeatTimes = 0;
+  uint16_t src0RepeatStride = 8;
+  uint8_t src1RepeatStride = 8;
+};
+
+struct GatherRepeatParams {
+  GatherRepeatParams() = default;
+  GatherRepeatParams(const uint8_t dstBlkStrideIn, const uint8_t dstRepStrideIn)
+      : dstBlkStride(dstBlkStrideIn), dstRepStride(dstRepStrideIn) {}
+
+  uint32_t blockNumber = DEFAULT_BLK_NUM;
+  uint8_t dstBlkStride = DEFAULT_BLK_STRIDE;
+  uint8_t dstRepStride = DEFAULT_REPEAT_STRIDE;
+};
+
+struct BrcbRepeatParams {
+  BrcbRepeatParams() = default;
+  BrcbRepeatParams(const uint16_t dstBlkStrideIn, const uint16_t dstRepStrideIn)
+      : dstBlkStride(dstBlkStrideIn), dstRepStride(dstRepStrideIn) {}
+
+  uint32_t blockNumber = DEFAULT_BLK_NUM;
+  uint16_t dstBlkStride = DEFAULT_BLK_STRIDE;
+  uint16_t dstRepStride = DEFAULT_REPEAT_STRIDE;
+};
+
+struct MrgSort4Info {
+  MrgSort4Info() = default;
+  MrgSort4Info(const uint16_t elementLengthsIn[4], const bool ifExhaustedSuspensionIn,
+               const uint16_t validBitIn, const uint16_t repeatTimesIn = 1)
+      : ifExhaustedSuspension(ifExhaustedSuspensionIn),
+        validBit(validBitIn),
+        repeatTimes(static_cast<uint8_t>(repeatTimesIn)) {
+    for (int n = 0; n < 4; ++n) elementLengths[n] = elementLengthsIn[n];
+  }
+
+  uint16_t elementLengths[4] = {0};
+  bool ifExhaustedSuspension = false;
+  uint16_t validBit = 0;
+  uint8_t repeatTimes = 1;
+};
+
+template <typename T>
+struct MrgSortSrcList {
+  MrgSortSrcList() = default;
+  MrgSortSrcList(const LocalTensor<T>& src1In, const LocalTensor<T>& src2In,
+                 const LocalTensor<T>& src3In, const LocalTensor<T>& src4In)
+      : src1(src1In), src2(src2In), src3(src3In), src4(src4In) {}
+
+  LocalTensor<T> src1, src2, src3, src4;
+};
+
+namespace detail {
+
+// A pointer to elements of the same size without a sign: what moves whole elements takes.
+template <typename T>
+inline cubecore::Pointer plain(const LocalTensor<T>& tensor) {
+  cubecore::Pointer found = tensor.pointer();
+  found.type = sizeof(PrimT<T>) == 2 ? "uint16" : "uint32";
+  return found;
+}
+
+}  // namespace detail
+
+// Offsets are in bytes from `srcBaseAddr` bytes behind src.
+template <typename T>
+inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
+                   const uint32_t count, CUBECORE_AT) {
+  cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
+                  srcOffset.pointer(), count);
+}
+template <typename T>
+inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
+                   const uint64_t mask, const uint8_t repeatTime, const uint16_t dstRepStride,
+                   CUBECORE_AT) {
+  detail::set_lanes(mask, at);
+  cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
+                  srcOffset.pointer(), dstRepStride, repeatTime);
+}
+
+template <typename T>
+inline void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                    const LocalTensor<uint32_t>& offset, const uint8_t repeatTime,
+                    const GatherRepeatParams& p, CUBECORE_AT) {
+  cubecore::issue("asc_gather_datablock", at, detail::plain(dst), detail::plain(src),
+                  offset.pointer(), p.dstRepStride, p.dstBlkStride, repeatTime);
+}
+
+namespace detail {
+
+template <typename T>
+inline void gather_mask(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                        const cubecore::Pointer& src1, uint8_t pattern, bool reduceMode,
+                        uint32_t mask, const GatherMaskParams& p, uint64_t& rsvdCnt,
+                        const cubecore::Where& at) {
+  if (reduceMode) {  // the count of a repeat is in the mask
+    SetMaskCount(at);
+    set_mask(0, mask, at);
+  }
+  cubecore::issue("vreducev2", at, plain(dst), plain(src0), src1, p.repeatTimes, p.src0BlockStride,
+                  pattern, p.src0RepeatStride, p.src1RepeatStride);
+  if (reduceMode) {
+    SetMaskNorm(at);
+    set_mask(~0ull, ~0ull, at);
+  }
+  hand(HardEvent::V_S, at);
+  rsvdCnt = static_cast<uint64_t>(cubecore::ask(0, "asc_get_rsvd_count", at));
+}
+
+}  // namespace detail
+
+template <typename T, typename U>
+inline void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                       const LocalTensor<U>& src1Pattern, const bool reduceMode,
+                       const uint32_t mask, const GatherMaskParams& gatherMaskParams,
+                       uint64_t& rsvdCnt, CUBECORE_AT) {
+  detail::gather_mask(dst, src0, detail::plain(src1Pattern), 0, reduceMode, mask, gatherMaskParams,
+                      rsvdCnt, at);
+}
+template <typename T>
+inline void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                       const uint8_t src1Pattern, const bool reduceMode, const uint32_t mask,
+                       const GatherMaskParams& gatherMaskParams, uint64_t& rsvdCnt, CUBECORE_AT) {
+  detail::gather_mask(dst, src0, detail::plain(src0), src1Pattern, reduceMode, mask,
+                      gatherMaskParams, rsvdCnt, at);
+}
+
+template <typename T>
+inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t repeatTime,
+                 const BrcbRepeatParams& p, CUBECORE_AT) {
+  cubecore::issue("asc_brcb", at, detail::plain(dst), detail::plain(src), p.dstBlkStride,
+                  p.dstRepStride, repeatTime);
+}
+
+// first, first + 1, ...: whole repeats, then the rest of one.
+template <typename T, typename S>
+inline void CreateVecIndex(LocalTensor<T> dst, const S& firstValue, uint32_t count, CUBECORE_AT) {
+  constexpr uint32_t lanes = detail::lanes_of<T>();
+  for (uint32_t done = 0; done < count; done += lanes) {
+    detail::set_lanes(count - done < lanes ? count - done : lanes, at);
+    auto first = detail::as_element<T>(
+        static_cast<PrimT<T>>(static_cast<PrimT<T>>(firstValue) + static_cast<PrimT<T>>(done)));
+    cubecore::issue("vci", at, dst[done].pointer(), cubecore::named("repeat", 1),
+                    cubecore::named("first", first));
+  }
+}
+
+template <typename T>
+inline void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                   const LocalTensor<uint32_t>& src1, const int32_t repeatTime, CUBECORE_AT) {
+  cubecore::issue("asc_bitsort", at, dst.pointer(), src0.pointer(), src1.pointer(), repeatTime);
+}
+
+template <typename T>
+inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p,
+                    CUBECORE_AT) {
+  cubecore::issue("asc_mrgsort4", at, dst.pointer(), src.src1.pointer(), src.src2.pointer(),
+                  src.src3.pointer(), src.src4.pointer(), p.repeatTimes, p.elementLengths[0],
+                  p.elementLengths[1], p.elementLengths[2], p.elementLengths[3],
+                  p.ifExhaustedSuspension, p.validBit);
+}
+
+template <typename T>
+inline void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {
+  cubecore::Pointer to = dst.pointer(), from = src.pointer();
+  to.type = from.type = "uint16";
+  cubecore::issue("asc_transpose", at, to, from);
+}
+
+}  // namespace AscendC

@@ -1,0 +1,124 @@
+// Macros of operator projects, and small helpers. Pages: "Kernel-Tiling" with its macros,
+// "设置Kernel类型", "Tiling模板编程", GetUserWorkspace, GetSysWorkSpacePtr, CeilDivision, Nop,
+// ICachePreLoad, GetSystemCycle(ISASI), PopStackBuffer.
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <type_traits>
+
+#include "cubecore/pipe.h"
+
+#define KERNEL_TASK_TYPE_DEFAULT(TYPE)
+#define KERNEL_TASK_TYPE(KEY, TYPE)
+
+#define TILING_KEY_IS(KEY) (cubecore_launch()->tiling_key == static_cast<uint64_t>(KEY))
+#define TILING_KEY_VAR (cubecore_launch()->tiling_key)
+#define TILING_KEY_LIST(...)
+
+#define REGISTER_TILING_DEFAULT(STRUCT) using cubecore_tiling_default [[maybe_unused]] = STRUCT
+#define REGISTER_TILING_FOR_TILINGKEY(CONDITION, STRUCT)
+#define REGISTER_NONE_TILING
+#define GET_TILING_DATA_WITH_STRUCT(STRUCT, NAME, FROM) \
+  STRUCT NAME;                                          \
+  ::cubecore::copied(&NAME, FROM)
+#define GET_TILING_DATA(NAME, FROM) GET_TILING_DATA_WITH_STRUCT(cubecore_tiling_default, NAME, FROM)
+#define GET_TILING_DATA_MEMBER(STRUCT, MEMBER, NAME, FROM) \
+  decltype(STRUCT::MEMBER) NAME;                           \
+  ::cubecore::copied(&NAME, &reinterpret_cast<const STRUCT*>(FROM)->MEMBER)
+#define GET_TILING_DATA_PTR_WITH_STRUCT(STRUCT, NAME, FROM) \
+  const STRUCT* NAME = reinterpret_cast<const STRUCT*>(FROM)
+#define COPY_TILING_WITH_STRUCT(STRUCT, FROM, NAME) const STRUCT* NAME = FROM
+#define COPY_TILING_WITH_ARRAY(TYPE, COUNT, FROM, NAME) \
+  const TYPE(*NAME)[COUNT] = reinterpret_cast<const TYPE(*)[COUNT]>(FROM)
+
+#define ASCENDC_TPL_ARGS_DECL(...)
+#define ASCENDC_TPL_SEL(...)
+#define ASCENDC_TPL_SEL_PARAM(...)
+
+#define ASCEND_IS_AIC constexpr(CUBECORE_PART == 1)
+#define ASCEND_IS_AIV constexpr(CUBECORE_PART == 2)
+#define ASCEND_IS_NOT_AIC constexpr(CUBECORE_PART != 1)
+#define ASCEND_IS_NOT_AIV constexpr(CUBECORE_PART != 2)
+#define ASC_IS_AIC constexpr(CUBECORE_PART == 1)
+#define ASC_IS_AIV constexpr(CUBECORE_PART == 2)
+
+namespace cubecore {
+
+template <typename T>
+inline void copied(T* to, const void* from) {
+  std::memcpy(static_cast<void*>(to), from, sizeof(T));
+}
+
+}  // namespace cubecore
+
+namespace AscendC {
+
+namespace Std = ::std;
+
+constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
+constexpr int32_t g_coreType = CUBECORE_PART;
+
+template <typename A, typename B>
+struct IsSameType {
+  static constexpr bool value = std::is_same_v<A, B>;
+};
+
+inline uint8_t* GetUserWorkspace(uint8_t* workspace) { return workspace; }
+inline uint8_t* GetSysWorkSpacePtr() {
+  return reinterpret_cast<uint8_t*>(cubecore_launch()->workspace);
+}
+inline void SetSysWorkspace(uint8_t*) {}
+inline void SetSysWorkSpace(uint8_t*) {}
+template <typename T>
+constexpr T CeilDivision(T value, T divisor) {
+  return (value + divisor - 1) / divisor;
+}
+template <typename T, typename U>
+constexpr T DivCeil(T value, U divisor) {
+  return static_cast<T>((value + divisor - 1) / divisor);
+}
+template <typename T, typename U>
+constexpr T CeilAlign(T value, U unit) {
+  return static_cast<T>((value + unit - 1) / unit * unit);
+}
+template <typename T, typename U>
+constexpr T AlignUp(T value, U unit) {
+  return CeilAlign(value, unit);
+}
+template <uint32_t = 0>
+inline void Nop() {}
+inline void ICachePreLoad(int64_t) {}
+inline int64_t GetSystemCycle() { return 0; }
+inline void SetSaturationFlag(bool) {}
+
+// The memory that no buffer has.
+template <typename T, TPosition pos>
+inline bool PopStackBuffer(LocalTensor<T>& popLocal) {
+  detail::CoreState& state = detail::core_state();
+  constexpr uint8_t mem = memory_of(pos);
+  uint64_t bytes = detail::memory_bytes(mem) - state.used[mem];
+  popLocal.Place(pos, static_cast<int64_t>(state.used[mem]),
+                 static_cast<uint32_t>(bytes / sizeof(PrimT<T>)), nullptr);
+  return true;
+}
+
+// Page ScalarCast: from float to half or an integer.
+template <typename T, typename U, RoundMode roundMode>
+inline U ScalarCast(T value) {
+  float x = static_cast<float>(value);
+  if constexpr (cubecore::is_real<U>) return static_cast<U>(x);
+  float rounded = x;
+  if constexpr (roundMode == RoundMode::CAST_FLOOR) rounded = __builtin_floorf(x);
+  if constexpr (roundMode == RoundMode::CAST_CEIL) rounded = __builtin_ceilf(x);
+  if constexpr (roundMode == RoundMode::CAST_TRUNC) rounded = __builtin_truncf(x);
+  if constexpr (roundMode == RoundMode::CAST_ROUND) rounded = __builtin_roundf(x);
+  if constexpr (roundMode == RoundMode::CAST_RINT || roundMode == RoundMode::CAST_NONE)
+    rounded = __builtin_rintf(x);
+  return static_cast<U>(rounded);
+}
+
+inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
+inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
+
+}  // namespace AscendC

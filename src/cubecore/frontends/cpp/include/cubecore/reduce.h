@@ -1,0 +1,225 @@
+// Reductions. Pages: ReduceSum, ReduceMax, ReduceMin, ReduceRepeat (WholeReduceSum, WholeReduceMax,
+// WholeReduceMin), ReduceDataBlock (BlockReduceSum, ...), ReducePairElem (PairReduceSum),
+// RepeatReduceSum, GetReduceRepeatMaxMinSpr(ISASI).
+#pragma once
+
+#include "cubecore/queue.h"
+#include "cubecore/unary.h"
+
+namespace AscendC {
+
+enum class ReduceType : uint8_t { SUM, MAX, MIN, AND, OR, XOR };
+
+namespace detail {
+
+template <typename T>
+constexpr uint32_t lanes_of() {
+  return ONE_REPEAT_BYTE_SIZE / sizeof(PrimT<T>);
+}
+
+constexpr const char* extreme_call(bool largest, ReduceOrder order) {
+  switch (order) {
+    case ReduceOrder::ORDER_INDEX_VALUE:
+      return largest ? "asc_repeat_reduce_max_index_value" : "asc_repeat_reduce_min_index_value";
+    case ReduceOrder::ORDER_ONLY_VALUE:
+      return largest ? "asc_repeat_reduce_max_only_value" : "asc_repeat_reduce_min_only_value";
+    case ReduceOrder::ORDER_ONLY_INDEX:
+      return largest ? "asc_repeat_reduce_max_only_index" : "asc_repeat_reduce_min_only_index";
+    default:
+      return largest ? "asc_repeat_reduce_max_value_index" : "asc_repeat_reduce_min_value_index";
+  }
+}
+
+template <typename T, typename U>
+inline void reduced(const char* call, const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                    int32_t times, int32_t dstRepStride, int32_t srcBlkStride, int32_t srcRepStride,
+                    const cubecore::Where& at) {
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), times, dstRepStride, srcBlkStride,
+                  srcRepStride);
+}
+
+// A flag from one pipe to another and its wait, at once.
+inline void hand(HardEvent event, const cubecore::Where& at) {
+  int32_t id = core_state().FreeEvent(event);
+  raise_flag(event, id, at);
+  await_flag(event, id, at);
+}
+
+// The largest or smallest of all: the register that the reduction leaves has it with its index.
+template <typename T>
+inline void extreme(bool largest, const LocalTensor<T>& dst, const LocalTensor<T>& work,
+                    const char* kind, bool calIndex, const cubecore::Where& at) {
+  using P = PrimT<T>;
+  const char* call = largest ? "asc_get_reduce_max_cnt" : "asc_get_reduce_min_cnt";
+  (void)work;
+  (void)kind;
+  hand(HardEvent::V_S, at);
+  P value = value_of<P>(static_cast<uint64_t>(cubecore::ask(0, call, at)));
+  uint64_t index = static_cast<uint64_t>(cubecore::ask(1, call, at));
+  dst.SetValue(0, value, at);
+  if (calIndex) {
+    using Bits = std::conditional_t<sizeof(P) == 2, uint16_t, uint32_t>;
+    dst.template ReinterpretCast<Bits>().SetValue(1, static_cast<Bits>(index), at);
+  }
+  hand(HardEvent::S_V, at);
+}
+
+}  // namespace detail
+
+// Uncertain: the sums of the repeats are added as a tree; the page adds them in order.
+template <typename T, bool isSetMask = true>
+inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                      const LocalTensor<T>& sharedTmpBuffer, const int32_t count, CUBECORE_AT) {
+  constexpr int32_t lanes = static_cast<int32_t>(detail::lanes_of<T>());
+  int32_t left = count;
+  if (left <= 0) return;
+  cubecore::Pointer from = src.pointer();
+  while (true) {
+    bool last = left <= lanes;
+    cubecore::Pointer to = last ? dst.pointer() : sharedTmpBuffer.pointer();
+    cubecore::issue("asc_repeat_reduce_sum", at, to, from, left);
+    if (last) return;
+    detail::barrier(PIPE_V, at);
+    left = (left + lanes - 1) / lanes;
+    from = sharedTmpBuffer.pointer();
+  }
+}
+template <typename T>
+inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                      const LocalTensor<T>& sharedTmpBuffer, const int32_t mask,
+                      const int32_t repeatTime, const int32_t srcRepStride, CUBECORE_AT) {
+  detail::set_lanes(static_cast<uint64_t>(mask), at);
+  for (int32_t done = 0; done < repeatTime; done += 255) {
+    int32_t times = repeatTime - done < 255 ? repeatTime - done : 255;
+    detail::reduced("asc_repeat_reduce_sum", sharedTmpBuffer[static_cast<uint32_t>(done)],
+                    src[static_cast<uint32_t>(done * srcRepStride * 32 / sizeof(PrimT<T>))], times,
+                    1, 1, srcRepStride, at);
+  }
+  detail::barrier(PIPE_V, at);
+  ReduceSum(dst, sharedTmpBuffer, sharedTmpBuffer, repeatTime, at);
+}
+
+#define CUBECORE_EXTREME(NAME, LARGEST)                                                         \
+  template <typename T>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
+                   const LocalTensor<T>& sharedTmpBuffer, const int32_t count,                  \
+                   bool calIndex = false, CUBECORE_AT) {                                        \
+    if (count <= 0) return;                                                                     \
+    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);           \
+    cubecore::issue(call, at, sharedTmpBuffer.pointer(), src.pointer(), count);                 \
+    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                         \
+  }                                                                                             \
+  template <typename T>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
+                   const LocalTensor<T>& sharedTmpBuffer, const int32_t mask,                   \
+                   const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false, \
+                   CUBECORE_AT) {                                                               \
+    if (repeatTime <= 0) return;                                                                \
+    detail::set_lanes(static_cast<uint64_t>(mask), at);                                         \
+    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);           \
+    detail::reduced(call, sharedTmpBuffer, src, repeatTime, 1, 1, srcRepStride, at);            \
+    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                         \
+  }
+CUBECORE_EXTREME(ReduceMax, true)
+CUBECORE_EXTREME(ReduceMin, false)
+#undef CUBECORE_EXTREME
+
+#define CUBECORE_REDUCED(NAME, CALL)                                                            \
+  template <typename T, bool isSetMask = true>                                                  \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,    \
+                   const int32_t repeatTime, const int32_t dstRepStride,                        \
+                   const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
+    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                \
+    detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
+  }                                                                                             \
+  template <typename T, bool isSetMask = true>                                                  \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], \
+                   const int32_t repeatTime, const int32_t dstRepStride,                        \
+                   const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
+    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                              \
+    detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
+  }
+CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
+CUBECORE_REDUCED(PairReduceSum, "asc_pair_reduce_sum")
+#undef CUBECORE_REDUCED
+
+#define CUBECORE_WHOLE(NAME, LARGEST)                                                           \
+  template <typename T, bool isSetMask = true>                                                  \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,    \
+                   const int32_t repeatTime, const int32_t dstRepStride,                        \
+                   const int32_t srcBlkStride, const int32_t srcRepStride,                      \
+                   ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
+    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                \
+    detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
+                    srcBlkStride, srcRepStride, at);                                            \
+  }                                                                                             \
+  template <typename T, bool isSetMask = true>                                                  \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], \
+                   const int32_t repeatTime, const int32_t dstRepStride,                        \
+                   const int32_t srcBlkStride, const int32_t srcRepStride,                      \
+                   ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
+    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                              \
+    detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
+                    srcBlkStride, srcRepStride, at);                                            \
+  }
+CUBECORE_WHOLE(WholeReduceMax, true)
+CUBECORE_WHOLE(WholeReduceMin, false)
+#undef CUBECORE_WHOLE
+
+#define CUBECORE_BLOCKS(NAME, CALL)                                                               \
+  template <typename T, bool isSetMask = true>                                                    \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
+                   const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride,    \
+                   const int32_t srcRepStride, CUBECORE_AT) {                                     \
+    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                  \
+    detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
+  }                                                                                               \
+  template <typename T, bool isSetMask = true>                                                    \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
+                   const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, \
+                   const int32_t srcRepStride, CUBECORE_AT) {                                     \
+    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                                \
+    detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
+  }
+CUBECORE_BLOCKS(BlockReduceSum, "asc_datablock_reduce_sum")
+CUBECORE_BLOCKS(BlockReduceMax, "asc_datablock_reduce_max")
+CUBECORE_BLOCKS(BlockReduceMin, "asc_datablock_reduce_min")
+#undef CUBECORE_BLOCKS
+
+template <typename T, bool isSetMask = true>
+inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const int32_t repeat, const int32_t mask, const int32_t dstBlkStride,
+                            const int32_t srcBlkStride, const int32_t dstRepStride,
+                            const int32_t srcRepStride, CUBECORE_AT) {
+  (void)dstBlkStride;
+  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  detail::reduced("asc_repeat_reduce_sum", dst, src, repeat, dstRepStride, srcBlkStride,
+                  srcRepStride, at);
+}
+
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+                         const int32_t repeatTime, const int32_t dstRepStride,
+                         const int32_t srcBlkStride, const int32_t srcRepStride,
+                         ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {
+  static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
+                    reduceType == ReduceType::MIN,
+                "ReduceRepeat must reduce by SUM, MAX or MIN on 2201, got another");
+  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  const char* call = reduceType == ReduceType::SUM
+                         ? "asc_repeat_reduce_sum"
+                         : detail::extreme_call(reduceType == ReduceType::MAX, order);
+  detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
+}
+
+template <typename T>
+inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex, CUBECORE_AT) {
+  maxMinValue = detail::value_of<T>(cubecore::ask(0, "asc_get_reduce_max_cnt", at));
+  maxMinIndex = detail::value_of<T>(cubecore::ask(1, "asc_get_reduce_max_cnt", at));
+}
+template <typename T>
+inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, CUBECORE_AT) {
+  maxMinValue = detail::value_of<T>(cubecore::ask(0, "asc_get_reduce_max_cnt", at));
+}
+
+}  // namespace AscendC

@@ -1,0 +1,353 @@
+"""Functions of the class API on values, NumPy the oracle: each family in each of its forms."""
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from frontends.cpp.cpp_kernels import kernel, needs_compiler
+
+pytestmark = needs_compiler
+N = 512
+"""Elements of every vector: eight repeats of float, four of half."""
+
+FRAME = """
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> all;
+  pipe.InitBuffer(all, 65536);
+  LocalTensor<{A}> a = all.GetWithOffset<{A}>({n}, 0);
+  LocalTensor<{A}> b = all.GetWithOffset<{A}>({n}, 8192);
+  LocalTensor<{Z}> z = all.GetWithOffset<{Z}>({m}, 16384);
+  LocalTensor<{A}> work = all.GetWithOffset<{A}>({n}, 32768);
+  LocalTensor<uint8_t> bits = all.GetWithOffset<uint8_t>(4096, 49152);
+  GlobalTensor<{A}> ga, gb;
+  GlobalTensor<{Z}> gz;
+  ga.SetGlobalBuffer((__gm__ {A}*)x, {n});
+  gb.SetGlobalBuffer((__gm__ {A}*)y, {n});
+  gz.SetGlobalBuffer((__gm__ {Z}*)out, {m});
+  DataCopy(a, ga, {n});
+  DataCopy(b, gb, {n});
+  DataCopy(z, gz, {m});
+  PipeBarrier<PIPE_ALL>();
+  {body}
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(gz, z, {m});
+"""
+C_NAMES = {
+    np.float32: "float",
+    np.float16: "half",
+    np.int32: "int32_t",
+    np.int16: "int16_t",
+    np.uint16: "uint16_t",
+    np.uint32: "uint32_t",
+    np.int8: "int8_t",
+    np.uint8: "uint8_t",
+    np.int64: "int64_t",
+    bfloat16: "bfloat16_t",
+}
+
+
+def drawn(kind, seed, n=N):
+    rng = np.random.default_rng(seed)
+    if np.issubdtype(kind, np.integer):
+        return rng.integers(-100 if np.issubdtype(kind, np.signedinteger) else 0, 100, n).astype(
+            kind
+        )
+    return (rng.standard_normal(n) * 4).astype(kind)
+
+
+def made(body, kind=np.float32, out=None, m=N, x=None, y=None):
+    """Run a body on vectors a and b; return them, what z was, and what it is."""
+    out = out or kind
+    a = drawn(kind, 1) if x is None else x
+    b = drawn(kind, 2) if y is None else y
+    before = drawn(out, 3, m)
+    z = before.copy()
+    text = FRAME
+    values = {"A": C_NAMES[kind], "Z": C_NAMES[out], "n": str(N), "m": str(m), "body": body}
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    run = kernel(text, "GM_ADDR x, GM_ADDR y, GM_ADDR out")[1](a.copy(), b.copy(), z)
+    assert run.findings == (), run.findings
+    return a, b, before, z
+
+
+def same(got, want):
+    assert np.array_equal(got, want, equal_nan=True), (got[:8], want[:8])
+
+
+BINARY = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Div": lambda a, b: a / b,
+    "Max": np.maximum,
+    "Min": np.minimum,
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_functions(name):
+    a, b, _, z = made(
+        f"{name}(z, a, b, 300); PipeBarrier<PIPE_V>();\n"
+        f"{name}(z[320], a[320], b[320], 64, 3, {{1, 1, 1, 8, 8, 8}});"
+    )
+    same(z[:300], BINARY[name](a, b)[:300])
+    same(z[320:], BINARY[name](a, b)[320:])
+
+
+def test_a_mask_of_lanes_and_one_of_bits_choose_the_same():
+    text = "Add(z, a, b, 20, 4, BinaryRepeatParams(1, 1, 1, 8, 8, 8));"
+    a, b, before, z = made(text)
+    want = before.reshape(-1, 64).copy()
+    want[:4, :20] = (a + b).reshape(-1, 64)[:4, :20]
+    same(z, want.reshape(-1))
+    bits = "uint64_t mask[2] = {(1ull << 20) - 1, 0}; Add(z, a, b, mask, 4, {1, 1, 1, 8, 8, 8});"
+    same(made(bits)[3], z)
+    own = (
+        "SetVectorMask<float>(20); Add<float, false>(z, a, b, MASK_PLACEHOLDER, 4, {1,1,1,8,8,8});"
+    )
+    same(made(own)[3], z)
+
+
+def test_halves_have_128_lanes():
+    a, b, before, z = made("Add(z, a, b, 100, 4, {1, 1, 1, 8, 8, 8});", np.float16)
+    want = before.reshape(-1, 128).copy()
+    want[:, :100] = (a + b).reshape(-1, 128)[:, :100]
+    same(z, want.reshape(-1))
+
+
+UNARY = {
+    "Abs": (np.abs, np.float32),
+    "Exp": (np.exp, np.float32),
+    "Relu": (lambda a: np.maximum(a, 0), np.float32),
+    "Sqrt": (np.sqrt, np.float32),
+    "Not": (np.invert, np.int16),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_functions(name):
+    oracle, kind = UNARY[name]
+    with np.errstate(invalid="ignore"):
+        a, _, before, z = made(f"{name}(z, a, 256);", kind)
+        want = np.concatenate([oracle(a)[:256], before[256:]])
+    assert np.allclose(z, want, rtol=1e-6, equal_nan=True)
+
+
+SCALED = {
+    "Adds(z, a, 3.5f, N);": lambda a: a + np.float32(3.5),
+    "Muls(z, a, -2.0f, N);": lambda a: a * np.float32(-2),
+    "Maxs(z, a, 0.5f, N);": lambda a: np.maximum(a, np.float32(0.5)),
+    "Mins(z, a, 0.5f, 64, 8, {1, 1, 8, 8});": lambda a: np.minimum(a, np.float32(0.5)),
+    "LeakyRelu(z, a, 0.125f, N);": lambda a: np.where(a < 0, a * np.float32(0.125), a),
+    "Duplicate(z, 1.5f, N);": lambda _: np.full(N, 1.5, np.float32),
+    "Duplicate<float>(z, 2.5f, 64, 8, 1, 8);": lambda _: np.full(N, 2.5, np.float32),
+    "Adds(z, a, (float)a.GetSize(), N);": lambda a: a + np.float32(N),
+}
+
+
+@pytest.mark.parametrize("body", SCALED)
+def test_functions_of_a_scalar(body):
+    a, _, _, z = made(body.replace("N)", f"{N})"))
+    same(z, SCALED[body](a))
+
+
+def test_axpy_adds_to_what_is_there():
+    a, _, before, z = made(f"Axpy(z, a, 2.0f, {N});")
+    same(z, before + a * np.float32(2))
+
+
+CASTS = [
+    (np.float32, np.float16, "CAST_RINT", lambda a: a.astype(np.float16)),
+    (np.float32, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
+    (np.float16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+    (np.float32, np.int32, "CAST_TRUNC", lambda a: np.trunc(a).astype(np.int32)),
+    (np.float32, np.int32, "CAST_FLOOR", lambda a: np.floor(a).astype(np.int32)),
+    (np.float32, np.int32, "CAST_CEIL", lambda a: np.ceil(a).astype(np.int32)),
+    (np.float32, np.int32, "CAST_RINT", lambda a: np.rint(a).astype(np.int32)),
+    (np.int32, np.float32, "CAST_RINT", lambda a: a.astype(np.float32)),
+    (np.float32, bfloat16, "CAST_RINT", lambda a: a.astype(bfloat16)),
+    (bfloat16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+    (np.float16, np.int8, "CAST_RINT", lambda a: np.rint(a).astype(np.int8)),
+    (np.int8, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
+    (
+        np.float16,
+        np.int32,
+        "CAST_ROUND",
+        lambda a: (np.sign(a) * np.floor(np.abs(a) + 0.5)).astype(np.int32),
+    ),
+    (np.int16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+    (np.int32, np.int16, "CAST_NONE", lambda a: a.astype(np.int16)),
+]
+
+
+@pytest.mark.parametrize(("kind", "out", "mode", "oracle"), CASTS)
+def test_conversions(kind, out, mode, oracle):
+    a, _, _, z = made(f"Cast(z, a, RoundMode::{mode}, {N});", kind, out)
+    same(z, oracle(a))
+
+
+def test_reductions_of_everything():
+    a, _, _, z = made(f"ReduceSum(z, a, work, {N});")
+    assert np.isclose(z[0], a.sum(), rtol=1e-5)
+    for name, oracle, place in (("Max", np.max, np.argmax), ("Min", np.min, np.argmin)):
+        a, _, _, z = made(f"Reduce{name}(z, a, work, {N}, true);")
+        assert (z[0], z[1:2].view(np.uint32)[0]) == (oracle(a), place(a))
+
+
+def test_reductions_of_repeats_and_blocks():
+    a, _, _, z = made("WholeReduceMax(z, a, 64, 8, 1, 1, 8);")
+    same(z[:16:2], a.reshape(8, 64).max(axis=1))
+    same(z[1:16:2].view(np.uint32), a.reshape(8, 64).argmax(axis=1))
+    a, _, _, z = made("BlockReduceMax(z, a, 8, 64, 1, 1, 8);")
+    same(z[:64], a.reshape(64, 8).max(axis=1))
+    a, _, _, z = made("WholeReduceSum(z, a, 64, 8, 1, 1, 8);")
+    assert np.allclose(z[:8], a.reshape(8, 64).sum(axis=1), rtol=1e-5)
+    a, _, _, z = made("PairReduceSum(z, a, 8, 64, 1, 1, 8);".replace("8, 64", "64, 8"))
+    same(z[:256], a[::2] + a[1::2])
+
+
+def test_comparing_and_selecting():
+    a, b, _, z = made(
+        f"Compare(bits, a, b, CMPMODE::LT, {N}); PipeBarrier<PIPE_V>();\n"
+        f"Select(z, bits, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, {N});"
+    )
+    same(z, np.where(a < b, a, b))
+    a, _, _, z = made(
+        f"CompareScalar(bits, a, 1.0f, CMPMODE::GE, {N}); PipeBarrier<PIPE_V>();\n"
+        f"Select(z, bits, a, 7.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, {N});"
+    )
+    same(z, np.where(a >= 1, a, np.float32(7)))
+    a, b, _, z = made(
+        "Compare(bits, a, b, CMPMODE::GT, 64); PipeBarrier<PIPE_V>();\n"
+        "Select(z, bits, a, b, SELMODE::VSEL_CMPMASK_SPR, 64, 8, {1,1,1,8,8,8});"
+    )
+    want = np.where((a > b)[:64], a.reshape(8, 64), b.reshape(8, 64)).reshape(-1)
+    same(z, want)
+
+
+def test_gathering():
+    rng = np.random.default_rng(5)
+    order = rng.permutation(N)
+    a, _, _, z = made(
+        f"Gather(z, a, b.ReinterpretCast<uint32_t>(), 0, {N});",
+        y=(order * 4).astype(np.uint32).view(np.float32),
+    )
+    same(z, a[order])
+    a, _, _, z = made(
+        "uint64_t count = 0;\n"
+        f"GatherMask(z, a, 1, false, 0, {{1, {N // 64}, 8, 0}}, count);\n"
+        "Duplicate(z[496], (float)count, 8);"
+    )
+    same(z[:256], a[::2])
+    assert z[496] == 256
+    a, _, _, z = made("Brcb(z, a, 1, {1, 8});")
+    same(z[:64], np.repeat(a[:8], 8))
+    _, _, _, z = made("CreateVecIndex(z, 5, 100);", np.int32)
+    same(z[:100], np.arange(5, 105, dtype=np.int32))
+
+
+def test_the_scalar_unit_reads_and_writes():
+    body = """
+    float total = 0;
+    for (int i = 0; i < 10; ++i) total += a.GetValue(i);
+    z.SetValue(0, total);
+    z(1) = a(3);
+    gz.SetValue(511, 2.5f);
+    """
+    a, _, _, z = made(body)
+    total = np.float32(0)
+    for value in a[:10]:
+        total += value
+    assert (z[0], z[1]) == (total, a[3])
+
+
+PADS = [
+    (
+        "DataCopyExtParams p{1, 100, 0, 0, 0}; DataCopyPadExtParams<float> q{false, 0, 0, 0};",
+        25,
+        None,
+    ),
+    (
+        "DataCopyExtParams p{1, 100, 0, 0, 0}; DataCopyPadExtParams<float> q{true, 0, 7, 9.0f};",
+        25,
+        9.0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("params", "count", "fill"), PADS)
+def test_unaligned_moves(params, count, fill):
+    a, _, _, z = made(params + "DataCopyPad(z, ga, p, q);")
+    same(z[:count], a[:count])
+    if fill is not None:
+        same(z[count : count + 7], np.full(7, fill, np.float32))
+
+
+def test_unaligned_moves_of_rows_back():
+    body = """
+    DataCopyExtParams p{4, 20, 0, 12, 0};
+    DataCopyPad(gz, a, p);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(z, gz, 512);
+    """
+    a, _, before, z = made(body)
+    want = before.copy()
+    for row in range(4):
+        want[8 * row : 8 * row + 5] = a[8 * row : 8 * row + 5]
+    same(z, want)
+
+
+def test_half_rounds_after_each_operation():
+    body = """
+    half h = 2048; h = h + half(1); h = h + half(1);
+    z.SetValue(0, h);
+    z.SetValue(1, half(0.1f) * half(3));
+    z.SetValue(2, (half)1e6f);
+    z.SetValue(3, half(1.0f) / half(3));
+    z.SetValue(4, -half(2.5f));
+    """
+    *_, z = made(body, np.float16)
+    want = [2048, np.float16(0.1) * np.float16(3), np.inf, np.float16(1) / np.float16(3), -2.5]
+    same(z[:5], np.array(want, np.float16))
+
+
+def test_cores_that_wait_for_each_other():
+    body = """
+    GlobalTensor<int32_t> g;
+    g.SetGlobalBuffer((__gm__ int32_t*)x, 8 * 16);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 1024);
+    LocalTensor<int32_t> t = buf.Get<int32_t>();
+    Duplicate(t, (int32_t)GetBlockIdx() + 1, 8);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(g[GetBlockIdx() * 8], t, 8);
+    SyncAll();
+    DataCopy(t, g[(GetBlockIdx() + 1) % GetBlockNum() * 8], 8);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(g[64 + GetBlockIdx() * 8], t, 8);
+    """
+    x = np.zeros(128, np.int32)
+    run = kernel(body)[8](x)
+    assert run.findings == ()
+    same(x[64::8], np.roll(np.arange(1, 9, dtype=np.int32), -1))
+
+
+def test_atomic_addition():
+    body = """
+    GlobalTensor<float> g;
+    g.SetGlobalBuffer((__gm__ float*)x, 8);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 32);
+    LocalTensor<float> t = buf.Get<float>();
+    Duplicate(t, 1.5f, 8);
+    PipeBarrier<PIPE_ALL>();
+    SetAtomicAdd<float>();
+    DataCopy(g, t, 8);
+    SetAtomicNone();
+    """
+    x = np.ones(8, np.float32)
+    kernel(body)[4](x)
+    same(x, np.full(8, 7, np.float32))
