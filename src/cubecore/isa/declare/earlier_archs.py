@@ -24,6 +24,7 @@ _CONTROL = (
     "set_vector_mask",
     "set_mask_norm",
     "store_scalar",
+    "store_scalar_gm",
     "store_kept",
     "store_merged",
     # how cores meet: the kits of these chips count in global memory, with the same effect

@@ -47,6 +47,7 @@ inline void load_cmp_mask(const char* type, V value, const cubecore::Where& at) 
   barrier(PIPE_V, at);
   place.type = "uint8";
   cubecore::issue("asc_set_cmp_mask", at, place);
+  barrier(PIPE_V, at);
 }
 
 }  // namespace detail
@@ -146,10 +147,12 @@ inline void selected(const LocalTensor<T>& dst, const LocalTensor<U>& bits,
 
 template <typename T, typename U>
 inline void load_bits(const LocalTensor<U>& bits, SELMODE mode, const cubecore::Where& at) {
-  if (mode == SELMODE::VSEL_CMPMASK_SPR)
+  if (mode == SELMODE::VSEL_CMPMASK_SPR) {
     SetCmpMask(bits, at);
-  else
+    barrier(PIPE_V, at);
+  } else {
     load_cmp_mask("uint32", static_cast<uint32_t>(bits.GetPhyAddr()), at);
+  }
 }
 
 }  // namespace detail
