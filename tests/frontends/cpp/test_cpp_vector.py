@@ -219,7 +219,7 @@ def test_comparing_and_selecting():
     )
     same(z, np.where(a >= 1, a, np.float32(7)))
     a, b, _, z = made(
-        "Compare(bits, a, b, CMPMODE::GT, 64); PipeBarrier<PIPE_V>();\n"
+        "Compare(bits, a, b, CMPMODE::GT, 128); PipeBarrier<PIPE_V>();\n"
         "Select(z, bits, a, b, SELMODE::VSEL_CMPMASK_SPR, 64, 8, {1,1,1,8,8,8});"
     )
     want = np.where((a > b)[:64], a.reshape(8, 64), b.reshape(8, 64)).reshape(-1)
