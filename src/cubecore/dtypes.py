@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from cubecore.aliases import Column
 from cubecore.errors import did_you_mean, refuse
 from cubecore.units import DATA_BLOCK_BYTES, floor_div
 
@@ -41,7 +42,7 @@ class ElementType:
         """fractal_num of table 1: C0 blocks that an NZ operand's K axis is a multiple of."""
         return 2 if self.name == "float32" else 1
 
-    def bytes_of(self, elements: Any) -> Any:
+    def bytes_of(self, elements: Column) -> Column:
         """Return the bytes of `elements` packed elements (a number or an array of them)."""
         if self.bits % 8 == 0:
             return elements * (self.bits // 8)

@@ -28,7 +28,7 @@ class _NoArray:
     kind = ""
 
 
-def ceil_div(value: Any, divisor: Column) -> Column:
+def ceil_div(value: Column, divisor: Column) -> Column:
     """Return `value` / `divisor` rounded up; numbers or arrays of them, `divisor` > 0.
 
     Exact for integers, and for whole floats up to 2**52.
@@ -53,12 +53,12 @@ def floor_div(value: object, divisor: Column) -> Column:
     return value // divisor
 
 
-def floats(value: Any) -> Column:
+def floats(value: Column) -> Column:
     """Return `value`, a number or an array, as floats."""
     return value if getattr(value, "dtype", _NoArray).kind == "f" else value * 1.0
 
 
-def distinct(values: Any) -> "NDArray[Any]":
+def distinct(values: Column) -> "NDArray[Any]":
     """Return the distinct values of an array of numbers, sorted; np.unique loads all of np.ma."""
     import numpy as np
 

@@ -119,7 +119,9 @@ def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
     return blocks * float(_misaligned_block_cycles(chip, start))
 
 
-def mean_row_start_cycles(chip: Chip, row_bytes: Column, blocks: tuple[Any, Any, Any]) -> Column:
+def mean_row_start_cycles(
+    chip: Chip, row_bytes: Column, blocks: tuple[Column, Column, Column]
+) -> Column:
     """Return how much longer a row takes on the slowest core, whose blocks start here and there.
 
     `blocks` are the bytes from one block's start to the next, those from one core's share to the

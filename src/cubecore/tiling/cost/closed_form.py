@@ -22,15 +22,16 @@ take the longest.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column, Json
 from cubecore.chips import Chip, costs
 from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles
 from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
 from cubecore.tiling.cost.traffic import loads, longest_row_bytes
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up, ceil_div, floats
 
@@ -51,7 +52,7 @@ class Prediction:
     bytes: Mapping[str, int]
     not_modelled: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's keys and the details."""
         return {
             "us": self.us,
@@ -63,7 +64,7 @@ class Prediction:
         }
 
 
-def _padded(extent: Any, base: Any, count: Any, align: int) -> Any:
+def _padded(extent: Column, base: Column, count: Column, align: int) -> Column:
     """Return the sum of `count` blocks of `base`, the last one ragged, each padded to `align`."""
     return (count - 1) * align_up(base, align) + align_up(extent - (count - 1) * base, align)
 
@@ -72,19 +73,19 @@ def _padded(extent: Any, base: Any, count: Any, align: int) -> Any:
 class TilingCost:
     """The closed form's numbers for one tiling or many, in cycles and bytes, not rounded."""
 
-    total: Any
-    start: Any
-    hbm: Any
-    pipes: Mapping[str, Any]
-    bytes: Mapping[str, Any]
+    total: Column
+    start: Column
+    hbm: Column
+    pipes: Mapping[str, Column]
+    bytes: Mapping[str, Column]
 
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> tuple[Column, ...]:
         """Return the numbers one after the other."""
         pipes, carried = (self.pipes[n] for n in PIPES), (self.bytes[n] for n in LINKS)
         return (self.total, self.start, self.hbm, *pipes, *carried)
 
     @staticmethod
-    def of(values: tuple[Any, ...]) -> "TilingCost":
+    def of(values: tuple[Column, ...]) -> "TilingCost":
         """Return the cost of which these are the `values`."""
         total, start, hbm, *rest = values
         pipes = dict(zip(PIPES, rest[: len(PIPES)], strict=True))
@@ -98,7 +99,7 @@ LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")
 """What a cost is of, in the order of its numbers."""
 
 
-def cost(tiling: Any, problem: Problem, chip: Chip) -> TilingCost:
+def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     """Return what `tiling` (one, or a struct of arrays) costs; it must satisfy the rules.
 
     The arrays of a struct may have any shapes that broadcast.
@@ -138,12 +139,12 @@ def start_cycles(chip: Chip) -> int:
     return (chip.launch_cycles or 0) + (chip.start_cycles or 0)
 
 
-def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
+def clients_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
     """Return how many blocks one AI Core computes in turn.
 
     1, or up to 2 clients in a mix launch (D12), for each matrix of its share of the batch.
     """
-    clients: Any = 1
+    clients: Column = 1
     if problem.launch != "cube":
         clients = np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
     if problem.batch == 1:
@@ -152,7 +153,9 @@ def clients_per_core(t: Any, problem: Problem, chip: Chip) -> Any:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
-def written_back(case: RuleCase, read_bytes: Any, row_bytes: Any, k_blocks: Any = 1) -> Any:
+def written_back(
+    case: RuleCase, read_bytes: Column, row_bytes: Column, k_blocks: Column = 1
+) -> Column:
     """Return the cycles of device memory with what L2 does not keep of C.
 
     `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
@@ -163,7 +166,7 @@ def written_back(case: RuleCase, read_bytes: Any, row_bytes: Any, k_blocks: Any 
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
 
-def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Any], dict[str, Any]]:
+def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
 
     Without the loads of A and B: MTE2's are the bias's, the scalar unit's those of steps and tiles.
@@ -175,7 +178,7 @@ def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Any], dict[str
     heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
     mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
     mte1 = mte1 + w.steps * heads
-    mte2: Any = 0
+    mte2: Column = 0
     if (bias := problem.bias_type) is not None:
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
@@ -202,7 +205,7 @@ def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Any], dict[str
     return pipes, carried
 
 
-def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
+def predict(tiling: Tilings, problem: Problem, chip: Chip) -> Prediction:
     """Return the prediction for one tiling that satisfies the rules.
 
     Raises:
@@ -215,7 +218,7 @@ def predict(tiling: Any, problem: Problem, chip: Chip) -> Prediction:
 def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
     """Return the predictions of the tilings in the rows `chosen` of `count`."""
 
-    def rows(values: Any) -> list[float]:
+    def rows(values: Column) -> list[float]:
         """Return a value for each tiling."""
         found: list[float] = np.broadcast_to(values, count)[chosen].tolist()
         return found

@@ -8,10 +8,10 @@ steps and then the last tile. One tiling or a struct of arrays; cycles, not roun
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
 from cubecore.chips import Chip
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.cost.traffic import OperandLoads
@@ -28,14 +28,14 @@ class Inner:
 
     case: RuleCase
     walk: TileCounts
-    pipes: Mapping[str, Any]
+    pipes: Mapping[str, Column]
 
     @cached_property
-    def stage(self) -> Any:
+    def stage(self) -> Column:
         """MTE1 and the Cube, as the buffers of L0A and L0B let them overlap."""
         return self._stage(self.pipes["MTE1"])
 
-    def _stage(self, mte1: Any) -> Any:
+    def _stage(self, mte1: Column) -> Column:
         t, chip, w = self.case.tiling, self.case.chip, self.walk
         m = self.pipes["M"]
         waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
@@ -44,26 +44,26 @@ class Inner:
         return np.where(double, overlapped, mte1 + m + w.steps * waits)
 
     @cached_property
-    def pause(self) -> Any:
+    def pause(self) -> Column:
         """What the Cube stands still for fixpipe after a tile: one buffer of L0C, no unit flag."""
         beside = np.equal(self.case.tiling.dbL0C, 2) | self.case.problem.shares_unit_flag
         return np.where(beside, 0, self.pipes["FIX"] / self.walk.tiles)
 
     @cached_property
-    def chain(self) -> Any:
+    def chain(self) -> Column:
         """From the first L1 block to the last write, if everything is in L1 when it is needed."""
         fix, tiles, stage = self.pipes["FIX"], self.walk.tiles, self.stage
         drained = np.maximum(stage + fix / tiles, fix + stage / tiles)
         return np.where(self.pause > 0, stage + fix, drained)
 
     @cached_property
-    def last(self) -> Any:
+    def last(self) -> Column:
         """The last base-K step and the last tile's write."""
         w = self.walk
         steps = (self.pipes["MTE1"] + self.pipes["M"]) / w.steps
         return steps + self.pipes["FIX"] / w.tiles
 
-    def scalar(self, fill: Any) -> Any:
+    def scalar(self, fill: Column) -> Column:
         """Return when the scalar unit has issued the last step; `fill` until the first loads end.
 
         It runs ahead, of the first loads too, by what the pipes' queues hold.
@@ -72,7 +72,7 @@ class Inner:
         return np.maximum(self.pipes["S"], fill + np.maximum(self.pipes["S"] - ahead, 0))
 
     @property
-    def ahead(self) -> Any:
+    def ahead(self) -> Column:
         """Cycles of the scalar unit that the pipes' queues hold."""
         return STEPS_QUEUED * self.pipes["S"] / self.walk.steps
 
@@ -85,14 +85,14 @@ class Work(Inner):
     b: OperandLoads
 
     @cached_property
-    def fill(self) -> Any:
+    def fill(self) -> Column:
         """Until the first chunks of A, then of B, are asked for and have arrived; both miss L2."""
         asked = scalar_cycles(self.case.problem, self.case.chip).load
         first = asked + np.maximum(self.a.first_cycles, asked) + self.b.first_cycles
         return first_loads(self.case.chip, first, self.a.first_transfers + self.b.first_transfers)
 
     @cached_property
-    def stage(self) -> Any:
+    def stage(self) -> Column:
         """MTE1 and the Cube; MTE1 is slower as far as MTE2 fills L1 beside it."""
         m, mte1 = self.pipes["M"], self.pipes["MTE1"]
         beside = self.pipes["MTE2"] / np.maximum(np.maximum(m, mte1), self.pipes["S"])
@@ -100,7 +100,7 @@ class Work(Inner):
         return self._stage(mte1 * (1 + share * np.minimum(beside, 1)))
 
     @cached_property
-    def waited_for(self) -> tuple[Any, Any]:
+    def waited_for(self) -> tuple[Column, Column]:
         """Whether every chunk of A, and of B, is waited for: there is one buffer.
 
         NORM uses a block as soon as it is there: only one alone is waited for.
@@ -111,7 +111,7 @@ class Work(Inner):
         return t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
 
 
-def first_loads(chip: Chip, busy: Any, transfers: Any) -> Any:
+def first_loads(chip: Chip, busy: Column, transfers: Column) -> Column:
     """Return when the first chunks, `transfers` in all, have arrived; they miss L2."""
     latency = chip.hbm_latency_cycles or 0
     exposed = (1 - (chip.gm_latency_overlap or 0)) * latency
@@ -135,7 +135,7 @@ def scalar_cycles(problem: Problem, chip: Chip) -> ScalarCycles:
     return ScalarCycles(step, load, tile)
 
 
-def busy_cycles(work: Work) -> tuple[Any, Any]:
+def busy_cycles(work: Work) -> tuple[Column, Column]:
     """Return the cycles of a block of C, and those after its last loads: the last chunk's tiles."""
     a, b, pipes = work.a, work.b, work.pipes
     rest = work.chain / np.maximum(a.count, b.count)
@@ -147,7 +147,7 @@ def busy_cycles(work: Work) -> tuple[Any, Any]:
     return np.maximum(busy, issued), rest
 
 
-def _last_load(work: Work) -> Any:
+def _last_load(work: Work) -> Column:
     """Return when the scalar unit asks for the last chunk: as the last but one is begun."""
     a, b, w = work.a, work.b, work.walk
     scalar = scalar_cycles(work.case.problem, work.case.chip)
@@ -156,7 +156,7 @@ def _last_load(work: Work) -> Any:
     return np.where(chunks > 1, work.pipes["S"] - 2 * w.steps / chunks * scalar.step, first)
 
 
-def _waits(work: Work, spare: Any) -> Any:
+def _waits(work: Work, spare: Column) -> Column:
     """Return for how long MTE1 waits for chunks that come late by more than `spare` cycles.
 
     All of them do where there is one buffer. MTE2 asks for B's next chunk first: where B has one
@@ -194,7 +194,7 @@ def _waits(work: Work, spare: Any) -> Any:
     return np.where(alone_a & alone_b, both, np.minimum(waits, both))
 
 
-def _turns(work: Work, spare: Any) -> Any:
+def _turns(work: Work, spare: Column) -> Column:
     """Return for how long MTE1 waits where two buffers of the often loaded operand take turns.
 
     A buffer is loaded, waits for the latency and is used up before it is loaded again: two chunks
@@ -209,7 +209,7 @@ def _turns(work: Work, spare: Any) -> Any:
     return np.maximum(often - 2, 0) * np.maximum(late - spare, 0)
 
 
-def in_turn(quick: Any, rest: Any, often: Any) -> Any:
+def in_turn(quick: Column, rest: Column, often: Column) -> Column:
     """Return how late a chunk is where two buffers take turns; below 0 if it is not.
 
     `quick` is its arrival, `rest` what the other's later loads take longer than the work.
@@ -217,7 +217,7 @@ def in_turn(quick: Any, rest: Any, often: Any) -> Any:
     return np.minimum((quick + rest / often) / 2, quick)
 
 
-def _idle(work: Work) -> Any:
+def _idle(work: Work) -> Column:
     """Return for how long MTE2 finds no free buffer while fixpipe empties the only one of L0C.
 
     It loads one chunk meanwhile. Template MDL.

@@ -6,10 +6,11 @@ One tiling or a struct of arrays, whose fields may have any shapes that broadcas
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.units import ceil_div, floats
 
 
@@ -22,79 +23,79 @@ class TileCounts:
     nobody asks for is not computed.
     """
 
-    def __init__(self, tiling: Any) -> None:
+    def __init__(self, tiling: Tilings) -> None:
         self._t = tiling
         self.m = floats(np.minimum(tiling.singleCoreM, tiling.M))
         self.n = floats(np.minimum(tiling.singleCoreN, tiling.N))
         self.k = floats(tiling.singleCoreK)
-        self.m_tiles: Any = ceil_div(self.m, tiling.baseM)
-        self.n_tiles: Any = ceil_div(self.n, tiling.baseN)
-        self.k_steps: Any = ceil_div(self.k, tiling.baseK)
+        self.m_tiles: Column = ceil_div(self.m, tiling.baseM)
+        self.n_tiles: Column = ceil_div(self.n, tiling.baseN)
+        self.k_steps: Column = ceil_div(self.k, tiling.baseK)
 
     @cached_property
-    def tiles(self) -> Any:
+    def tiles(self) -> Column:
         """Tiles of C."""
         return self.m_tiles * self.n_tiles
 
     @cached_property
-    def steps(self) -> Any:
+    def steps(self) -> Column:
         """Mmads: base-K steps over all tiles."""
         return self.tiles * self.k_steps
 
     @cached_property
-    def ka_chunks(self) -> Any:
+    def ka_chunks(self) -> Column:
         """Chunks of A along K."""
         return ceil_div(self.k_steps, self._t.stepKa)
 
     @cached_property
-    def kb_chunks(self) -> Any:
+    def kb_chunks(self) -> Column:
         """Chunks of B along K."""
         return ceil_div(self.k_steps, self._t.stepKb)
 
     @cached_property
-    def m_chunks(self) -> Any:
+    def m_chunks(self) -> Column:
         """Chunks of A along M."""
         in_steps = ceil_div(self.m_tiles, self._t.stepM)
         return np.where(self.ka_chunks == 1, in_steps, self.m_tiles)
 
     @cached_property
-    def n_chunks(self) -> Any:
+    def n_chunks(self) -> Column:
         """Chunks of B along N."""
         in_steps = ceil_div(self.n_tiles, self._t.stepN)
         return np.where(self.kb_chunks == 1, in_steps, self.n_tiles)
 
     @property
-    def _n_first(self) -> Any:
+    def _n_first(self) -> Column:
         return np.equal(self._t.iterateOrder, 1)
 
     @cached_property
-    def a_passes(self) -> Any:
+    def a_passes(self) -> Column:
         """How often A is loaded."""
         once = np.where(self._n_first | (self.m_chunks == 1), 1, self.n_chunks)
         return np.where(self.ka_chunks == 1, once, self.n_tiles)
 
     @cached_property
-    def b_passes(self) -> Any:
+    def b_passes(self) -> Column:
         """How often B is loaded."""
         once = np.where(np.logical_not(self._n_first) | (self.n_chunks == 1), 1, self.m_chunks)
         return np.where(self.kb_chunks == 1, once, self.m_tiles)
 
     @cached_property
-    def m_blocks(self) -> Any:
+    def m_blocks(self) -> Column:
         """Cores along M."""
         return ceil_div(self._t.M, self._t.singleCoreM)
 
     @cached_property
-    def n_blocks(self) -> Any:
+    def n_blocks(self) -> Column:
         """Cores along N."""
         return ceil_div(self._t.N, self._t.singleCoreN)
 
     @cached_property
-    def k_blocks(self) -> Any:
+    def k_blocks(self) -> Column:
         """Cores along K."""
         return ceil_div(np.minimum(self._t.Ka, self._t.Kb), self._t.singleCoreK)
 
 
-def tile_counts(t: Any) -> TileCounts:
+def tile_counts(t: Tilings) -> TileCounts:
     """Return the walk of the fullest core of `t`, one tiling or many; all fields positive."""
     return TileCounts(t)

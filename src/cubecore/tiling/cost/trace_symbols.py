@@ -6,10 +6,12 @@ A function of candidates that is run on them leaves its operations behind, in or
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from cubecore.aliases import Column
 
 _INFIX = {
     "add": "+",
@@ -38,15 +40,15 @@ _ON_ARRAYS = (
 _OF_TRUTH = (*(name for name in _INFIX if name[0] in "lgen"), *_CALLED[-3:])
 
 
-def _floor(value: Any) -> float:
+def _floor(value: Column) -> float:
     return float(math.floor(value))
 
 
-def _ceil(value: Any) -> float:
+def _ceil(value: Column) -> float:
     return float(math.ceil(value))
 
 
-_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+_OF_NUMBERS: dict[str, Callable[..., Column]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -88,7 +90,7 @@ class Symbol:
     __hash__ = object.__hash__
 
     def __init__(
-        self, trace: "OperationTrace", index: int, kind: str, level: int, value: Any
+        self, trace: "OperationTrace", index: int, kind: str, level: int, value: Column
     ) -> None:
         self.trace, self.index, self.kind, self.level, self.value = trace, index, kind, level, value
 
@@ -103,14 +105,18 @@ class Symbol:
         """Return what a number decides, and note it."""
         return self.trace.decide(self)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *values: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *values: Column, **options: object
+    ) -> Column:
         """Note an operation."""
         if method != "__call__" or options:
             return NotImplemented
         name = {"true_divide": "divide"}.get(ufunc.__name__, ufunc.__name__)
         return self.trace.operation(name, *values)
 
-    def __array_function__(self, function: Any, _: Any, values: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: object, _: object, values: Sequence[Column], options: Mapping[str, object]
+    ) -> Column:
         """Note a choice, a lookup by index, or the two operations of clip."""
         if function is np.interp and len(values) == 3 and not options:
             index, indexes, table = values
@@ -129,7 +135,7 @@ class Symbol:
 def _note_operators() -> None:
     """Let operators between symbols, and between symbols and numbers, be noted."""
 
-    def operator_of(name: str, *, turned: bool) -> Callable[[Symbol, Any], Any]:
+    def operator_of(name: str, *, turned: bool) -> Callable[[Symbol, Column], Column]:
         if turned:
             return lambda symbol, other: symbol.trace.operation(name, other, symbol)
         return lambda symbol, other: symbol.trace.operation(name, symbol, other)
@@ -177,11 +183,11 @@ class OperationTrace:
         self.texts: list[str | None] = []
         self.needs: list[tuple[Symbol, ...]] = []
         self.inputs: dict[int, tuple[int, str, str]] = {}
-        self.symbols: dict[Any, Symbol] = {}
+        self.symbols: dict[object, Symbol] = {}
         self.decisions: dict[int, tuple[Symbol, bool]] = {}
-        self.constants: dict[str, Any] = {}
+        self.constants: dict[str, Column] = {}
 
-    def input(self, struct: int, name: str, value: Any) -> Any:
+    def input(self, struct: int, name: str, value: Column) -> Column:
         """Return the symbol of a struct's field."""
         key = ("input", struct, name)
         if key not in self.symbols:
@@ -193,7 +199,7 @@ class OperationTrace:
             self.symbols[key] = symbol
         return self.symbols[key]
 
-    def operation(self, name: str, *values: Any) -> Any:
+    def operation(self, name: str, *values: Column) -> Column:
         """Note an operation on symbols and numbers."""
         values = tuple([_plain(value) for value in values])
         folded = _folded(name, values)
@@ -204,7 +210,7 @@ class OperationTrace:
             self.symbols[key] = self._operation(name, values)
         return self.symbols[key]
 
-    def table(self, values: Any) -> Symbol:
+    def table(self, values: Column) -> Symbol:
         """Return the symbol of a constant table of real numbers."""
         key = ("table", values.tobytes())
         if key not in self.symbols:
@@ -225,7 +231,7 @@ class OperationTrace:
         for held in (self.symbols, self.needs, self.decisions):
             held.clear()
 
-    def at(self, value: Any, level: int) -> Any:
+    def at(self, value: Column, level: int) -> Column:
         """Return a value for the rows of a level."""
         if not isinstance(value, Symbol) or not value.kind or value.level == level:
             return value
@@ -236,7 +242,7 @@ class OperationTrace:
             self.symbols[key] = self._symbol(text, (value,), value.kind, level, None)
         return self.symbols[key]
 
-    def _operation(self, name: str, values: tuple[Any, ...]) -> Symbol:
+    def _operation(self, name: str, values: tuple[Column, ...]) -> Symbol:
         columns = [v for v in values if isinstance(v, Symbol) and v.kind]
         if not columns:
             numbers = [v.value if isinstance(v, Symbol) else v for v in values]
@@ -251,7 +257,7 @@ class OperationTrace:
         text = _text(name, operands, of_numbers=False)
         return self._symbol(text, operands, _kind(name, values), level, None)
 
-    def _as_array(self, value: Any) -> Any:
+    def _as_array(self, value: Column) -> Column:
         """Return a number as an array of it: NumPy takes half as long for a real column with one.
 
         The array is a number of the line for all else.
@@ -279,14 +285,14 @@ class OperationTrace:
         return self.top
 
     def _symbol(
-        self, text: str | None, values: tuple[Any, ...], kind: str, level: int, value: Any
+        self, text: str | None, values: tuple[Column, ...], kind: str, level: int, value: Column
     ) -> Symbol:
         self.texts.append(text)
         self.needs.append(tuple(v for v in values if isinstance(v, Symbol)))
         return Symbol(self, len(self.texts) - 1, kind, level, value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Column) -> Column:
     """Return a symbol, or a constant as Python's number."""
     if isinstance(value, Symbol | bool | int | float):
         return value.item() if isinstance(value, np.generic) else value
@@ -295,7 +301,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a function of candidates must use numbers and columns, got {type(value)}")
 
 
-def _folded(name: str, values: tuple[Any, ...]) -> Any:
+def _folded(name: str, values: tuple[Column, ...]) -> Column:
     """Return the result of an operation that a constant decides, or None."""
     if name == "where":
         return None if isinstance(values[0], Symbol) else values[1 if values[0] else 2]
@@ -319,16 +325,16 @@ _NEUTRAL = {
 """What leaves the other value of an operation as it is, and columns of which kinds."""
 
 
-def _key(value: Any) -> Any:
+def _key(value: Column) -> Column:
     return ("s", value.index) if isinstance(value, Symbol) else (type(value).__name__, repr(value))
 
 
-def spell(value: Any) -> str:
+def spell(value: Column) -> str:
     """Return a value as it stands in a line."""
     return f"v{value.index}" if isinstance(value, Symbol) else f"({value!r})"
 
 
-def _text(name: str, values: tuple[Any, ...], *, of_numbers: bool) -> str:
+def _text(name: str, values: tuple[Column, ...], *, of_numbers: bool) -> str:
     spelled = [spell(value) for value in values]
     if name in _INFIX:
         return f" {_INFIX[name]} ".join(spelled)
@@ -344,7 +350,7 @@ def _text(name: str, values: tuple[Any, ...], *, of_numbers: bool) -> str:
     return f"{'n_' * of_numbers}{name}({', '.join(spelled)})"
 
 
-def _kind(name: str, values: tuple[Any, ...]) -> str:
+def _kind(name: str, values: tuple[Column, ...]) -> str:
     """Return the kind of a column that an operation makes."""
     if name in _OF_TRUTH:
         return "b"
@@ -355,12 +361,12 @@ def _kind(name: str, values: tuple[Any, ...]) -> str:
     return next(kind for kind in "fib" if kind in kinds)
 
 
-def _column(value: Any) -> bool:
+def _column(value: Column) -> bool:
     """Whether a value has a row for each candidate."""
     return isinstance(value, Symbol) and value.kind != ""
 
 
-def _letter(value: Any) -> str:
+def _letter(value: Column) -> str:
     """Return b, i or f."""
     if isinstance(value, Symbol):
         return value.kind or type(value.value).__name__[0]

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Column
 from cubecore.tiling.cost.trace_symbols import NAMES, OperationTrace, Symbol, spell
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.model import RuleCase
@@ -39,16 +40,16 @@ class _SymbolicStruct:
     """A struct whose fields are symbols."""
 
     def __init__(
-        self, line: OperationTrace, index: int, struct: Any, symbols: dict[str, Any]
+        self, line: OperationTrace, index: int, struct: object, symbols: dict[str, Column]
     ) -> None:
         self._trace, self._index, self._struct, self._symbols = line, index, struct, symbols
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Column:
         if name not in self._symbols:
             self._symbols[name] = self._trace.input(self._index, name, getattr(self._struct, name))
         return self._symbols[name]
 
-    def with_fields(self, **fields: Any) -> "_SymbolicStruct":
+    def with_fields(self, **fields: Column) -> "_SymbolicStruct":
         """Return the struct with some fields replaced or added."""
         return _SymbolicStruct(self._trace, self._index, self._struct, self._symbols | fields)
 
@@ -59,12 +60,12 @@ class _CompiledTrace:
 
     inputs: tuple[tuple[int, str, str], ...]
     numbers: tuple[tuple[int, str, str], ...]
-    decides: Callable[..., tuple[Any, ...]]
+    decides: Callable[..., tuple[Column, ...]]
     decisions: list[bool]
-    run: Callable[..., tuple[Any, ...]]
+    run: Callable[..., tuple[Column, ...]]
 
     @staticmethod
-    def of(noted: OperationTrace, results: Sequence[Any]) -> "_CompiledTrace":
+    def of(noted: OperationTrace, results: Sequence[Column]) -> "_CompiledTrace":
         """Compile what was noted."""
         outputs = [noted.at(result, noted.out) for result in results]
         decisions = list(noted.decisions.values())
@@ -73,8 +74,8 @@ class _CompiledTrace:
         return _CompiledTrace(inputs, numbers, decides, [outcome for _, outcome in decisions], run)
 
     def result(
-        self, structs: tuple[Any, ...], ups: tuple[Any, ...], rows: tuple[Any, ...]
-    ) -> tuple[Any, ...] | None:
+        self, structs: tuple[object, ...], ups: tuple[Column, ...], rows: tuple[Column, ...]
+    ) -> tuple[Column, ...] | None:
         """Return the function's result; None if a decision comes out otherwise."""
         if self.decisions:
             numbers = _input_values(self.numbers, structs)
@@ -87,8 +88,8 @@ class _CompiledTrace:
 
 
 def _input_values(
-    inputs: tuple[tuple[int, str, str], ...], structs: tuple[Any, ...]
-) -> list[Any] | None:
+    inputs: tuple[tuple[int, str, str], ...], structs: tuple[object, ...]
+) -> list[Column] | None:
     """Return the values of inputs; None if one is of another kind."""
     values = []
     for index, name, kind in inputs:
@@ -100,8 +101,8 @@ def _input_values(
 
 
 def _compile(
-    noted: OperationTrace, results: Sequence[Any]
-) -> tuple[tuple[tuple[int, str, str], ...], Callable[..., tuple[Any, ...]]]:
+    noted: OperationTrace, results: Sequence[Column]
+) -> tuple[tuple[tuple[int, str, str], ...], Callable[..., tuple[Column, ...]]]:
     """Return the inputs that results need, and the function that makes them of their values."""
     needed_indexes: set[int] = set()
     todo = [value for value in results if isinstance(value, Symbol)]
@@ -143,10 +144,10 @@ def _indexes(symbols: tuple[Symbol, ...]) -> set[int]:
 class TraceCache:
     """The traces of one kind of problem on a chip, by function."""
 
-    _of: ClassVar[dict[Any, "TraceCache"]] = {}
+    _of: ClassVar[dict[object, "TraceCache"]] = {}
 
     def __init__(self) -> None:
-        self.traces: dict[Any, list[_CompiledTrace]] = {}
+        self.traces: dict[object, list[_CompiledTrace]] = {}
         self.calls, self.left = 0, TRACES_PER_PROBLEM
 
     @classmethod
@@ -168,7 +169,7 @@ NO_TRACES = TraceCache()
 _KIND = tuple(f.name for f in fields(Problem) if f.name not in (*EXTENTS, *UNREAD_FIELDS))
 
 
-def column(value: Any, count: int) -> NDArray[Any]:
+def column(value: Column, count: int) -> NDArray[Any]:
     """Return a result as a column: a number in each of `count` rows."""
     if type(value) is np.ndarray and value.ndim:
         return value
@@ -185,7 +186,7 @@ class TracedFunction:
     """
 
     def __init__(
-        self, function: Callable[..., tuple[Any, ...]], parents: tuple[int | None, ...] = (None,)
+        self, function: Callable[..., tuple[Column, ...]], parents: tuple[int | None, ...] = (None,)
     ) -> None:
         self.function, self.parents = function, parents
 
@@ -193,10 +194,10 @@ class TracedFunction:
         self,
         cache: TraceCache,
         case: RuleCase,
-        *structs: Any,
-        ups: tuple[Any, ...] = (None,),
-        rows: tuple[Any, ...] | None = None,
-    ) -> tuple[Any, ...]:
+        *structs: object,
+        ups: tuple[Column, ...] = (None,),
+        rows: tuple[Column, ...] | None = None,
+    ) -> tuple[Column, ...]:
         """Return the function's result, by a trace if problems of the kind come more than once."""
         if cache.calls <= WARM_UP_PROBLEMS:
             return self.function(case, *self._gathered(structs, ups, rows))
@@ -216,7 +217,7 @@ class TracedFunction:
         return result
 
     def _gathered(
-        self, structs: tuple[Any, ...], ups: tuple[Any, ...], rows: tuple[Any, ...] | None
+        self, structs: tuple[Any, ...], ups: tuple[Column, ...], rows: tuple[Column, ...] | None
     ) -> Iterator[Any]:
         """Return the structs, a row for each row of the result."""
         for index, struct in enumerate(structs):
@@ -227,7 +228,7 @@ class TracedFunction:
             else:
                 yield struct
 
-    def _trace(self, case: RuleCase, structs: tuple[Any, ...], out: int) -> _CompiledTrace:
+    def _trace(self, case: RuleCase, structs: tuple[object, ...], out: int) -> _CompiledTrace:
         noted = OperationTrace(self.parents, out)
         problem = copy(case.problem)
         for name in EXTENTS:

@@ -5,14 +5,15 @@ equal parts.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column
 from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
@@ -47,11 +48,11 @@ class Stored:
         """Whether L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
         return not self.k_inner and self.kind.c0 < FRACTAL_ROWS
 
-    def whole_bytes(self, elements: Any) -> Any:
+    def whole_bytes(self, elements: Column) -> Column:
         """Return the whole bytes of so many elements."""
         return elements * self.kind.bits // 8
 
-    def apart(self, base: Any, base_k: Any, blocks: Any) -> Any:
+    def apart(self, base: Column, base_k: Column, blocks: Column) -> Column:
         """Return in how many parts a chunk of `blocks` base blocks along the inner axis travels.
 
         One, unless they are no multiple of C0: then each starts inside a piece.
@@ -59,7 +60,7 @@ class Stored:
         columns = base_k if self.k_inner else base
         return np.where(columns % self.kind.c0 == 0, 1.0, blocks)
 
-    def transfer(self, chip: Chip, own: Any, k: Any, parts: Any = 1.0) -> "Transfer":
+    def transfer(self, chip: Chip, own: Column, k: Column, parts: Column = 1.0) -> "Transfer":
         """Return what it takes to bring `own` x `k` elements, along M or N and along K, in parts.
 
         The parts are cut along the stored inner axis.
@@ -84,12 +85,12 @@ class Stored:
 class Transfer:
     """The load of a chunk into L1: transfers, their cycles without latency, bytes of a row."""
 
-    count: Any
-    busy_cycles: Any
-    row_bytes: Any
+    count: Column
+    busy_cycles: Column
+    row_bytes: Column
 
 
-def longest_row_bytes(problem: Problem, operand: str) -> Any:
+def longest_row_bytes(problem: Problem, operand: str) -> Column:
     """Return the most bytes of an operand that lie in one run in global memory."""
     stored = Stored.of(problem, operand)
     size = stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
@@ -103,13 +104,13 @@ class Chunks:
     `size_bytes` is what one pass brings, `first_bytes` what the first chunk does.
     """
 
-    count: Any
+    count: Column
     mean: Transfer
     first: Transfer
-    size_bytes: Any
-    first_bytes: Any
+    size_bytes: Column
+    first_bytes: Column
 
-    def first_cycles(self, chip: Chip) -> Any:
+    def first_cycles(self, chip: Chip) -> Column:
         """Return MTE2's cycles of the first chunk, none of which L2 holds, without latency."""
         return self.first.busy_cycles + costs.gm_miss_cycles(chip, self.first_bytes)
 
@@ -151,22 +152,22 @@ class OperandLoads:
     which the next transfer may start. `core_bytes` are one core's, `hbm_bytes` all cores' misses.
     """
 
-    count: Any
-    cycles: Any
-    hidden_cycles: Any
-    first_cycles: Any
-    first_transfers: Any
-    core_bytes: Any
-    hbm_bytes: Any
-    row_bytes: Any
+    count: Column
+    cycles: Column
+    hidden_cycles: Column
+    first_cycles: Column
+    first_transfers: Column
+    core_bytes: Column
+    hbm_bytes: Column
+    row_bytes: Column
 
     @property
-    def mean_cycles(self) -> Any:
+    def mean_cycles(self) -> Column:
         """Cycles of one chunk with the part of its latency that the next cannot hide."""
         return self.cycles / self.count
 
     @property
-    def arrival_cycles(self) -> Any:
+    def arrival_cycles(self) -> Column:
         """Cycles from the start of a chunk's load to its data being there."""
         return self.mean_cycles + self.hidden_cycles
 
@@ -184,20 +185,22 @@ def loads(case: RuleCase, w: TileCounts) -> tuple[OperandLoads, OperandLoads]:
 class _Axis:
     """An operand's own axis: elements of a core's share and of a base block, steps, counts."""
 
-    extent: Any
-    base: Any
-    step: Any
-    step_k: Any
-    tiles: Any
-    chunks: Any
-    k_chunks: Any
+    extent: Column
+    base: Column
+    step: Column
+    step_k: Column
+    tiles: Column
+    chunks: Column
+    k_chunks: Column
 
-    def by_block(self, k_steps: Any) -> "_Axis":
+    def by_block(self, k_steps: Column) -> "_Axis":
         """Return the axis in chunks of one base block."""
         return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
 
 
-def _loads(case: RuleCase, w: TileCounts, operand: str, again: tuple[Any, Any]) -> OperandLoads:
+def _loads(
+    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column]
+) -> OperandLoads:
     """Return the loads of an operand that is passed over as often as `again` says.
 
     `again` are the passes, and the bytes that all cores touch between two of them.
@@ -225,7 +228,7 @@ def _loads(case: RuleCase, w: TileCounts, operand: str, again: tuple[Any, Any]) 
     )
 
 
-def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Any:
+def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
     size = stored.kind.bits / 8
@@ -245,13 +248,15 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Any:
     )
 
 
-def likely_row_starts(case: RuleCase, t: Any, blocks: tuple[Any, Any] | None = None) -> Any:
+def likely_row_starts(
+    case: RuleCase, t: Tilings, blocks: tuple[Column, Column] | None = None
+) -> Column:
     """Return about what a pass over A and B takes more for where rows start; no bound.
 
     `blocks` are those of a core's share along M and N, of t.baseM and t.baseN; one each, if none
     are known.
     """
-    total: Any = 0.0
+    total: Column = 0.0
     m_blocks, n_blocks = blocks or (1, 1)
     for name, extent, own, count in (
         ("a", t.M, t.singleCoreM, m_blocks),
@@ -270,7 +275,7 @@ def likely_row_starts(case: RuleCase, t: Any, blocks: tuple[Any, Any] | None = N
     return total
 
 
-def _own_share(w: TileCounts, operand: str) -> tuple[Any, Any]:
+def _own_share(w: TileCounts, operand: str) -> tuple[Column, Column]:
     """Return a core's share of the operand's own axis, in elements, and the cores along it."""
     return (w.m, w.m_blocks) if operand == "a" else (w.n, w.n_blocks)
 
@@ -283,12 +288,14 @@ class Pass:
     has, and `memory` device memory's.
     """
 
-    cycles: Any
-    late: Any
-    memory: Any
+    cycles: Column
+    late: Column
+    memory: Column
 
     @staticmethod
-    def of(chip: Chip, count: Any, chunk: Transfer, memory: Any, size_bytes: Any) -> "Pass":
+    def of(
+        chip: Chip, count: Column, chunk: Transfer, memory: Column, size_bytes: Column
+    ) -> "Pass":
         """Return the pass of `count` chunks, `size_bytes` in all."""
         shown = 1 - (chip.gm_latency_overlap or 0)
         near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
@@ -297,7 +304,7 @@ class Pass:
         late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
         return Pass(busy, late, memory)
 
-    def least(self, passes: Any, missing: Any) -> tuple[Any, Any]:
+    def least(self, passes: Column, missing: Column) -> tuple[Column, Column]:
         """Return the same where at least the share `missing` is missing.
 
         Effective latencies may say that device memory answers sooner than L2.
@@ -314,8 +321,8 @@ def hidden_cycles(chip: Chip) -> float:
 
 
 def distances(
-    case: RuleCase, w: TileCounts, m_step: Any, n_step: Any
-) -> tuple[tuple[Any, Any], ...]:
+    case: RuleCase, w: TileCounts, m_step: Column, n_step: Column
+) -> tuple[tuple[Column, Column], ...]:
     """Return the bytes that all cores touch between two reads of a chunk of A, and of B.
 
     First where M goes first, then where N does. The steps are elements of a core's chunk.
@@ -329,6 +336,6 @@ def distances(
     return (t.M * a_size + b_panels, near), (near, a_panels + t.N * b_size)
 
 
-def miss_share(chip: Chip, distance_bytes: Any) -> Any:
+def miss_share(chip: Chip, distance_bytes: Column) -> Column:
     """Return the share of a later pass that L2 has no more after so many bytes; 1 without L2."""
     return costs.l2_gone(chip, distance_bytes)

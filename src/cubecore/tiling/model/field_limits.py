@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Column
 from cubecore.errors import RequestError, Violation, did_you_mean
-from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
@@ -133,7 +134,7 @@ class FieldLimits:
         """Return the limits by field, as `from_json` takes them."""
         return {name: limits.to_json() for name, limits in self.fields.items()}
 
-    def broken(self, tiling: Any) -> Iterator[tuple[str, Limits]]:
+    def broken(self, tiling: Tilings) -> Iterator[tuple[str, Limits]]:
         """Yield the fields of one tiling that are not as asked, and their limits."""
         for name, limits in self.fields.items():
             if not self.of([name]).mask(_One(tiling)).all():
@@ -191,7 +192,7 @@ class FieldLimits:
         return unit if limits is None else math.lcm(unit, limits.multiple)
 
 
-def is_uncut(name: str, tiling: Any) -> Any:
+def is_uncut(name: str, tiling: Tilings) -> Column:
     """Whether the share `name` is its whole extent: of one tiling, or of each of many."""
     share = getattr(tiling, name)
     wholes = [share >= getattr(tiling, extent) for extent in SHARED_AXES[name]]
@@ -201,13 +202,13 @@ def is_uncut(name: str, tiling: Any) -> Any:
 class _One:
     """One tiling as a column of one row."""
 
-    def __init__(self, tiling: Any) -> None:
+    def __init__(self, tiling: Tilings) -> None:
         self._tiling = tiling
 
     def __len__(self) -> int:
         return 1
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Column:
         return np.array([getattr(self._tiling, name)])
 
 

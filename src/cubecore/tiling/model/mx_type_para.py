@@ -5,8 +5,8 @@ functions work on one value and on arrays of them.
 """
 
 from dataclasses import astuple, dataclass, fields
-from typing import Any
 
+from cubecore.aliases import Column
 from cubecore.errors import RequestError, Violation
 
 FACTOR_LIMIT = 127
@@ -66,12 +66,12 @@ PLAIN = MxTypePara().pack()
 """The field of a tiling that loads every scale together with what it scales."""
 
 
-def scale_factor(field: Any, name: str) -> Any:
+def scale_factor(field: Column, name: str) -> Column:
     """Return the factor `name` that mxTypePara holds: 0 to 127."""
     return field >> SHIFTS[name] & FACTOR_LIMIT
 
 
-def spare_bits(field: Any) -> Any:
+def spare_bits(field: Column) -> Column:
     """Return the bits of mxTypePara that belong to no factor."""
     return field & SPARE_BITS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
 
-from cubecore.aliases import JsonMapping
+from cubecore.aliases import Columns, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
 from cubecore.units import INT32_MAX, INT32_MIN
 
@@ -150,6 +150,10 @@ class TCubeTiling:
         """
         if found := self.mismatches(m, n, k, kb):
             raise RequestError(found)
+
+
+Tilings = TCubeTiling | Columns
+"""One tiling, or many: a rule and the cost read either by the fields' names."""
 
 
 FIELDS: tuple[str, ...] = tuple(f.name for f in fields(TCubeTiling))

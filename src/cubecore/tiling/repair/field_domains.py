@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cubecore.aliases import Json
 from cubecore.tiling.model.field_limits import Limits
 from cubecore.tiling.model.mx_type_para import SHIFTS, SPARE_BITS, with_factor
-from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.tiling.rules.field_dependencies import RuleReads, measured
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
@@ -78,7 +78,7 @@ def domain(
     return Domain(found.values[allowed], found.cover)
 
 
-def base_columns(tiling: Any) -> Json:
+def base_columns(tiling: Tilings) -> Json:
     """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
     most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     columns = {}

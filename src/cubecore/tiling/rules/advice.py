@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from cubecore.citations import EDITIONS, cite_row
 from cubecore.tiling.model.problem import SCALE_GROUP
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.l1 import l1_capacity
 from cubecore.tiling.rules.model import RuleCase
@@ -184,7 +184,7 @@ def _free_l1(case: RuleCase) -> Iterator[tuple[str, str]]:
         yield "L1-RESERVED", f"{text}: measured to work, but leaves no room for anything else"
 
 
-def _buffers(t: Any) -> Iterator[tuple[str, str]]:
+def _buffers(t: Tilings) -> Iterator[tuple[str, str]]:
     for name in ("dbL0A", "dbL0B"):
         if getattr(t, name) == 1:
             yield "DOUBLE-BUFFER-L0", f"{name} = 1 serialises MTE1 and the Cube: 2 is recommended"

@@ -7,7 +7,6 @@ of a batch is one S by D for each of B, N and G. B, N and G of A and B are the s
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from cubecore.aliases import Column
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.model.tcubetiling import TCubeTiling, Tilings
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up
@@ -167,7 +166,7 @@ def too_large(shares: Column, problem: Problem, chip: Chip) -> NoLegalTilingErro
     return NoLegalTilingError([Violation(subject, need, f"{size} B")])
 
 
-def _matrix_bytes(tiling: Any, problem: Problem, chip: Chip) -> Column:
+def _matrix_bytes(tiling: Tilings, problem: Problem, chip: Chip) -> Column:
     """Return the bytes of a core's share of one matrix of A and of B, in whole fractals.
 
     Of one tiling, or of each of many.

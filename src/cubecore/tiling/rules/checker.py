@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.aliases import Columns, Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
@@ -174,7 +174,9 @@ def check_case(case: RuleCase) -> Findings:
     return Findings(tuple(findings), advise(case))
 
 
-def legal_mask(columns: Any, problem: Problem, chip: Chip) -> tuple[NDArray[Any], dict[str, int]]:
+def legal_mask(
+    columns: Columns, problem: Problem, chip: Chip
+) -> tuple[NDArray[Any], dict[str, int]]:
     """Return which candidates satisfy every rule, and how many each rule excluded.
 
     `columns` is a struct of arrays of equal length; newer edition, effective. A candidate counts

@@ -1,7 +1,5 @@
 """Rules about cores and extents: usedCoreNum, the 65535 of ND operands, singleCoreM, N and K."""
 
-from typing import Any
-
 import numpy as np
 
 from cubecore.aliases import Column
@@ -31,7 +29,7 @@ def larger(a: Column, b: Column) -> Column:
     return np.maximum(a, b)
 
 
-def clamp(value: Any, low: int = 1) -> Column:
+def clamp(value: Column, low: int = 1) -> Column:
     """Return `value`, at least `low`; an integer or an integer array."""
     return larger(value, low)
 

@@ -5,12 +5,11 @@ that takes notes; a test holds that no other field makes a difference.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cubecore.aliases import Column
-from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import Measure, Rule, RuleCase
 
@@ -37,7 +36,7 @@ class RuleReads:
 class _Notebook:
     """A tiling in columns of one row that notes which fields are looked at."""
 
-    def __init__(self, tiling: Any) -> None:
+    def __init__(self, tiling: Tilings) -> None:
         self._columns = {n: np.array([getattr(tiling, n)], dtype=np.int64) for n in FIELDS}
         self.noted: set[str] = set()
 

@@ -123,14 +123,14 @@ def no_remedy() -> Remedy | None:
     return None
 
 
-def _is_one_of(used: Column, options: tuple[Any, ...]) -> Column:
+def _is_one_of(used: Column, options: tuple[Column, ...]) -> Column:
     found = used == options[0]
     for option in options[1:]:
         found = found | (used == option)
     return found
 
 
-RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+RELATIONS: dict[str, Callable[[Column, Column], Column]] = {
     "<=": operator.le,
     "<": operator.lt,
     ">=": operator.ge,

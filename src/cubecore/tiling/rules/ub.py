@@ -6,7 +6,6 @@ library, whose 75 recorded answers for Ascend310P3 they all reproduce.
 """
 
 from functools import reduce
-from typing import Any
 
 from cubecore.aliases import Column, Json, JsonMapping
 from cubecore.dtypes import ElementType
@@ -61,7 +60,7 @@ def ub_lengths(case: RuleCase) -> Json:
     return lengths
 
 
-def _step(kind: ElementType, rows: Column, columns: Any) -> Column:
+def _step(kind: ElementType, rows: Column, columns: Column) -> Column:
     return kind.bytes_of(rows * (columns + FRACTAL_ROWS * (columns % CONFLICT_ELEMENTS == 0)))
 
 

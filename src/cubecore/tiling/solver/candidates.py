@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Column
 from cubecore.chips.costs import LINE_BYTES
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
 
@@ -47,13 +49,13 @@ class TilingColumns:
 
     def __init__(
         self,
-        fields: dict[str, Any],
+        fields: dict[str, Column],
         parent: "TilingColumns | None" = None,
         rows: NDArray[Any] | None = None,
     ) -> None:
         self._columns, self._parent, self._rows = fields, parent, rows
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Column:
         """Return the column `name`."""
         if name.startswith("_"):
             raise AttributeError(name)
@@ -73,7 +75,7 @@ class TilingColumns:
         return max(len(x) for x in self._columns.values() if isinstance(x, np.ndarray))
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Column]:
         """Every column by name."""
         return {name: getattr(self, name) for name in self.names}
 
@@ -88,7 +90,7 @@ class TilingColumns:
         rows = np.flatnonzero(index) if index.dtype == bool else index
         return TilingColumns({}, self, rows)
 
-    def with_fields(self, **fields: Any) -> "TilingColumns":
+    def with_fields(self, **fields: Column) -> "TilingColumns":
         """Return these columns with some replaced or added."""
         return TilingColumns(self._columns | fields, self._parent, self._rows)
 
@@ -100,7 +102,7 @@ class _Concatenated(TilingColumns):
         super().__init__({})
         self._parts = parts
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Column:
         """Return the column `name`."""
         if name.startswith("_"):
             raise AttributeError(name)
@@ -118,7 +120,7 @@ class _Concatenated(TilingColumns):
         """The names of the columns."""
         return list(dict.fromkeys([*self._parts[0].names, *self._columns]))
 
-    def with_fields(self, **fields: Any) -> TilingColumns:
+    def with_fields(self, **fields: Column) -> TilingColumns:
         """Return these columns with some replaced or added."""
         return TilingColumns(fields, self, None)
 
@@ -267,7 +269,7 @@ def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[In
     return i[::stride], j[::stride], False
 
 
-def base_k_limits(case: RuleCase, columns: Any) -> tuple[Floats, Floats]:
+def base_k_limits(case: RuleCase, columns: Tilings) -> tuple[Floats, Floats]:
     """Return the longest baseK for baseM and baseN with one buffer of L0A and L0B, and with two."""
     rows = case.a.bytes_of(align_up(columns.baseM, case.row_align))
     width = case.b.bytes_of(align_up(columns.baseN, case.column_align))

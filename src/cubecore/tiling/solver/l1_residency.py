@@ -7,10 +7,10 @@ joined.
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column, Columns
 from cubecore.chips import costs
 from cubecore.tiling.cost.tile_counts import tile_counts
 from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
@@ -59,9 +59,9 @@ def with_derived_fields(case: RuleCase) -> RuleCase:
     return replace(case, tiling=case.tiling.with_fields(**derived_fields(case)))
 
 
-def keeps_rules(case: RuleCase, rules: tuple[Measurer, ...]) -> Any:
+def keeps_rules(case: RuleCase, rules: tuple[Measurer, ...]) -> Column:
     """Return which tilings break none of some rules."""
-    mask: Any = True
+    mask: Column = True
     for rule in rules:
         measure = rule(case)
         if measure is not None:
@@ -69,7 +69,7 @@ def keeps_rules(case: RuleCase, rules: tuple[Measurer, ...]) -> Any:
     return mask
 
 
-def l1_used_bytes(case: RuleCase) -> Any:
+def l1_used_bytes(case: RuleCase) -> Column:
     """Return what each tiling takes of L1, as the rule counts it."""
     measure = l1_capacity(case)
     assert measure is not None
@@ -142,7 +142,9 @@ chunks of a pass, `along` those along the operand's own axis, `passes` how many 
 where no chunk stays for the other axis; where one may, passes are 1 and `along` is more than 1."""
 
 
-def _residency_columns(operand: str, case: RuleCase, blocks: Any, steps: Any) -> tuple[Any, ...]:
+def _residency_columns(
+    operand: str, case: RuleCase, blocks: Columns, steps: Columns
+) -> tuple[Column, ...]:
     fields = {name: getattr(steps, name) for name in RESIDENCY_FIELDS[operand]}
     t = blocks.with_fields(**LEAST_RESIDENCY | fields)
     judged = with_derived_fields(replace(case, tiling=t))

@@ -5,10 +5,9 @@ tiling, which is judged and costed. Functions of the rules and of the closed for
 here: what depends on one operand's residency, or on the base block alone, is computed once for it.
 """
 
-from typing import Any
-
 import numpy as np
 
+from cubecore.aliases import Column, Columns
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.cost.pipe_overlap import first_loads
 from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
@@ -58,7 +57,7 @@ def residency_bounds(
     return column(cycles, len(operand.block))
 
 
-def _residency_bound(case: RuleCase, t: Any, columns: Any) -> tuple[Any]:
+def _residency_bound(case: RuleCase, t: Columns, columns: Columns) -> tuple[Column]:
     chip = case.chip
     fill = first_loads(chip, columns.first + t.least_first, columns.transfers + 1)
     loaded = columns.cycles + t.least_cycles + t.other + hidden_cycles(chip)
@@ -85,7 +84,7 @@ def pair_bounds(
     return column(cycles, len(rows[0]))
 
 
-def _pair_bound(case: RuleCase, t: Any, a: Any, b: Any) -> tuple[Any]:
+def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> tuple[Column]:
     chip = case.chip
     fill = first_loads(chip, a.first + b.first, a.transfers + b.transfers)
     loaded = a.cycles + b.cycles + (t.other + hidden_cycles(chip))
@@ -123,15 +122,15 @@ def residency_cycles(
     return [column(x, len(rows[0])) for x in cycles]
 
 
-def _m_first(case: RuleCase, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def _m_first(case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> tuple[Column, ...]:
     return (_ordered(0, case, blocks, a, b),)
 
 
-def _both(case: RuleCase, blocks: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def _both(case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> tuple[Column, ...]:
     return tuple(_ordered(order, case, blocks, a, b) for order in (0, 1))
 
 
-def _ordered(order: int, case: RuleCase, blocks: Any, a: Any, b: Any) -> Any:
+def _ordered(order: int, case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> Column:
     fields = {name: getattr(a, name) for name in RESIDENCY_FIELDS["a"]}
     fields |= {name: getattr(b, name) for name in RESIDENCY_FIELDS["b"]}
     tiling = blocks.with_fields(iterateOrder=order, **fields)

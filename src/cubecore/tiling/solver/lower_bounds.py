@@ -12,10 +12,10 @@ from it; the others are replaced by the least that they can be:
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Column, Columns
 from cubecore.chips import Chip, costs
 from cubecore.tiling.cost.closed_form import (
     clients_per_core,
@@ -34,6 +34,7 @@ from cubecore.tiling.cost.traffic import (
     longest_row_bytes,
     miss_share,
 )
+from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.rules.ub import converts_in_ub
 from cubecore.tiling.solver.candidates import Floats, Ints, Pairs, TilingColumns, base_k_limits
@@ -58,10 +59,10 @@ STEP = 20
 class LoadPasses:
     """Passes over A and B that load a base block, where they `fit`, and how often each is made."""
 
-    fits: Any
+    fits: Column
     a: Pass
     b: Pass
-    passes: tuple[Any, Any]
+    passes: tuple[Column, Column]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class LowerBounds:
         return LowerBounds(self.cycles[rows], self.score[rows])
 
 
-def launch_bound(case: RuleCase, t: Any, busy: Any, memory: Any, tail: Any) -> Any:
+def launch_bound(case: RuleCase, t: Tilings, busy: Column, memory: Column, tail: Column) -> Column:
     """Return a launch's bound: `busy` on the fullest core; device memory's for a matrix.
 
     `tail` is what a core does after its last load.
@@ -92,11 +93,11 @@ def launch_bound(case: RuleCase, t: Any, busy: Any, memory: Any, tail: Any) -> A
 
 def _least(
     case: RuleCase,
-    t: Any,
+    t: Columns,
     schedules: Iterable[LoadPasses],
-    missing: Any,
-    rest: tuple[Any, Any, Any, Any],
-) -> tuple[Any, Any]:
+    missing: Column,
+    rest: tuple[Column, Column, Column, Column],
+) -> tuple[Column, Column]:
     """Return the least cycles of a launch over some load schedules, and the score to order them.
 
     `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
@@ -104,8 +105,8 @@ def _least(
     """
     beside, on_top, tail, steps = rest
     clients = clients_per_core(t, case.problem, case.chip)
-    least: Any = np.inf
-    loading: Any = np.inf
+    least: Column = np.inf
+    loading: Column = np.inf
     for passes in schedules:
         a, a_memory = passes.a.least(passes.passes[0], missing)
         b, b_memory = passes.b.least(passes.passes[1], missing)
@@ -119,7 +120,7 @@ def _least(
     return least, least + clients * (WEIGHT * (loading + beside) + STEP * steps)
 
 
-def _memory(case: RuleCase, t: Any, operand: str) -> Any:
+def _memory(case: RuleCase, t: Tilings, operand: str) -> Column:
     """Return device memory's cycles for an operand, in rows as long as a core's share."""
     p = case.problem
     stored = Stored.of(p, operand)
@@ -132,14 +133,14 @@ def _memory(case: RuleCase, t: Any, operand: str) -> Any:
     return costs.hbm_cycles(case.chip, size * whole * k, row)
 
 
-def _written(case: RuleCase) -> Any:
+def _written(case: RuleCase) -> Column:
     """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
     p = case.problem
     read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
     return written_back(case, read, p.c_type.bytes_of(p.n))
 
 
-def _missing(case: RuleCase, t: Any) -> Any:
+def _missing(case: RuleCase, t: Tilings) -> Column:
     """Return the least share of a later pass over A or B that L2 has no more."""
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     a = ceil_div(t.M, t.singleCoreM) * np.minimum(t.baseM, t.singleCoreM) * (case.a.bits / 8)
@@ -155,7 +156,7 @@ def split_bound(
     return LowerBounds(*_SPLIT(traces, case, splits))
 
 
-def _split_bound(case: RuleCase, splits: Any) -> tuple[Any, Any]:
+def _split_bound(case: RuleCase, splits: Columns) -> tuple[Column, Column]:
     problem, chip = case.problem, case.chip
     m, n, k = splits.singleCoreM, splits.singleCoreN, splits.singleCoreK
     cube = costs.mad_cycles(chip, case.a, m, n, k, hf32=problem.hf32)
@@ -169,7 +170,7 @@ def _split_bound(case: RuleCase, splits: Any) -> tuple[Any, Any]:
 _SPLIT = TracedFunction(_split_bound)
 
 
-def _whole_passes(case: RuleCase, t: Any, m: Any, n: Any, k: Any) -> tuple[Pass, Pass]:
+def _whole_passes(case: RuleCase, t: Tilings, m: Column, n: Column, k: Column) -> tuple[Pass, Pass]:
     """Return passes over A and B in one transfer each."""
     chip, (a, b) = case.chip, (Stored.of(case.problem, x) for x in "ab")
     return (
@@ -186,7 +187,7 @@ def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> 
     )
 
 
-def _pair_bound(case: RuleCase, t: Any) -> tuple[Any, Any]:
+def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
     problem, chip, m_tiles, n_tiles = case.problem, case.chip, t.m_tiles, t.n_tiles
     m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
     longest = base_k_limits(case, t)[0]
@@ -230,13 +231,13 @@ class BlockBounds:
     bound's.
     """
 
-    order_matters: Any
-    chain: Any
-    other: Any
-    least_bytes: Any
-    fits: Any
-    cycles: Any
-    score: Any
+    order_matters: Column
+    chain: Column
+    other: Column
+    least_bytes: Column
+    fits: Column
+    cycles: Column
+    score: Column
 
     @property
     def total(self) -> LowerBounds:
@@ -262,7 +263,7 @@ def block_bounds(
     return BlockBounds(*(column(x, len(blocks)) for x in bounds))
 
 
-def _block_bounds(case: RuleCase, t: Any) -> tuple[Any, ...]:
+def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     chip = case.chip
     m_tiles, n_tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -307,13 +308,13 @@ class _Operand:
     chip: Chip
     stored: Stored
     by_block: bool
-    most_blocks: Any
-    extent: Any
-    tiles: Any
-    block_bytes: Any
-    k: Any
-    k_steps: Any
-    memory: Any
+    most_blocks: Column
+    extent: Column
+    tiles: Column
+    block_bytes: Column
+    k: Column
+    k_steps: Column
+    memory: Column
 
     def panels(self, other: "_Operand") -> Pass:
         """Return a pass in chunks of all of K, as many blocks at once as fit beside one other."""
@@ -332,7 +333,7 @@ class _Operand:
         held = np.minimum(held, self.most_blocks)
         return self._in_chunks(self.tiles, ceil_div(self.k_steps, np.clip(held, 1, self.k_steps)))
 
-    def _in_chunks(self, along: Any, along_k: Any) -> Pass:
+    def _in_chunks(self, along: Column, along_k: Column) -> Pass:
         chunk = self.stored.transfer(self.chip, self.extent / along, self.k / along_k)
         size = self.extent * self.k * (self.stored.kind.bits / 8)
         return Pass.of(self.chip, along * along_k, chunk, self.memory, size)
@@ -351,7 +352,7 @@ def _loads_of_blocks(case: RuleCase) -> list[LoadPasses]:
     a_block = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
     b_block = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
 
-    def operand(name: str, extent: Any, tiles: Any, block: Any) -> _Operand:
+    def operand(name: str, extent: Column, tiles: Column, block: Column) -> _Operand:
         """Return one of the operands."""
         by_block = case.problem.template != "MDL"
         stored, memory = Stored.of(case.problem, name), _memory(case, t, name)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.aliases import Column, Json
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.tiling.cost.closed_form import (
@@ -25,7 +26,7 @@ from cubecore.tiling.cost.closed_form import (
 from cubecore.tiling.cost.tracing import TraceCache, TracedFunction
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling, Tilings
 from cubecore.tiling.rules.capabilities import require_plannable, validate
 from cubecore.tiling.rules.checker import rule_named, rules
 from cubecore.tiling.rules.model import RuleCase
@@ -63,7 +64,7 @@ class Ranked:
     tiling: TCubeTiling
     predicted: Prediction
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the public contract's ``{tiling, predicted}``."""
         return {"tiling": self.tiling.to_json(), "predicted": self.predicted.to_json()}
 
@@ -174,7 +175,7 @@ def _search(
     return result, _best_of_each(result, count + 1)
 
 
-def _legal(case: RuleCase, tilings: Any) -> tuple[Any]:
+def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
     judged = replace(case, tiling=tilings)
     return (keeps_rules(judged, tuple(declared.measure for declared in rules())),)
 
@@ -243,7 +244,7 @@ def _ranked(
     ]
 
 
-def _cost(case: RuleCase, tilings: Any) -> tuple[Any, ...]:
+def _cost(case: RuleCase, tilings: Tilings) -> tuple[Column, ...]:
     return cost(tilings, case.problem, case.chip).values()
 
 
