@@ -16,6 +16,9 @@ ORDINARY = "not sweep"
 """The marker expression of the run without sweeps, as pyproject.toml has it."""
 
 
+os.environ.setdefault("CUBECORE_DEBUG", "1")  # an internal error fails its test with a traceback
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(REFRESH, action="store_true", help="write what tests find as their goldens")
 

@@ -27,8 +27,9 @@ class Violation:
 
     def __str__(self) -> str:
         """Return the sentence."""
-        text = self.sentence or f"{self.subject} must {self.requirement}, got {self.value}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        value = shortened(self.value)
+        text = self.sentence or f"{self.subject} must {self.requirement}, got {value}"
+        return printable(f"{text}; {self.remedy}" if self.remedy else text)
 
     def within(self, where: str) -> "Violation":
         """Return the same with `where` it is, a file or a line, in front."""
@@ -79,6 +80,28 @@ class NoLegalTilingError(CubecoreError):
 
 class DeadlockError(CubecoreError):
     """Every core or pipe waits for another; the violation names the cycle (exit code 1)."""
+
+
+_MOST_SHOWN = 400
+"""Characters of a value in a sentence."""
+
+
+def shortened(text: str) -> str:
+    """Return a text as a sentence can hold it: of a long one the beginning, and how long it is."""
+    if len(text) <= _MOST_SHOWN:
+        return text
+    return f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes for what ends a line, steers a terminal or has no encoding.
+
+    Names of files and ids may hold any of them; a line feed is ours and stays.
+    """
+    if text.isprintable():
+        return text
+    shown = (c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    return "".join(shown)
 
 
 def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> RequestError:

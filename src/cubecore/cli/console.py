@@ -6,7 +6,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
 
 import click
 
@@ -20,6 +20,8 @@ else:  # before 8.4 Click's types of values take no parameters at run time
 
 DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 _SHOW_JSON = "--json"
+DEBUG = "CUBECORE_DEBUG"
+"""The environment variable that shows the traceback of an internal error."""
 TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
 
 Command = Callable[..., Any]
@@ -245,13 +247,13 @@ class CommandGroup(click.Group):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.exceptions.Exit as stop:
             sys.exit(stop.exit_code)
-        except SystemExit:  # Click's own answer to a reader that went away
-            sys.exit(READER_GONE)
+        except SystemExit as stop:  # 1 is Click's own answer to a reader that went away
+            sys.exit(READER_GONE if stop.code == 1 else stop.code)
         except click.ClickException as error:
             _fail({"kind": "RequestError", "message": _usage(error)}, as_json, BAD_REQUEST)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
-        except Exception as error:  # noqa: BLE001 - only our own are handled, others are raised again
+        except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
             _fail_known(error, as_json)
@@ -264,11 +266,15 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _fail_known(error: Exception, as_json: bool) -> NoReturn:
-    """Report an error of cubecore's own; anything else is our bug and keeps its traceback."""
+    """Report an error of cubecore's own; anything else is our bug, and shows where if asked to."""
     from cubecore.errors import CubecoreError, RequestError
 
     if not isinstance(error, CubecoreError):
-        raise error
+        if os.environ.get(DEBUG):
+            raise error
+        got = " ".join(f"{type(error).__name__}: {error}".split())
+        text = f"internal error: {got}; please report it with what {DEBUG}=1 shows"
+        _fail({"kind": "InternalError", "message": text}, as_json, BAD_REQUEST)
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
     told = {shown["message"], *shown["message"].splitlines()}
@@ -287,24 +293,27 @@ def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:
 
 def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
     """Write an answer; a reader that went away ends the program, a full disk is one line."""
-    try:
-        click.echo(text, err=to_error, nl=newline)
-        (sys.stderr if to_error else sys.stdout).flush()
+    stream = sys.stderr if to_error else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    try:  # what the stream cannot encode is shown as an escape
+        shown = text.encode(encoding, "backslashreplace").decode(encoding)
+        click.echo(shown, err=to_error, nl=newline)
+        stream.flush()
     except BrokenPipeError:
-        _drop_output()
+        _drop_output(stream)
         sys.exit(READER_GONE)
     except OSError as error:
-        _drop_output()
+        _drop_output(stream)
         if not to_error:
             line = f"standard output must take the answer, got {error.strerror or error}"
             click.echo(line, err=True)
         sys.exit(BAD_REQUEST)
 
 
-def _drop_output() -> None:
+def _drop_output(stream: TextIO) -> None:
     """Send what is still buffered nowhere, so that leaving does not fail on it again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
 
 
 def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:

@@ -1,13 +1,14 @@
 """The command `store`: what is in a store of plans."""
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cubecore.aliases import Json
 from cubecore.cli.console import (
     DONE,
+    FOUND,
     CommandGroup,
     InputFile,
     Integer,
@@ -17,6 +18,10 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
+from cubecore.units import plural
+
+if TYPE_CHECKING:
+    from cubecore.workflows.sweep.store import Store
 
 
 @click.group(cls=CommandGroup)
@@ -48,6 +53,15 @@ def _chosen(options: Json) -> tuple[Json, bool]:
     return {"settings": settings or None, **keys}, as_json
 
 
+def _code(store: "Store") -> int:
+    """Return the exit code of a look into a store, and say what it left out."""
+    if not store.damaged:
+        return DONE
+    left = plural(store.damaged, "damaged answer")
+    say(f"{left} left out; plan --queries answers anew what it is asked", to_error=True)
+    return FOUND
+
+
 @store.command("show")
 @click.argument("path", type=InputFile())
 @_filters
@@ -64,7 +78,7 @@ def show_store(path: str, limit: int, **options: Any) -> int:
             opened.require_model(chosen["model"])
         plans = tuple(islice(opened.plans(**chosen), max(limit, 0)))
         show(StoreView(opened.models(), plans), as_json, lambda view: view.text)
-    return DONE
+        return _code(opened)
 
 
 @store.command("compare")
@@ -82,7 +96,7 @@ def compare_store(path: str, old: str | None, new: str | None, **options: Any) -
     chosen, as_json = _chosen(options)
     with Store.open(path) as opened:
         show(compare_models(opened, old, new, **chosen), as_json, comparison_text)
-    return DONE
+        return _code(opened)
 
 
 @store.command("export")
@@ -107,9 +121,10 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
             opened.require_model(chosen["model"])
         text = StringIO()
         count = write_csv(opened, opened.plans(**chosen), text)
+        code = _code(opened)
     if out is None:
         say(text.getvalue(), newline=False)
     else:
         write_whole(out, text.getvalue().encode(), "--out")
         show(Exported(count, out), as_json, lambda made: made.text)
-    return DONE
+    return code

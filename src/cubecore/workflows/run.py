@@ -55,7 +55,8 @@ class Run:
     """What an execution gave.
 
     `wall_s` is from the first issue to the last byte of C with checks on; generation and
-    verification are apart. `peak_bytes` is the process's largest resident size.
+    verification are apart. `peak_bytes` is the process's largest resident size, None where the
+    system does not say.
     """
 
     request: TilingRequest
@@ -69,7 +70,7 @@ class Run:
     verify_wall_s: float
     total_wall_s: float
     reference_wall_s: float
-    peak_bytes: int
+    peak_bytes: int | None
     c: NDArray[Any] = field(repr=False)
 
     @property

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from cubecore.aliases import Json
     from cubecore.workflows.sweep.plan_many import QueryAnswer
-    from cubecore.workflows.sweep.store import StoredPlan
     from cubecore.workflows.sweep.store_compare import AnswerPair, ModelComparison
+    from cubecore.workflows.sweep.store_rows import StoredPlan
 
 SHOWN_BROKEN = 20
 """Broken lines that are named on standard error; the answers name all."""

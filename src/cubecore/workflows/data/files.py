@@ -1,8 +1,10 @@
 """Files in and out: arrays as .npy and .safetensors, and outputs that are whole or not there."""
 
+import math
 import os
 import stat
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -92,32 +94,40 @@ def _as_kind(values: Array, kind: ElementType) -> Array:
 def _read_npy(path: str, kind: ElementType, shape: tuple[int, ...], where: str) -> Array:
     try:
         with Path(path).open("rb") as file:
-            dtype, found = _header(file, where)
+            dtype, found, by_columns = _header(file, where)
             _require(dtype, found, kind, shape, where)
-            file.seek(0)
-            return _as_kind(np.load(file, allow_pickle=False), kind)
-    except RequestError:
-        raise
-    except OSError as error:
+            values = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
+            there = file.readinto(values.data)
+    except (OSError, ValueError) as error:
         raise unreadable(where, error) from None
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise refuse(where, "be a whole .npy file", str(error).splitlines()[0]) from None
+    if there < values.size:
+        raise refuse(where, "be a whole .npy file", f"{there} of {values.size} B of the array")
+    made = values.view(dtype).reshape(shape, order="F" if by_columns else "C")
+    return _as_kind(made, kind)
 
 
-def _header(file: BinaryIO, where: str) -> tuple["np.dtype[Any]", tuple[int, ...]]:
-    """Return the type and shape that a .npy file announces, without loading it."""
+def _header(file: BinaryIO, where: str) -> tuple["np.dtype[Any]", tuple[int, ...], bool]:
+    """Return the type and shape that a .npy file announces, and whether columns come first."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise refuse(where, "be a .npy or .safetensors file", "another format")
-    file.seek(0)
-    version = np.lib.format.read_magic(file)
+    version, need = file.read(2), "be a whole .npy file"
+    if version not in (b"\1\0", b"\2\0", b"\3\0"):
+        raise refuse(where, need, f"version {'.'.join(map(str, version)) or 'none'}")
     # Version 3 differs from 2 in the encoding of field names only.
     read = (
         np.lib.format.read_array_header_1_0
-        if version == (1, 0)
+        if version == b"\1\0"
         else np.lib.format.read_array_header_2_0
     )
-    shape, _, dtype = read(file)
-    return dtype, shape
+    try:
+        with warnings.catch_warnings():  # of Python's parser, on a text that is no Python
+            warnings.simplefilter("ignore")
+            shape, by_columns, dtype = read(file)
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - a damaged text makes Python's parser raise nearly anything
+        raise refuse(where, need, "a damaged header") from None
+    return dtype, shape, by_columns
 
 
 def _read_safetensors(path: str, tensor: str | None, where: str) -> Array:
@@ -127,10 +137,10 @@ def _read_safetensors(path: str, tensor: str | None, where: str) -> Array:
 
     try:
         entries = dict(deserialize(Path(path).read_bytes()))  # type: ignore[no-untyped-call]
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unreadable(where, error) from None
-    except SafetensorError as error:
-        raise refuse(where, "be a whole .safetensors file", error) from None
+    except SafetensorError:
+        raise refuse(where, "be a whole .safetensors file", "a damaged one") from None
     if tensor is None and len(entries) != 1:
         raise refuse(
             where, "hold one tensor", f"{len(entries)}", "name one as FILE.safetensors:TENSOR"
@@ -217,10 +227,15 @@ def require_writable(path: str, subject: str) -> None:
         handle, probe = _temporary(target.parent)
         os.close(handle)
         Path(probe).unlink()
-        if len(os.fsencode(target.name)) > os.pathconf(target.parent, "PC_NAME_MAX"):
+        if len(os.fsencode(target.name)) > _longest_name(target.parent):
             raise unwritable(f"{subject} {path}", "file name too long")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unwritable(f"{subject} {path}", error) from None
+
+
+def _longest_name(folder: Path) -> int:
+    """Return how many bytes a name in a folder may have; Windows does not say, and takes 255."""
+    return os.pathconf(folder, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
 
 
 def write_whole(path: str, data: bytes, subject: str) -> None:

@@ -1,6 +1,5 @@
 """Operands of a product: seeded random values, the caller's arrays, or files."""
 
-import os
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,6 +10,7 @@ from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse, unable
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.model.problem import SCALE_TYPE, SMALLEST, Problem
+from cubecore.workflows.data import process
 from cubecore.workflows.data.files import load_array
 from cubecore.workflows.data.stored_layout import from_nz, stored_shape, to_nz
 
@@ -210,8 +210,8 @@ def _require_memory(problem: Problem) -> None:
     p = problem
     elements = p.m * p.k * p.a_type.bits + p.k * p.n * p.b_type.bits + p.m * p.n * p.c_type.bits
     need = 2 * p.batch * (elements // 8)
-    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if need > have:
+    have = process.memory_bytes()
+    if have is not None and need > have:
         raise refuse(
             "the operands and the result",
             f"fit the {have / 1e9:.0f} GB of this machine",

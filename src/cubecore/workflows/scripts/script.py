@@ -41,7 +41,7 @@ class ScriptRun:
     launches: tuple[KernelRun | TikRun, ...]
     failure: str | None
     total_wall_s: float
-    peak_bytes: int
+    peak_bytes: int | None
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:

@@ -11,6 +11,7 @@ import json
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
@@ -63,7 +64,6 @@ class GrowingFile:
             self._claim(self._lock)
             self._part = self._continue(self._lock, asked)
             self._file = _open_plain(self._part, os.O_APPEND)
-            self.planned = _planned(self._part)
         except OSError as error:
             self._close()
             raise unwritable(self._subject, error) from None
@@ -94,7 +94,7 @@ class GrowingFile:
         part = self.path.with_name(name) if _is_part(name) else None
         if part is not None and part.is_file() and not part.is_symlink():
             if answered == asked:
-                self.done = _whole_lines(part)
+                self.done, self.planned = _whole_lines(part)
                 return part
             part.unlink()
         handle, made = tempfile.mkstemp(dir=self.path.parent, prefix=TEMPORARY, suffix=_PART)
@@ -140,7 +140,8 @@ class GrowingFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # a full disk was told by `write`; what it refused goes unsaid here
+            self._file.close()
         self._close()
 
     def _close(self) -> None:
@@ -166,18 +167,17 @@ def _is_part(name: str) -> bool:
     return name.startswith(TEMPORARY) and name.endswith(_PART) and os.sep not in name
 
 
-def _whole_lines(part: Path) -> int:
-    """Return how many lines are whole, and cut off what comes behind them."""
-    done = whole = 0
+def _whole_lines(part: Path) -> tuple[int, int]:
+    """Return how many answers are whole and how many of them are plans; cut off what is behind."""
+    done = planned = whole = 0
     with _open_plain(part) as file:
         for line in file:
-            if line.endswith(b"\n"):
-                done, whole = done + 1, whole + len(line)
+            try:
+                answer = json.loads(line)
+            except (ValueError, RecursionError):
+                break
+            if not line.endswith(b"\n") or not isinstance(answer, dict):
+                break
+            done, planned, whole = done + 1, planned + ("error" not in answer), whole + len(line)
         file.truncate(whole)
-    return done
-
-
-def _planned(part: Path) -> int:
-    """Return how many of the answers that are there are plans."""
-    with part.open(encoding="utf-8") as file:
-        return sum("error" not in json.loads(line) for line in file)
+    return done, planned

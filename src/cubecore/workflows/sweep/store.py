@@ -4,21 +4,26 @@ Several processes may write one at a time: a question is answered once for each 
 comes first. Rows of another version are never read as this one's.
 """
 
-import json
+import os
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NoReturn, Self
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.aliases import JsonMapping
 from cubecore.errors import did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of, model_version
+from cubecore.workflows.sweep.store_rows import (
+    PLAN_COLUMNS,
+    StoredPlan,
+    line_of,
+    plan_of,
+    row_of,
+)
 
 APPLICATION_ID = 0x63756265
 """What marks an SQLite file as a store of cubecore."""
@@ -41,43 +46,11 @@ CREATE TABLE IF NOT EXISTS plans (
 _SUBJECT = "store"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
-    """One answer of a store: a plan, or `rule` and `message` of why there is none.
-
-    `key` stands for the question, whatever the model.
-    """
-
-    model: str
-    key: str
-    problem: JsonMapping
-    settings: Mapping[str, str]
-    us: float | None
-    cycles: int | None
-    lower_bound_us: float | None
-    limited_by: str | None
-    rule: str | None
-    message: str | None
-    tiling: TCubeTiling | None
-
-    def to_json(self) -> Json:
-        """Return the parts."""
-        return {
-            "model": self.model,
-            "problem": dict(self.problem),
-            "settings": dict(self.settings),
-            "us": self.us,
-            "cycles": self.cycles,
-            "lower_bound_us": self.lower_bound_us,
-            "limited_by": self.limited_by,
-            "rule": self.rule,
-            "message": self.message,
-            "tiling": None if self.tiling is None else self.tiling.to_json(),
-        }
-
-
 class Store:
     """An open store; `close` it, or use it as a context."""
+
+    damaged = 0
+    """Rows that `plans` came upon and left out, since no answer can be read from them."""
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection, self._path = connection, path
@@ -91,28 +64,21 @@ class Store:
                 be read or written; `subject` is what the sentence is about.
         """
         where = f"{subject} {path}"
-        target = Path(path).absolute()
-        if not write and not target.is_file():
-            raise unreadable(where, "is a directory" if target.is_dir() else "no such file")
         try:
-            connection = sqlite3.connect(target, timeout=PATIENCE_S, isolation_level=None)
+            target = Path(path).absolute()
+            if not write and not target.is_file():
+                raise unreadable(where, "is a directory" if target.is_dir() else "no such file")
+        except (OSError, ValueError) as error:
+            _refuse(where, write, error)
+        try:
+            connection = _connected(str(target), where, write=write)
         except (sqlite3.Error, ValueError) as error:
-            _refuse(where, write, error)
-        try:
-            _require_ours(connection, where)
-            if write:
-                _write_ahead(connection)
-                with _transaction(connection):
-                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    connection.execute(f"PRAGMA user_version = {FORMAT}")
-                    for table in _TABLES.strip().split(";\n"):
-                        connection.execute(table)
-        except sqlite3.Error as error:
-            connection.close()
-            _refuse(where, write, error)
-        except BaseException:
-            connection.close()
-            raise
+            if write or not _takes_no_files(target):  # a reader, too, would make some
+                _refuse(where, write, error)
+            try:
+                connection = _connected(f"{target.as_uri()}?immutable=1", where)
+            except (sqlite3.Error, ValueError) as other:
+                _refuse(where, write, other)
         return cls(connection, path)
 
     def close(self) -> None:
@@ -128,21 +94,22 @@ class Store:
     # --- a sweep's side
 
     def answers(self, problems: Sequence[JsonMapping], options: SweepOptions) -> list[Line | None]:
-        """Return this model's answers to some problems; None where it has none."""
+        """Return this model's answers to some problems; None where it has none.
+
+        A damaged answer is none, and is dropped.
+        """
         number = self._number(model_version())
         if number is None:
             return [None] * len(problems)
-        found = (
-            self._rows(
-                "SELECT message IS NULL, answer FROM plans WHERE model = ? AND key = ?",
-                (number, key_of(problem, options)),
-            )
-            for problem in problems
-        )
-        return [
-            Line(bool(rows[0][0]), zlib.decompress(rows[0][1]).decode()) if rows else None
-            for rows in found
-        ]
+        found = []
+        for key in (key_of(problem, options) for problem in problems):
+            which = "WHERE model = ? AND key = ?", (number, key)
+            rows = self._rows(f"SELECT answer FROM plans {which[0]}", which[1])  # noqa: S608
+            line = line_of(rows[0][0], key, options) if rows else None
+            if rows and line is None:  # so that `add` keeps what is answered anew
+                self._rows(f"DELETE FROM plans {which[0]}", which[1])  # noqa: S608
+            found.append(line)
+        return found
 
     def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
         """Keep this model's answers; a question that has one keeps it.
@@ -150,8 +117,8 @@ class Store:
         Raises:
             RequestError: the file can no longer be written.
         """
-        rows = [_row(json.loads(made.text), made.text, options) for made in answers]
-        marks = ", ".join("?" * 16)
+        rows = [row_of(made, options) for made in answers]
+        marks = ", ".join("?" * 17)
         try:
             with _transaction(self._connection):
                 self._connection.execute(
@@ -159,8 +126,8 @@ class Store:
                 )
                 number = self._number(model_version())
                 self._connection.executemany(
-                    f"INSERT OR IGNORE INTO plans VALUES ({number}, {marks})",  # noqa: S608
-                    rows,
+                    f"INSERT OR IGNORE INTO plans VALUES ({marks})",  # noqa: S608
+                    [(number, *row) for row in rows],
                 )
         except sqlite3.Error as error:
             _refuse(f"{_SUBJECT} {self._path}", True, error)
@@ -173,6 +140,8 @@ class Store:
             "SELECT models.model, COUNT(key) FROM models LEFT JOIN plans ON plans.model = number "
             "GROUP BY number ORDER BY number"
         )
+        if not all(isinstance(name, str) and name.isprintable() for name, _ in rows):
+            _refuse(f"{_SUBJECT} {self._path}", False, "a damaged table of models")
         return dict(rows)
 
     def require_model(self, model: str) -> str:
@@ -192,16 +161,19 @@ class Store:
     ) -> Iterator[StoredPlan]:
         """Yield the answers of one model or of all, by model and by m, n, k.
 
-        `settings` and `keys`, values that a problem must have, leave out the others.
+        `settings` and `keys`, values that a problem must have, leave out the others. Damaged rows
+        are left out, and counted in `damaged`.
         """
-        cursor = self._execute(
-            "SELECT models.model, key, problem, settings, us, cycles, lower_bound_us, limited_by, "
-            "rule, message, tiling FROM plans JOIN models ON plans.model = number "
+        rows = self._iterated(
+            f"SELECT {PLAN_COLUMNS} FROM plans JOIN models ON plans.model = number "  # noqa: S608
             "WHERE (? IS NULL OR models.model = ?) ORDER BY number, m, n, k, key",
             (model, model),
         )
-        for row in cursor:
-            made = _stored(row)
+        for row in rows:
+            made = plan_of(row)
+            if made is None:
+                self.damaged += 1
+                continue
             wanted = settings is None or dict(settings) == dict(made.settings)
             if wanted and all(made.problem.get(key) == value for key, value in keys.items()):
                 yield made
@@ -209,7 +181,10 @@ class Store:
     def problem_keys(self) -> tuple[str, ...]:
         """Return the keys of the problems in the store, whatever the model."""
         known = [f.name for f in fields(Problem)]
-        rows = self._rows("SELECT DISTINCT json_each.key FROM plans, json_each(plans.problem)")
+        rows = self._rows(
+            "SELECT DISTINCT json_each.key FROM plans, json_each(plans.problem) "
+            "WHERE json_valid(problem) AND json_type(problem) = 'object'"
+        )
         found = {row[0] for row in rows}
         return (*(key for key in known if key in found), *sorted(found - {*known}))
 
@@ -218,35 +193,45 @@ class Store:
         return int(rows[0][0]) if rows else None
 
     def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        return self._execute(query, values).fetchall()
+        return list(self._iterated(query, values))
 
-    def _execute(self, query: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+    def _iterated(self, query: str, values: tuple[object, ...]) -> Iterator[tuple[Any, ...]]:
         try:
-            return self._connection.execute(query, values)
-        except sqlite3.Error as error:
+            yield from self._connection.execute(query, values)
+        except (sqlite3.Error, OverflowError) as error:
             _refuse(f"{_SUBJECT} {self._path}", False, error)
 
 
-def _row(made: JsonMapping, answer: str, options: SweepOptions) -> tuple[Any, ...]:
-    """Return an answer's row but for the model."""
-    p, error, predicted = made["problem"], made.get("error", {}), made.get("predicted", {})
-    tiling = TCubeTiling(**made["tiling"]).to_bytes() if "tiling" in made else None
-    return (
-        *(key_of(p, options), p["chip"], p["m"], p["n"], p["k"], json.dumps(p)),
-        *(json.dumps(options.to_json()["settings"]), options.alternatives),
-        *(predicted.get("us"), predicted.get("cycles"), made.get("lower_bound_us")),
-        *(predicted.get("limited_by"), error.get("rule"), error.get("message")),
-        *(tiling, zlib.compress(answer.encode(), 1)),
-    )
+def _connected(name: str, where: str, *, write: bool = False) -> sqlite3.Connection:
+    """Open a file of cubecore's, by its name or as a URI.
+
+    Raises:
+        RequestError: it is something else's.
+        sqlite3.Error: it cannot be opened, read or, with `write`, written.
+    """
+    uri = name.startswith("file:")
+    connection = sqlite3.connect(name, timeout=PATIENCE_S, isolation_level=None, uri=uri)
+    try:
+        # A text that is no UTF-8 is its row's damage, which `plan_of` sees.
+        connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+        _require_ours(connection, where)
+        if write:
+            _write_ahead(connection)
+            with _transaction(connection):
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                for table in _TABLES.strip().split(";\n"):
+                    connection.execute(table)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _stored(row: tuple[Any, ...]) -> StoredPlan:
-    values = dict(zip((f.name for f in fields(StoredPlan)), row, strict=True))
-    for name in ("problem", "settings"):
-        values[name] = json.loads(values[name])
-    if values["tiling"] is not None:
-        values["tiling"] = TCubeTiling.from_bytes(values["tiling"])
-    return StoredPlan(**values)
+def _takes_no_files(store: Path) -> bool:
+    """Whether a store lies in a folder that takes no files, and nothing is still on its way in."""
+    log = store.with_name(f"{store.name}-wal")
+    return not os.access(store.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 
 
 @contextmanager
@@ -255,7 +240,8 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk has ended it
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
@@ -292,5 +278,5 @@ def _require_ours(connection: sqlite3.Connection, where: str) -> None:
         raise unable(where, f"{where} has store format {version}; this version reads {FORMAT}")
 
 
-def _refuse(where: str, write: bool, error: Exception) -> NoReturn:
+def _refuse(where: str, write: bool, error: Exception | str) -> NoReturn:
     raise (unwritable if write else unreadable)(where, error) from None

@@ -10,7 +10,8 @@ from typing import Any, TextIO
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
 from cubecore.tiling.model.tcubetiling import FIELDS
-from cubecore.workflows.sweep.store import Store, StoredPlan
+from cubecore.workflows.sweep.store import Store
+from cubecore.workflows.sweep.store_rows import StoredPlan
 
 _COLUMNS = ("us", "cycles", "lower_bound_us", "limited_by", "rule", "message")
 

@@ -1,0 +1,116 @@
+"""The rows of a store: an answer as a row, and back; a damaged row is no answer."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cubecore.aliases import Json, JsonMapping
+from cubecore.errors import CubecoreError
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """One answer of a store: a plan, or `rule` and `message` of why there is none.
+
+    `key` stands for the question, whatever the model.
+    """
+
+    model: str
+    key: str
+    problem: JsonMapping
+    settings: Mapping[str, str]
+    us: float | None
+    cycles: int | None
+    lower_bound_us: float | None
+    limited_by: str | None
+    rule: str | None
+    message: str | None
+    tiling: TCubeTiling | None
+
+    def to_json(self) -> Json:
+        """Return the parts."""
+        return {
+            "model": self.model,
+            "problem": dict(self.problem),
+            "settings": dict(self.settings),
+            "us": self.us,
+            "cycles": self.cycles,
+            "lower_bound_us": self.lower_bound_us,
+            "limited_by": self.limited_by,
+            "rule": self.rule,
+            "message": self.message,
+            "tiling": None if self.tiling is None else self.tiling.to_json(),
+        }
+
+
+PLAN_COLUMNS = (
+    "models.model, key, problem, settings, us, cycles, lower_bound_us, limited_by, rule, message, "
+    "tiling, alternatives"
+)
+"""What `plan_of` makes a plan of."""
+_NUMBERS = ("us", "lower_bound_us")
+_TEXTS = ("model", "limited_by", "rule", "message")
+
+
+def row_of(line: Line, options: SweepOptions) -> tuple[Any, ...]:
+    """Return an answer's row but for the model."""
+    made = json.loads(line.text)
+    p, error, predicted = made["problem"], made.get("error", {}), made.get("predicted", {})
+    tiling = TCubeTiling(**made["tiling"]).to_bytes() if "tiling" in made else None
+    return (
+        *(key_of(p, options), p["chip"], p["m"], p["n"], p["k"], json.dumps(p)),
+        *(json.dumps(options.to_json()["settings"]), options.alternatives),
+        *(predicted.get("us"), predicted.get("cycles"), made.get("lower_bound_us")),
+        *(predicted.get("limited_by"), error.get("rule"), error.get("message")),
+        *(tiling, zlib.compress(line.text.encode(), 1)),
+    )
+
+
+def plan_of(row: tuple[Any, ...]) -> StoredPlan | None:
+    """Return the plan in the `PLAN_COLUMNS` of a row; None if the row is damaged."""
+    *cells, alternatives = row
+    values = dict(zip((f.name for f in fields(StoredPlan)), cells, strict=True))
+    try:
+        for name in ("problem", "settings"):
+            values[name] = json.loads(values[name])
+        options = SweepOptions(values["settings"], alternatives)
+        if key_of(values["problem"], options) != values["key"]:
+            return None
+        if values["tiling"] is not None:
+            values["tiling"] = TCubeTiling.from_bytes(values["tiling"])
+        made = StoredPlan(**values)
+        return made if _is_whole(made) else None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, CubecoreError):
+        return None
+
+
+def _is_whole(plan: StoredPlan) -> bool:
+    """Whether what `key` does not stand for has the right kinds."""
+    planned = plan.message is None
+    numbers = all(isinstance(getattr(plan, name), float | int | None) for name in _NUMBERS)
+    texts = [getattr(plan, name) for name in _TEXTS]
+    figures = isinstance(plan.us, float | int), type(plan.cycles) is int, plan.tiling is not None
+    return (
+        numbers
+        and all(isinstance(text, str | None) for text in texts)
+        and all(not text or text.isprintable() or "\n" in text for text in texts)
+        and figures == (planned,) * len(figures)
+    )
+
+
+def line_of(answer: Any, key: str, options: SweepOptions) -> Line | None:
+    """Return the answer in a row's last cell; None if it is damaged or another question's."""
+    try:
+        text = zlib.decompress(answer).decode()
+        made: Json = json.loads(text)
+        if key_of(made["problem"], options) != key or "\n" in text:
+            return None
+        if "error" not in made:
+            TCubeTiling.from_json(made["tiling"])
+        return Line("error" not in made, text)
+    except (zlib.error, KeyError, TypeError, ValueError, RecursionError, CubecoreError):
+        return None
