@@ -79,7 +79,7 @@ def test_a_folder_that_is_gone(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     queries = write_queries(tmp_path / "q.jsonl", problems(1))
-    reason = "no such file or directory"
+    reason = "no such file or directory"  # of the folder
     for arguments, line in (
         (
             ("store", "show", "s.sqlite"),
@@ -93,7 +93,7 @@ def test_a_folder_that_is_gone(tmp_path):
             ("plan", *PROBLEM, "--out", "x.json"),
             f"cannot write --out x.json: {reason}",
         ),
-        (("check", "x.json", *PROBLEM), f"cannot read x.json: {reason}"),
+        (("check", "x.json", *PROBLEM), "cannot read x.json: no such file"),
     ):
         code = (
             "import os, shutil, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1]); "
