@@ -83,7 +83,7 @@ def test_a_folder_that_is_gone(tmp_path):
     for arguments, line in (
         (
             ("store", "show", "s.sqlite"),
-            "cannot read store s.sqlite: no such file or directory",
+            "cannot read store s.sqlite: no such file",
         ),
         (
             ("plan", "--queries", queries, "--store", "s.sqlite"),
