@@ -188,6 +188,16 @@ def test_variables_are_each_cores_own():
 
 
 BAD_FILES = {
+    "missing": (
+        "LocalTensor<float> a; AscendC::SoftMax<float>(a, a, a);",
+        "inline.cpp:5: AscendC::SoftMax must be one of cubecore's, "
+        "got a documented name that it does not have yet",
+    ),
+    "missing, unqualified": (
+        "LocalTensor<float> a; Mmad(a, a, a, 3);",
+        "inline.cpp:5: AscendC::Mmad must be one of cubecore's, "
+        "got a documented name that it does not have yet",
+    ),
     "syntax": (
         "int a = ;",
         "inline.cpp:5 must compile, got expected primary-expression before ';' token; "
@@ -266,3 +276,47 @@ def test_without_a_compiler_the_sentence_names_all_four(tmp_path):
     got = "no $CUBECORE_CXX, no g++, no clang++ and no ziglang package"
     want = f"a C++ kernel must be compiled, got {got}; pip install cubecore[compiler] or g++\n"
     assert (done.returncode, done.stderr) == (2, want)
+
+
+TILED = """#include "kernel_operator.h"
+struct Tiling {
+  uint32_t total = 8;
+  float scale, shift;
+  int64_t offsets[2];
+  bool flag;
+};
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
+  REGISTER_TILING_DEFAULT(Tiling);
+  GET_TILING_DATA(data, tiling);
+  __gm__ float* out = (__gm__ float*)x;
+  if (TILING_KEY_IS(3)) {
+    out[0] = data.total * data.scale + data.shift;
+    out[1] = (float)data.offsets[1];
+    out[2] = data.flag ? 1.0f : 0.0f;
+  }
+  AscendC::printf("total %u scale %f\\n", data.total, data.scale);
+}
+"""
+
+
+def test_tiling_data_goes_by_the_names_of_its_fields(tmp_path):
+    (tmp_path / "k.cpp").write_text(TILED)
+    np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
+    words = ["run", "k.cpp", "--blocks", "1", "--arg", "x=x.npy", "--arg", "workspace=x.npy"]
+    words += ["--out-arg", "x=float32:8:out.npy", "--tiling-key", "3"]
+    fields = "total=3,scale=1.5,shift=0.25,offsets=4:-7,flag=1"
+    code, out, err = cli(tmp_path, *words, "--tiling-data", fields)
+    assert (code, err) == (0, "")
+    assert np.load(tmp_path / "out.npy")[:3].tolist() == [4.75, -7, 1]
+    assert "core 0 AIV0: total 3 scale 1.500000\n" in out
+    wrong = {
+        "totl=3": "--tiling-data must name a field of Tiling, got totl; did you mean total?",
+        "total=a": "--tiling-data total must be uint32_t, got 'a'",
+        "total=-1": "--tiling-data total must be uint32_t, got '-1'",
+        "total": "--tiling-data must be FIELD=VALUE,... or a file, got 'total'",
+    }
+    for text, sentence in wrong.items():
+        assert cli(tmp_path, *words, "--tiling-data", text) == (2, "", sentence + "\n")
+    made = cubecore.load(tmp_path / "k.cpp").tiling("Tiling", total=5, scale=2.0)
+    assert made.nbytes == 40
+    assert made[:12].view(np.uint32)[0] == 5

@@ -14,6 +14,7 @@ from cubecore.frontends.cpp.asked import Asked
 from cubecore.frontends.cpp.build import source_of
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.signature import Parameter
+from cubecore.frontends.cpp.tiling_data import filled
 
 Array = NDArray[Any]
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
@@ -67,6 +68,8 @@ def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
         if not sign:
             raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
         arguments[name] = _argument(_known(name, known, kernel), value)
+    if asked.tiling_data is not None:
+        arguments[_tiling_name(kernel)] = filled(source.text, asked.tiling_data)
     outputs = [_output(text, known, kernel, arguments) for text in asked.outputs]
     for output in outputs:
         arguments[output.name] = output.values
@@ -74,6 +77,15 @@ def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
     names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
     made = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
     return Call(made, asked.blocks, arguments, outputs)
+
+
+def _tiling_name(kernel: CppKernel) -> str:
+    """Return the parameter that takes tiling data: the one called so, else the last pointer."""
+    pointers = [p.name for p in kernel.parameters if p.letter == "p"]
+    named = [name for name in pointers if "tiling" in name.lower()]
+    if not pointers:
+        raise refuse("--tiling-data", f"go to a pointer of {kernel.name}", "none")
+    return named[-1] if named else pointers[-1]
 
 
 def _names(arguments: Sequence[str]) -> set[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.cpp.cache import digest, file_digest, folder, trim
+from cubecore.frontends.cpp.capi_header import header
 from cubecore.frontends.cpp.compiler import compiler
 from cubecore.frontends.cpp.elf import has_variables
 from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
@@ -152,7 +153,8 @@ def _compiled(
         unit.write_text(_unit(str(main), entry), "utf-8", "surrogateescape")
         out, deps = work / "unit.so", work / "unit.d"
         search = [f"-iquote{q}" for q in quoted] + [f"-I{i}" for i in source.includes]
-        command = [*flags, *search, f"-I{INCLUDE}", "-include", str(prefix), "-shared"]
+        command = [*flags, *search, f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+        command += ["-shared"]
         command += ["-MD", "-MF", str(deps), "-x", "c++", str(unit), "-o", str(out)]
         compile_with(command, source.path, work, verbose=verbose)
         files = {str(f): file_digest(f) for f in _dependencies(deps, work, source.path)}
@@ -249,18 +251,30 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros))
-    base = folder() / f"pch-{digest((made.identity, headers(), *flags))}"
+    written = file_digest(HERE / "capi_header.py")
+    base = folder() / f"pch-{digest((made.identity, headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         return prefix
     base.mkdir(exist_ok=True)
     if not prefix.is_file():
-        _write(prefix, '#include "kernel_operator.h"\n')
+        (base / "c_api").mkdir(exist_ok=True)
+        _write(base / "c_api" / "asc_simd.h", header(_arch_of(macros)))
+        _write(prefix, '#include "kernel_operator.h"\n#include "c_api/asc_simd.h"\n')
     if made.is_clang:
         return prefix
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:
         out = Path(scratch) / "out.gch"
-        command = [*flags, f"-I{INCLUDE}", "-x", "c++-header", str(prefix), "-o", str(out)]
+        command = [
+            *flags,
+            f"-I{INCLUDE}",
+            f"-I{base}",
+            "-x",
+            "c++-header",
+            str(prefix),
+            "-o",
+            str(out),
+        ]
         compile_with(command, prefix, Path(scratch), verbose=True)
         out.replace(ready)
     return prefix
@@ -282,6 +296,10 @@ def runtime() -> Path:
             compile_with([*command, str(text), "-o", str(out)], text, Path(scratch), verbose=True)
             out.replace(place)
     return place
+
+
+def _arch_of(macros: Sequence[str]) -> str:
+    return next(arch for arch, own in _ARCH.items() if set(own) <= set(macros))
 
 
 def _write(path: Path, text: str) -> None:
@@ -319,6 +337,11 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
 
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+_LACKING = re.compile(
+    r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
+    r"| does not name a| has not been declared| is not a template)|(?:arguments to|template named|identifier|member "
+    r"named) '(?P<other>\w+)'"
+)
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
@@ -338,12 +361,23 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
         for own in _OURS:
             if said.startswith(own):
                 return _refused(where, said.removeprefix(own).strip(' "'))
+        lacking = _LACKING.search(said)
+        name = (lacking["name"] or lacking["other"]) if lacking else ""
+        if name in missing_names():
+            got = "a documented name that it does not have yet"
+            return refuse(f"{where}: AscendC::{name}", "be one of cubecore's", got)
         more = "\n" + text if verbose else ""
         remedy = "" if verbose else "--verbose shows everything the compiler says"
         return refuse(where, "compile", said + more, remedy)
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
     got += f": {lines[-1]}" if lines else ""
     return refuse(os.path.relpath(path), "compile", got)
+
+
+@cache
+def missing_names() -> frozenset[str]:
+    """Return the documented names of the class API that the headers do not have."""
+    return frozenset((HERE / "missing_names.txt").read_text("ascii").split())
 
 
 def _refused(where: str, sentence: str) -> Exception:

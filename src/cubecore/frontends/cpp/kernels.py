@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
@@ -20,6 +21,7 @@ from cubecore.frontends.cpp.bridge import Bridge, Launch
 from cubecore.frontends.cpp.build import Built, Source, built, require_entry, runtime, source_of
 from cubecore.frontends.cpp.child import Asked, answered
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
+from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import (
     Kernel,
@@ -330,6 +332,14 @@ class Module:
         if found is None:
             found = self._known[name] = kernel_of(self._source, name, **self._options)
         return found
+
+    def tiling(self, name: str, **fields: Any) -> NDArray[np.uint8]:
+        """Return tiling data: the bytes of a struct of the file, by the names of its fields.
+
+        Raises:
+            RequestError: no such struct or field, or a value that is not of its type.
+        """
+        return packed(*struct_named(self._source.text, name), fields)
 
     def __dir__(self) -> list[str]:
         return [entry.name for entry in self._source.scan.entries]

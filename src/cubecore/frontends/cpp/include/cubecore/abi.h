@@ -103,6 +103,12 @@ namespace detail {
 
 enum Tag : uint64_t { POINTER = 1, INTEGER = 2, REAL = 3, WORD = 4, NATURAL = 5 };
 
+// How many words an argument takes: two, but for structs of parameters.
+template <typename T>
+struct Words {
+  static constexpr uint32_t count = 2;
+};
+
 struct Key {
   uint64_t* words;
   int64_t* addresses;
@@ -143,19 +149,19 @@ inline void put(Key& key, const Named<T>& parameter) {
 
 template <typename... A>
 inline void issue(const char* call, const Where& at, const A&... arguments) {
-  uint64_t words[2 * sizeof...(A) + 1];
+  uint64_t words[(detail::Words<A>::count + ... + 1)];
   int64_t addresses[sizeof...(A) + 1];
   detail::Key key{words, addresses};
-  (detail::put(key, arguments), ...);
+  (put(key, arguments), ...);  // found by the key's namespace
   cubecore_issue(call, words, key.used, addresses, key.pointers, &at);
 }
 
 template <typename... A>
 inline int64_t ask(uint32_t result, const char* call, const Where& at, const A&... arguments) {
-  uint64_t words[2 * sizeof...(A) + 1];
+  uint64_t words[(detail::Words<A>::count + ... + 1)];
   int64_t addresses[sizeof...(A) + 1];
   detail::Key key{words, addresses};
-  (detail::put(key, arguments), ...);
+  (put(key, arguments), ...);  // found by the key's namespace
   return cubecore_ask(call, words, key.used, addresses, key.pointers, &at, result);
 }
 

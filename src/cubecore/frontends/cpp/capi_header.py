@@ -1,0 +1,107 @@
+"""The C API's header, written from the declarations: every name in each of its forms."""
+
+from collections.abc import Iterator
+
+from cubecore.frontends.capi.binding import Form, forms
+from cubecore.isa.catalogue import spellings
+from cubecore.isa.declare.instruction import Instruction, Mem
+
+_HEAD = """// Written from cubecore's declarations: the C API's functions on architecture {arch}.
+#pragma once
+
+#include "cubecore/local.h"
+
+"""
+_MEMORIES = {m: m.name for m in (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)}
+_MEMORIES |= {Mem.L0A_MX: "L0A", Mem.L0B_MX: "L0B", Mem.L0B_INDEX: "L0B"}
+_OWN = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"})
+"""Names that headers define by hand."""
+_BY_HAND = """inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
+inline int64_t asc_get_block_num() { return AscendC::GetBlockNum(); }
+inline void* asc_get_phy_buf_addr(uint64_t offset) { return reinterpret_cast<void*>(offset); }
+inline void asc_sync_mte2(int32_t id, CUBECORE_AT) {
+  AscendC::detail::raise_flag(AscendC::HardEvent::MTE2_S, id, at);
+  AscendC::detail::await_flag(AscendC::HardEvent::MTE2_S, id, at);
+}
+inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
+  AscendC::detail::raise_flag(AscendC::HardEvent::MTE3_S, id, at);
+  AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
+}
+"""
+
+
+def names(arch: str) -> tuple[str, ...]:
+    """Return the C API's names on an architecture, but those written by hand."""
+    return tuple(
+        name
+        for name in spellings()
+        if name.startswith("asc_")
+        and name not in _OWN
+        and any(arch in form.kind.archs for form in forms(name, arch))
+    )
+
+
+def calls(arch: str) -> Iterator[tuple[str, tuple[bool, ...]]]:
+    """Yield every function of the header: its name, and which of its arguments are pointers."""
+    for name in names(arch):
+        for own, kinds in _signatures(name, arch):
+            yield own, tuple(mem is not None for mem in kinds)
+
+
+def header(arch: str) -> str:
+    """Return the header's text."""
+    parts = [_HEAD.format(arch=arch), _BY_HAND]
+    for name in names(arch):
+        parts.extend(_functions(name, arch))
+    return "".join(parts)
+
+
+def _functions(name: str, arch: str) -> Iterator[str]:
+    answers = forms(name, arch)[0].kind.result is not Instruction.result
+    for own, kinds in _signatures(name, arch):
+        yield _function(own, kinds, answers=answers)
+
+
+def _signatures(name: str, arch: str) -> Iterator[tuple[str, list[Mem | None]]]:
+    """Yield a function for each number of arguments, and the same that waits afterwards."""
+    written: set[int] = set()
+    for form in forms(name, arch):
+        if arch not in form.kind.archs:
+            continue
+        for kinds in _arguments(form):
+            if len(kinds) in written:
+                continue
+            written.add(len(kinds))
+            yield name, kinds
+            if form.operands:
+                yield f"{name}_sync", kinds
+
+
+def _arguments(form: Form) -> Iterator[list[Mem | None]]:
+    """Yield the arguments of each form of a call: an operand's memory, or None."""
+    declared = {operand.name: operand.mem for operand in form.kind.declared}
+    operands: list[Mem | None] = [declared[name] for name in form.operands]
+    leading: list[Mem | None] = [None] * form.leading
+    behind = len(form.parameters) - form.leading
+    yield [*leading, *operands, *([None] * behind)]
+    if form.kind.size_unit or form.kind.count_form is not None:
+        yield [*operands, *([None] * (len(form.scalars) + 1))]  # a size, or a count
+    if form.operands and behind:
+        yield [*operands, *([None] * (len(form.scalars) + 1))]  # a struct
+
+
+def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
+    types = ", ".join(f"typename A{n}" for n in range(len(kinds)))
+    arguments = "".join(f"A{n} a{n}, " for n in range(len(kinds)))
+    given = "".join(
+        f", cubecore::plain(a{n})"
+        if mem is None
+        else f", cubecore::operand(cubecore::Mem::{_MEMORIES[mem]}, a{n})"
+        for n, mem in enumerate(kinds)
+    )
+    template = f"template <{types}>\n" if types else ""
+    if answers:
+        body = f'return cubecore::ask(0, "{name}", at{given});'
+        return f"{template}inline int64_t {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
+    body = f'cubecore::issue("{name}", at{given});'
+    return f"{template}inline void {name}({arguments}CUBECORE_AT) {{ {body} }}\n"

@@ -1,0 +1,102 @@
+// Arrays in local memories, and raw pointers as operands. Pages: "C API", general notes (allocation
+// by arrays), asc_get_phy_buf_addr. A pointer to a local memory is the address in it: reading
+// through it outside an instruction is an access that the process does not have.
+#pragma once
+
+#include "cubecore/queue.h"
+#include "cubecore/sync.h"
+
+// Structs of strides, by the names of the instruction's parameters.
+struct asc_unary_config {
+  uint16_t dst_block_stride = 1, src_block_stride = 1;
+  uint16_t dst_repeat_stride = 8, src_repeat_stride = 8;
+  uint8_t repeat = 1;
+};
+
+struct asc_binary_config {
+  uint8_t dst_block_stride = 1, src0_block_stride = 1, src1_block_stride = 1;
+  uint8_t dst_repeat_stride = 8, src0_repeat_stride = 8, src1_repeat_stride = 8;
+  uint8_t repeat = 1;
+};
+
+namespace cubecore {
+
+// What arrays of a memory have taken: one behind another from address 0 on.
+inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
+  constexpr uint64_t units[] = {1, 32, 32, 512, 512, 1024, 128, 128};
+  uint8_t number = static_cast<uint8_t>(mem);
+  uint64_t& used = AscendC::detail::core_state().used[number];
+  uint64_t start = (used + units[number] - 1) / units[number] * units[number];
+  uint64_t most = AscendC::detail::memory_bytes(number);
+  if (start + bytes > most) AscendC::detail::refuse_memory("an array", most, start + bytes, at);
+  used = start + bytes;
+  return static_cast<int64_t>(start);
+}
+
+template <typename T, uint64_t length>
+inline T* local_array(Mem mem, CUBECORE_AT) {
+  static_assert(length > 0, "an array's length must be a whole number above 0, got 0");
+  uint64_t bytes = (length * Element<T>::bits + 7) / 8;
+  return reinterpret_cast<T*>(array_address(mem, bytes, at));
+}
+
+// A local address is a small number; the host's own addresses are far above.
+constexpr uint64_t LOCAL_END = 1ull << 32;
+
+template <typename T>
+inline Pointer operand(Mem declared, T* pointer) {
+  uint64_t raw = reinterpret_cast<uint64_t>(pointer);
+  using E = Element<std::remove_cv_t<T>>;
+  const char* type = "uint8";
+  if constexpr (!std::is_void_v<T>)
+    if constexpr (E::name != nullptr) type = E::name;
+  if (raw >= LOCAL_END) return {Mem::GM, type, gm_address(pointer)};
+  return {declared == Mem::GM ? Mem::UB : declared, type, static_cast<int64_t>(raw)};
+}
+inline Pointer operand(Mem declared, uint64_t address) {
+  return operand(declared, reinterpret_cast<uint8_t*>(address));
+}
+
+// An argument that is no operand: pipes become words.
+template <typename T>
+inline auto plain(const T& value) {
+  if constexpr (std::is_same_v<T, pipe_t>)
+    return AscendC::detail::pipe_word(value);
+  else if constexpr (is_half<T>)
+    return static_cast<float>(value);
+  else if constexpr (std::is_enum_v<T>)
+    return static_cast<int64_t>(value);
+  else
+    return value;
+}
+
+namespace detail {
+
+template <>
+struct Words<asc_unary_config> {
+  static constexpr uint32_t count = 10;
+};
+template <>
+struct Words<asc_binary_config> {
+  static constexpr uint32_t count = 14;
+};
+
+inline void put(Key& key, const asc_unary_config& c) {
+  put(key, named("dst_block_stride", c.dst_block_stride));
+  put(key, named("src_block_stride", c.src_block_stride));
+  put(key, named("dst_repeat_stride", c.dst_repeat_stride));
+  put(key, named("src_repeat_stride", c.src_repeat_stride));
+  put(key, named("repeat", c.repeat));
+}
+inline void put(Key& key, const asc_binary_config& c) {
+  put(key, named("dst_block_stride", c.dst_block_stride));
+  put(key, named("src0_block_stride", c.src0_block_stride));
+  put(key, named("src1_block_stride", c.src1_block_stride));
+  put(key, named("dst_repeat_stride", c.dst_repeat_stride));
+  put(key, named("src0_repeat_stride", c.src0_repeat_stride));
+  put(key, named("src1_repeat_stride", c.src1_repeat_stride));
+  put(key, named("repeat", c.repeat));
+}
+
+}  // namespace detail
+}  // namespace cubecore

@@ -1,0 +1,168 @@
+"""Structs of tiling data: found in a kernel's file, filled by the names of their fields."""
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.frontends.cpp.scanner import Token, tokens
+
+_LETTERS = {
+    "bool": "?",
+    "char": "b",
+    "int8_t": "b",
+    "uint8_t": "B",
+    "int16_t": "h",
+    "uint16_t": "H",
+    "int32_t": "i",
+    "int": "i",
+    "uint32_t": "I",
+    "float": "f",
+    "int64_t": "q",
+    "uint64_t": "Q",
+    "double": "d",
+}
+_CHOOSING = ("REGISTER_TILING_DEFAULT", "GET_TILING_DATA_WITH_STRUCT")
+_OPTION = "--tiling-data"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: its type's name, and how many there are of an array."""
+
+    name: str
+    type: str
+    count: int
+
+
+def struct_named(text: str, name: str | None) -> tuple[str, tuple[Field, ...]]:
+    """Return a struct of a file, or the one that its kernels ask for, and its fields in order.
+
+    Raises:
+        RequestError: no such struct, or one with a field of another type.
+    """
+    code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
+    wanted = name or _chosen(code)
+    for at, token in enumerate(code[:-2]):
+        if token.text in {"struct", "class"} and code[at + 1].text == wanted:
+            end = next((n for n in range(at, len(code)) if code[n].text in {"{", ";"}), at)
+            if code[end].text == "{":
+                return wanted, tuple(_fields(code, end, wanted))
+    declared = re.search(rf"BEGIN_TILING_DATA_DEF\(\s*{re.escape(wanted)}\s*\)", text)
+    if declared is not None:
+        return wanted, _declared(text[declared.end() :])
+    raise refuse(_OPTION, "fill a struct that the file defines", wanted)
+
+
+def _chosen(code: list[Token]) -> str:
+    for word in _CHOOSING:
+        for at, token in enumerate(code[:-2]):
+            if token.text == word and code[at + 1].text == "(":
+                name = [t.text for t in code[at + 2 : at + 8]]
+                stop = next((n for n, t in enumerate(name) if t in {")", ","}), len(name))
+                return name[stop - 1]
+    raise refuse(_OPTION, "fill a struct that the kernel registers", "none")
+
+
+def _fields(code: list[Token], at: int, name: str) -> list[Field]:
+    """Return the fields between the braces that open at `at`."""
+    found: list[Field] = []
+    depth, begin = 0, at + 1
+    for number in range(at, len(code)):
+        depth += (code[number].text == "{") - (code[number].text == "}")
+        if depth == 0:
+            break
+        if depth == 1 and code[number].text == ";":
+            found += _declaration([t.text for t in code[begin:number]], name)
+            begin = number + 1
+    return found
+
+
+def _declaration(words: list[str], name: str) -> list[Field]:
+    while words and words[0] in {"public", ":", "const", "std", "::", "volatile"}:
+        words = words[1:]
+    if not words or words[0] in {"static", "using", "constexpr", "typedef", "friend"}:
+        return []
+    if words[0] not in _LETTERS:
+        need = f"be of fields of {', '.join(_LETTERS)}"
+        raise refuse(f"{_OPTION} {name}", need, words[0])
+    kind, found = words[0], []
+    for part in " ".join(words[1:]).split(","):
+        match = re.match(r"(\w+)\s*((?:\[\s*\d+\s*\]\s*)*)", part.strip())
+        if match is None:
+            raise refuse(f"{_OPTION} {name}", "have fields with names", part.strip())
+        extents = [int(n) for n in re.findall(r"\d+", match[2])]
+        found.append(Field(match[1], kind, int(np.prod(extents)) if extents else 1))
+    return found
+
+
+def _declared(text: str) -> tuple[Field, ...]:
+    """Return the fields of the macros of operator projects."""
+    end = text.find("END_TILING_DATA_DEF")
+    pattern = r"TILING_DATA_FIELD_DEF(_ARR)?\(\s*(\w+)\s*,\s*(?:(\d+)\s*,\s*)?(\w+)\s*\)"
+    found = re.finditer(pattern, text[: end if end >= 0 else None])
+    return tuple(Field(match[4], match[2], int(match[3] or 1)) for match in found)
+
+
+def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> NDArray[np.uint8]:
+    """Return a struct's bytes as the compiler lays them out; fields not given are 0.
+
+    Raises:
+        RequestError: a field that the struct does not have, a value that its type does not have.
+    """
+    known = {f.name: f for f in fields}
+    for given in values:
+        if given not in known:
+            need = f"name a field of {name}"
+            raise refuse(_OPTION, need, given, did_you_mean(given, known))
+    layout = "@" + "".join(f"{f.count}{_LETTERS[f.type]}" for f in fields)
+    flat: list[Any] = []
+    for each in fields:
+        flat += _values(each, values.get(each.name))
+    widest = max((struct.calcsize(_LETTERS[f.type]) for f in fields), default=1)
+    raw = struct.pack(layout, *flat)
+    return np.frombuffer(raw + bytes(-len(raw) % widest), np.uint8).copy()
+
+
+def _values(each: Field, given: Any) -> list[Any]:
+    if given is None:
+        return [0] * each.count
+    several = given.split(":") if isinstance(given, str) else np.ravel(given).tolist()
+    letter, made = _LETTERS[each.type], []
+    for one in several:
+        try:
+            value = float(one) if letter in "fd" else int(one, 0) if isinstance(one, str) else one
+            struct.pack(letter, value)
+        except (ValueError, TypeError, struct.error):
+            raise refuse(f"{_OPTION} {each.name}", f"be {each.type}", repr(one)) from None
+        made.append(value)
+    if len(made) > each.count:
+        raise refuse(f"{_OPTION} {each.name}", f"be at most {each.count} values", len(made))
+    return made + [0] * (each.count - len(made))
+
+
+def filled(text: str, given: str) -> NDArray[np.uint8]:
+    """Return tiling data from ``a=1,b=2`` or from a file of bytes.
+
+    Raises:
+        RequestError: a struct or field that is not there, a file that cannot be read.
+    """
+    if "=" not in given:
+        if not given.endswith(".bin"):
+            raise refuse(_OPTION, "be FIELD=VALUE,... or a file", repr(given))
+        try:
+            return np.fromfile(given, np.uint8)
+        except OSError as error:
+            raise refuse(given, "be a file that can be read", error.strerror) from None
+    values: dict[str, str] = {}
+    for part in given.split(","):
+        name, sign, value = part.partition("=")
+        if not sign:
+            raise refuse(_OPTION, "be FIELD=VALUE,... or a file", repr(part))
+        values[name.strip()] = value.strip()
+    return packed(*struct_named(text, None), values)

@@ -1,0 +1,101 @@
+"""The C API in C++: written from the declarations, every name compiles, arrays obey their rules."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import CubecoreError
+from cubecore.frontends.capi.binding import forms
+from cubecore.frontends.cpp.capi_header import calls, names
+from cubecore.isa.catalogue import spellings
+from frontends.cpp.cpp_kernels import needs_compiler
+
+pytestmark = needs_compiler
+
+ADD = """#include "c_api/asc_simd.h"
+extern "C" __global__ __aicore__ void add(__gm__ float* x, __gm__ float* y, __gm__ float* z,
+                                          uint32_t n) {
+  __ubuf__ float a[1024], d;
+  __ubuf__ float b[1024];
+  uint32_t begin = asc_get_block_idx() * n;
+  BODY
+}
+"""
+LOADED = """
+  asc_copy_gm2ub(a, x + begin, 4 * n);
+  asc_copy_gm2ub_sync(b, y + begin, 4 * n);
+"""
+STORED = "asc_copy_ub2gm_sync(z + begin, a, 4 * n);"
+FORMS = (
+    "asc_add_sync(a, a, b, n);",
+    "asc_set_vector_mask(~0ull, ~0ull); asc_add(a, a, b, n / 64, 1, 1, 1, 8, 8, 8); asc_sync();",
+    "asc_set_vector_mask(~0ull, ~0ull); asc_binary_config c; c.repeat = n / 64;"
+    " asc_add(a, a, b, c); asc_sync_pipe(PIPE_ALL);",
+    "asc_add(a, a, b, n); asc_sync_notify(PIPE_V, PIPE_MTE3, EVENT_ID1);"
+    " asc_sync_wait(PIPE_V, PIPE_MTE3, EVENT_ID1);",
+)
+
+
+def launched(body, n=1024):
+    module = cubecore.inline(ADD.replace("BODY", body).replace("a[1024], d", "a[1024]"))
+    rng = np.random.default_rng(4)
+    x, y = (rng.standard_normal(2 * n).astype(np.float32) for _ in range(2))
+    z = np.zeros_like(x)
+    return module.add[2](x, y, z, n), x, y, z
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_addition_in_each_form(form):
+    run, x, y, z = launched(LOADED + form + STORED)
+    assert run.findings == ()
+    assert np.array_equal(z, x + y)
+
+
+def test_a_wait_left_out_is_a_race_at_both_lines():
+    run, *_ = launched(LOADED + "asc_add(a, a, b, n);\n" + STORED)
+    (race,) = [f for f in run.findings if f.id == "race-raw"]
+    assert {access.location.line for access in race.accesses} == {10, 11}
+
+
+def test_every_name_of_the_c_api_is_a_function():
+    wanted = {
+        name
+        for name in spellings()
+        if name.startswith("asc_") and any("2201" in f.kind.archs for f in forms(name, "2201"))
+    }
+    by_hand = {"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"}
+    assert wanted == {*names("2201")} | by_hand
+    assert {f"{name}_sync" for name in ("asc_add", "asc_mmad")} <= {
+        name for name, _ in calls("2201")
+    }
+
+
+def test_every_function_compiles():
+    lines = [
+        f"{name}({', '.join('p' if pointer else '1' for pointer in pointers)});"
+        for name, pointers in calls("2201")
+        if not name.endswith("_sync")
+    ]
+    assert len(lines) > 300
+    body = "float* p = nullptr; if (n == 1) {\n" + "\n".join(lines) + "\n}"
+    text = ADD.replace("BODY", body).replace("a[1024], d", "a[1024]")
+    assert [p.name for p in cubecore.inline(text).add.parameters] == ["x", "y", "z", "n"]
+
+
+def refused(work) -> str:
+    with pytest.raises(CubecoreError) as caught:
+        work()
+    return str(caught.value)
+
+
+WRONG = {
+    "__ubuf__ float big[50000];": ("inline.cpp:7 (add): an array must fit 196352 B, got 208192 B"),
+    "asc_add(a, x, b, n);": (
+        "inline.cpp:7 (add): asc_add.src0 must point into UB, got float32* 0 in GM; "
+    ),
+}
+
+
+@pytest.mark.parametrize("body", WRONG)
+def test_a_wrong_pointer_or_array_is_refused(body):
+    assert refused(lambda: launched(body)).startswith(WRONG[body])
