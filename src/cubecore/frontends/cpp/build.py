@@ -339,8 +339,8 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
 _LACKING = re.compile(
     r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
-    r"| does not name a| has not been declared| is not a template)|(?:arguments to|template named|identifier|member "
-    r"named) '(?P<other>\w+)'"
+    r"| does not name a| has not been declared| is not a template)"
+    r"|(?:arguments to|template named|identifier|member named) '(?P<other>\w+)'"
 )
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
