@@ -54,27 +54,48 @@ VALUES = {
 """Every value that a field can sensibly have in a product of extents up to 48 on `SMALL`."""
 
 
-def legal(case, table):
-    """Return which rows are legal: every rule asked about every row."""
-    rows = len(next(iter(table.values())))
-    columns = {n: np.full(rows, getattr(case.tiling, n)) for n in FIELDS} | table
-    judged = RuleCase(TilingColumns(columns), case.problem, case.chip, case.edition, case.reading)
-    kept = np.ones(rows, dtype=bool)
+def legal(case, columns):
+    """Return which rows are legal: every rule asked about every row that none before it refused."""
+    kept = np.arange(len(columns))
     for rule in rules():
-        measure = rule.measure(judged)
+        left = replace(case, tiling=columns.take(kept))
+        measure = rule.measure(left)
         if measure is not None:
-            kept &= np.broadcast_to(measure.holds(), rows)
-    return kept, TilingColumns({n: x[kept] for n, x in columns.items()})
+            kept = kept[np.broadcast_to(measure.holds(), len(kept))]
+        if not len(kept):
+            break
+    return kept
 
 
 def changes_of_size(case, size, values=VALUES):
     """Yield, for every set of `size` fields, the legal tilings that change just those."""
-    for names in itertools.combinations(values, size):
-        grid = np.meshgrid(*(np.array(values[name]) for name in names), indexing="ij")
-        table = {n: g.reshape(-1) for n, g in zip(names, grid, strict=True)}
-        kept, columns = legal(case, table or {"baseM": np.array([case.tiling.baseM])})
-        if kept.any():
-            yield names, columns
+    for sets in batches(itertools.combinations(values, size), values):
+        tables = []
+        for names in sets:
+            grid = np.meshgrid(*(np.array(values[name]) for name in names), indexing="ij")
+            rows = int(np.prod([len(values[name]) for name in names], dtype=int))
+            table = {n: np.full(rows, getattr(case.tiling, n)) for n in FIELDS}
+            tables.append(table | {n: g.reshape(-1) for n, g in zip(names, grid, strict=True)})
+        columns = TilingColumns({n: np.concatenate([t[n] for t in tables]) for n in FIELDS})
+        kept = legal(case, columns)
+        of = np.repeat(np.arange(len(sets)), [len(table["M"]) for table in tables])
+        for number, names in enumerate(sets):
+            mine = kept[of[kept] == number]
+            if len(mine):
+                yield names, columns.take(mine)
+
+
+def batches(sets, values, most=100_000):
+    """Yield lists of sets of fields: as many as have about `most` values together."""
+    held, rows = [], 0
+    for names in sets:
+        held.append(names)
+        rows += int(np.prod([len(values[name]) for name in names], dtype=int))
+        if rows >= most:
+            yield held
+            held, rows = [], 0
+    if held:
+        yield held
 
 
 def perturbed(seed, most):
@@ -184,8 +205,9 @@ FEW_CASES = 8
 
 @cache
 def planned_cases():
-    """Return a planned tiling of each situation."""
-    return tuple(_planned(soc, changes) for soc, changes in SITUATIONS)
+    """Return a planned tiling of each situation, with the readers of its fields."""
+    cases = (_planned(soc, changes) for soc, changes in SITUATIONS)
+    return tuple((case, tuple(r for r in readers(case) if r.reads)) for case in cases)
 
 
 def _planned(soc, changes):
@@ -197,22 +219,27 @@ def _planned(soc, changes):
 
 
 def legal_cases(rule_id):
-    """Yield planned tilings of the situations in which a rule reads fields, with the reader."""
-    for case in planned_cases():
-        for reader in readers(case):
-            if reader.id == rule_id and reader.reads:
-                yield case, reader
+    """Yield planned tilings of the situations in which a rule reads fields, with all readers."""
+    for case, reading in planned_cases():
+        for reader in reading:
+            if reader.id == rule_id:
+                yield case, reader, reading
 
 
 def broken_by_one_field(rule_id):
     """Yield cases in which a legal tiling breaks `rule_id` after one field was moved a little."""
-    for case, reader in legal_cases(rule_id):
-        for name in sorted(reader.reads):
-            for value in near(getattr(case.tiling, name)):
-                moved = case.with_tiling({name: value})
-                if not reader.rule.measure(moved).holds():
-                    yield moved
-                    break
+    for case, reader, _ in legal_cases(rule_id):
+        yield from moved_once(case, reader)
+
+
+def moved_once(case, reader):
+    """Yield what breaks the reader's rule, for each field that it reads."""
+    for name in sorted(reader.reads):
+        for value in near(getattr(case.tiling, name)):
+            moved = case.with_tiling({name: value})
+            if not reader.rule.measure(moved).holds():
+                yield moved
+                break
 
 
 def test_every_rule_that_reads_a_field_has_a_situation():
@@ -258,14 +285,12 @@ WIDE = {
 
 def broken_by_two_fields(rule_id):
     """Yield cases in which a legal tiling breaks `rule_id` and another rule after two moves."""
-    for case, reader in legal_cases(rule_id):
-        moved = next((c for c in broken_by_one_field(rule_id) if c.problem == case.problem), None)
-        others = [r for r in readers(case) if r.reads and not r.reads & reader.reads]
+    for case, reader, reading in legal_cases(rule_id):
+        moved = next(moved_once(case, reader), None)
+        others = [r for r in reading if not r.reads & reader.reads]
         random.Random(rule_id).shuffle(others)
         for other in others if moved is not None else ():
-            second = next(
-                (c for c in broken_by_one_field(other.id) if c.problem == case.problem), None
-            )
+            second = next(moved_once(case, other), None)
             if second is not None:
                 (name,) = (n for n in FIELDS if differ(second, case, n))
                 yield moved.with_tiling({name: getattr(second.tiling, name)})
