@@ -155,11 +155,8 @@ class HappensBefore:
             kind = "reads" if reads else "overwrites"
             self.races.append(f"{who} {kind} {mem.label} before {other} has written it")
         if writes:
-            for pipe in range(len(PIPES)):
-                if (memory.read[pipe][where] > now[pipe]).any():
-                    self.races.append(
-                        f"{who} overwrites {mem.label} before {PIPES[pipe]} has read it"
-                    )
+            for pipe in np.flatnonzero(memory.read[:, where].max(axis=1) > now):
+                self.races.append(f"{who} overwrites {mem.label} before {PIPES[pipe]} has read it")
             memory.writer[where], memory.written[where] = at, now[at]
         if reads:
             memory.read[at][where] = now[at]

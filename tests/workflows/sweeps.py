@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import cache
 
 import cubecore
 from cubecore.workflows.sweep.answers import key_of, model_version
@@ -27,7 +28,12 @@ def write_queries(path, asked):
 
 def expected(asked):
     """Return the answers that plan gives to each problem alone."""
-    return [cubecore.plan(problem, alternatives=0).to_json() for problem in asked]
+    return [json.loads(_planned(json.dumps(problem))) for problem in asked]
+
+
+@cache
+def _planned(problem):
+    return json.dumps(cubecore.plan(json.loads(problem), alternatives=0).to_json())
 
 
 def keys_of(asked):

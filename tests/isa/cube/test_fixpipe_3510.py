@@ -47,8 +47,8 @@ def nearest(value: float, bits: int, lowest: int) -> float:
     """To `bits` of mantissa, ties to even; nothing below 2**lowest."""
     if value == 0 or math.isinf(value) or math.isnan(value):
         return value
-    unit = Fraction(2) ** max(math.frexp(value)[1] - 1 - bits, lowest)
-    return math.copysign(float(round(Fraction(value) / unit) * unit), value)  # round is to even
+    unit = max(math.frexp(value)[1] - 1 - bits, lowest)  # ldexp changes the exponent alone
+    return math.copysign(math.ldexp(round(math.ldexp(value, -unit)), unit), value)  # ties to even
 
 
 def factor(word: int) -> float:

@@ -1,7 +1,9 @@
 """`mad` and the BiasTable, against sums in Python's own integers and fractions."""
 
+import math
 import struct
 from fractions import Fraction
+from operator import mul
 
 import ml_dtypes
 import numpy as np
@@ -67,15 +69,24 @@ def mad_by_hand(bench: Bench, types, m, k, n, form, at, pairs=False) -> Image:
         return after
     left = [[unpack(l0a, at["a"] + a(i, x), types[0]) for x in range(k)] for i in range(m)]
     right = [[unpack(l0b, at["b"] + b(x, j), types[1]) for j in range(n)] for x in range(k)]
+    (left, left_unit), (right, right_unit) = whole(left), whole(right)
+    columns = list(zip(*right, strict=True))
     for i in range(m):
         for j in range(n):
-            total = sum((left[i][x] * right[x][j] for x in range(k)), Fraction(0))
+            products = sum(map(mul, left[i], columns[j]))
+            total = Fraction(products, left_unit * right_unit)
             if form == "tile":
                 total += unpack(l0c, at["c"] + c(i, j), types[2])
             elif form == "bias":
                 total += unpack(bt, at["bias"] + 4 * j, types[2])
             after.put(at["c"] + c(i, j), encode(total, types[2]))
     return after
+
+
+def whole(matrix: list[list[Fraction]]) -> tuple[list[list[int]], int]:
+    """Return the matrix in one common unit, as integers, and how many of it make 1."""
+    unit = math.lcm(*(value.denominator for row in matrix for value in row))
+    return [[v.numerator * (unit // v.denominator) for v in row] for row in matrix], unit
 
 
 def encode(total: Fraction, dtype: str) -> bytes:

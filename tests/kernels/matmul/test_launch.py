@@ -1,6 +1,7 @@
 """The matmul kernel: right to the bit for every kind of product, and in every order flags allow."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -69,22 +70,32 @@ def check_right(problem, seed=0, **fields):
 # --- the plan's tiling
 
 
+def check_plan(kind, shape, *, relu, seed):
+    problem = make(kind, *shape, relu=relu)
+    plan = cubecore.plan(problem)
+    assert check_tiling(plan.tiling, problem, A2).legal
+    assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(seed), problem))
+
+
 @every_kind
 def test_the_plans_tiling_gives_the_exact_product(kind):
-    for number, shape in enumerate(SHAPES):
-        problem = make(kind, *shape, relu=number % 2 == 1)
-        plan = cubecore.plan(problem)
-        assert check_tiling(plan.tiling, problem, A2).legal
-        assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(number), problem))
+    """Of every other shape, the next kind of the others; a sweep takes them all."""
+    for number in range(KINDS.index(kind) % 2, len(SHAPES), 2):
+        check_plan(kind, SHAPES[number], relu=number // 2 % 2 == 1, seed=number)
 
 
 @kinds_in_turn
 @pytest.mark.parametrize("relu", [False, True])
 def test_the_plans_tiling_of_a_large_product(kind, relu):
-    problem = make(kind, *LARGE, relu=relu)
-    plan = cubecore.plan(problem)
-    assert check_tiling(plan.tiling, problem, A2).legal
-    assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(6), problem))
+    check_plan(kind, LARGE, relu=relu, seed=6)
+
+
+@pytest.mark.sweep
+@every_kind
+@pytest.mark.parametrize("relu", [False, True])
+def test_the_plans_tiling_of_every_shape(kind, relu):
+    for number, shape in enumerate([*SHAPES, LARGE]):
+        check_plan(kind, shape, relu=relu, seed=number)
 
 
 @pytest.mark.sweep
@@ -162,12 +173,17 @@ def test_k_steps_that_do_not_nest(kind, order):
     check_right(problem, **fields, stepKa=5, stepKb=3, depthA1=10, depthB1=6)
 
 
+WALKED = [
+    *((kind, place % 2) for place, kind in enumerate(KINDS)),
+    *((kind, 1 - KINDS.index(kind) % 2) for kind in in_turn()),
+]
+"""Each kind in one order of the tiles, some in both."""
+REST = [(kind, order) for kind in KINDS for order in (0, 1) if (kind, order) not in WALKED]
+
+
 @pytest.mark.parametrize(
     ("kind", "order"),
-    [
-        *((kind, place % 2) for place, kind in enumerate(KINDS)),
-        *((kind, 1 - KINDS.index(kind) % 2) for kind in in_turn()),
-    ],
+    [*WALKED, *(pytest.param(*one, marks=pytest.mark.sweep) for one in REST)],
     ids=lambda x: kind_id(x) if isinstance(x, dict) else f"order {x}",
 )
 def test_several_tiles_in_a_chunk_where_k_is_whole(kind, order):
@@ -389,6 +405,7 @@ def fields_of(text):
     return {name: int(value) for name, value in (one.split("=") for one in text.split())}
 
 
+@cache
 def raced_listing(problem, walk, order):
     tiling = make_tiling(problem, **fields_of(WALKS[walk]), iterateOrder=order)
     legal = {f.rule for f in check_tiling(tiling, problem, A2).findings}
@@ -435,14 +452,24 @@ def test_without_preload_all_of_k_is_asked_for_where_it_is_needed(problem, walk,
     assert less > 0 if walk == "K whole, several tiles" else less >= 0
 
 
+def check_order_of_plan(kind, shape):
+    problem = make(kind, *shape, cores=2)
+    launch = matmul_launch(problem, cubecore.plan(problem).tiling, A2)
+    for core in launch.cores:
+        HappensBefore(listing(launch, core.core)).require_order()
+
+
 @every_kind
 def test_flags_order_every_access_of_the_plans_tiling(kind):
-    shapes = ((61, 130, 257), (300, 35, 90))
-    for shape in shapes if kind in in_turn() else shapes[:1]:
-        problem = make(kind, *shape, cores=2)
-        launch = matmul_launch(problem, cubecore.plan(problem).tiling, A2)
-        for core in launch.cores:
-            HappensBefore(listing(launch, core.core)).require_order()
+    check_order_of_plan(kind, (61, 130, 257))
+    if kind in in_turn():
+        check_order_of_plan(kind, (300, 35, 90))
+
+
+@pytest.mark.sweep
+@every_kind
+def test_flags_order_every_access_of_another_plans_tiling(kind):
+    check_order_of_plan(kind, (300, 35, 90))
 
 
 @every_raced
@@ -478,14 +505,27 @@ def test_every_flag_is_waited_for_as_often_as_it_is_raised(problem, walk):
 @every_walk
 @every_order
 def test_c_is_the_same_in_an_order_that_the_flags_allow(problem, walk, order, drawn_seed):
+    check_orders(problem, walk, order, [drawn_seed])
+
+
+@pytest.mark.sweep
+@every_raced
+@every_walk
+@every_order
+def test_c_is_the_same_in_more_orders_that_the_flags_allow(problem, walk, order, drawn_seed):
+    check_orders(problem, walk, order, range(drawn_seed + 1, drawn_seed + 4))
+
+
+def check_orders(problem, walk, order, seeds):
     tiling, program = raced_listing(problem, walk, order)
     operands = draw_operands(np.random.default_rng(3), problem)
     wanted = exact(problem, operands)
     launch = matmul_launch(problem, tiling, A2)
-    changed = interleave(program, np.random.default_rng(drawn_seed))
-    c, findings = replay(launch, problem, changed, operands)
-    assert not findings
-    assert (c == wanted).all(), f"order {drawn_seed} of {brief(tiling)}"
+    for seed in seeds:
+        changed = interleave(program, np.random.default_rng(seed))
+        c, findings = replay(launch, problem, changed, operands)
+        assert not findings
+        assert (c == wanted).all(), f"order {seed} of {brief(tiling)}"
 
 
 def _without(program, kind, flag, place):
