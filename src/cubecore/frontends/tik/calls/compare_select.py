@@ -34,7 +34,7 @@ class CompareSelectCalls(Vector):
         relation: str,
         dst: Tensor,
         sources: tuple[Any, ...],
-        numbers: Mapping[str, object],
+        numbers: Mapping[str, TikValue],
     ) -> None:
         """Write the bits of whole repeats; the last source may be a scalar."""
         first = sources[0]
@@ -55,7 +55,7 @@ class CompareSelectCalls(Vector):
         relation: str,
         mask: TikValue,
         sources: tuple[Tensor, Tensor],
-        strides: tuple[object, object],
+        strides: tuple[TikValue, TikValue],
     ) -> CompareMask:
         """Compare one repeat into the compare register."""
         first = sources[0]
@@ -83,7 +83,7 @@ class CompareSelectCalls(Vector):
         self._require_held("mov_cmpmask_to_tensor.cmpmask", cmpmask)
         self.trace.issue(instruction_named("get_cmpmask"), {}, (dst,), "mov_cmpmask_to_tensor")
 
-    def _require_held(self, subject: str, mask: TikValue) -> None:
+    def _require_held(self, subject: str, mask: object) -> None:
         if not isinstance(mask, CompareMask) or mask is not self._held:
             got = "an older one" if isinstance(mask, CompareMask) else type(mask).__name__
             raise refuse(subject, "be what the last comparison gave", got)
@@ -97,7 +97,7 @@ class CompareSelectCalls(Vector):
         mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
         repeat: TikValue,
-        numbers: Mapping[str, object],
+        numbers: Mapping[str, TikValue],
     ) -> None:
         """Take src0 where the bit is 1, else src1."""
         dst, sel, src0, src1 = operands
@@ -124,7 +124,7 @@ class CompareSelectCalls(Vector):
         mask: TikValue,
         operands: tuple[Tensor, Any, Tensor, Any],
         repeat: TikValue,
-        numbers: Mapping[str, object],
+        numbers: Mapping[str, TikValue],
     ) -> None:
         """Select with bits of its own for each repeat; src1 is a tensor, or one scalar.
 

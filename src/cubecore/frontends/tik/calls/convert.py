@@ -47,7 +47,7 @@ class Conversions(Vector):
         repeat_times: TikValue,
         dst_rep_stride: TikValue,
         src_rep_stride: TikValue,
-        deqscale: TikValue = None,
+        deqscale: TikValue | None = None,
         ldst_high_half: bool = False,
     ) -> None:
         """Convert lane by lane."""
@@ -65,7 +65,7 @@ class Conversions(Vector):
         src_blk_stride: TikValue,
         dst_rep_stride: TikValue,
         src_rep_stride: TikValue,
-        deqscale: TikValue = None,
+        deqscale: TikValue | None = None,
         ldst_high_half: bool = False,
     ) -> None:
         """Convert lane by lane."""
@@ -83,8 +83,8 @@ class Conversions(Vector):
         mask: TikValue,
         what: tuple[str, Tensor, Tensor],
         repeat: TikValue,
-        strides: Mapping[str, object],
-        deqscale: TikValue,
+        strides: Mapping[str, TikValue],
+        deqscale: TikValue | None,
     ) -> None:
         mode, dst, src = what
         pair = f"{_SHORT.get(src.dtype, src.dtype)}2{_SHORT.get(dst.dtype, dst.dtype)}"

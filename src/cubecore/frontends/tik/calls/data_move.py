@@ -75,7 +75,7 @@ class Moves(Language):
         burst: TikValue,
         dst_stride: TikValue,
         src_stride: TikValue,
-        deqscale: TikValue = None,
+        deqscale: TikValue | None = None,
         **_options: object,
     ) -> None:
         """Move as `data_move`, the destination's stride first; mode "m" moves fractals."""
@@ -124,7 +124,7 @@ class Moves(Language):
         counts: dict[str, Expr],
         *,
         relu: bool = False,
-        deqscale: TikValue = None,
+        deqscale: TikValue | None = None,
     ) -> None:
         scale = 0
         if src.dtype == "int32" and dst.record is FLOAT16:
@@ -145,7 +145,7 @@ class Moves(Language):
         }
         self.trace.issue(CopyMatrixCcToUbuf, parameters, (dst, src), call)
 
-    def set_atomic_add(self, code: TikValue) -> None:
+    def set_atomic_add(self, code: Any) -> None:
         """Let later stores to global memory add: 1 float32, 2 float16, 0 ends it."""
         types = {0: None, 1: "float32", 2: "float16", 3: "int16", 4: "int32", 5: "int8"}
         names = {"float32": 1, "fp32": 1, "float16": 2, "fp16": 2}
@@ -160,7 +160,7 @@ class Moves(Language):
         )
 
 
-def _require_tensors(call: str, dst: TikValue, src: TikValue) -> None:
+def _require_tensors(call: str, dst: object, src: object) -> None:
     for name, tensor in (("dst", dst), ("src", src)):
         if not isinstance(tensor, Tensor):
             raise refuse(f"{call}.{name}", "be a tensor", type(tensor).__name__)

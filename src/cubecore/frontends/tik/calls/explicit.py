@@ -63,7 +63,7 @@ class Explicit(Vector):
         call: str,
         dst: Tensor,
         src: Tensor,
-        numbers: tuple[object, object, object, object],
+        numbers: tuple[TikValue, TikValue, TikValue, TikValue],
         *,
         transposed: bool,
     ) -> None:

@@ -7,7 +7,7 @@ from cubecore.dtypes import element_type
 from cubecore.frontends.tik.calls.vector import Vector
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.frontends.tik.trace.values import TikValue, integer
+from cubecore.frontends.tik.trace.values import Scalar, TikValue, integer
 from cubecore.isa.catalogue import instruction_named
 
 _QUEUES = {2: 3, 3: 7, 4: 15}
@@ -30,7 +30,7 @@ class Gathering(Vector):
         src0_rep_stride: TikValue,
         src1_rep_stride: TikValue,
         stride_unit: TikValue = 0,
-        rsvd_scalar: TikValue = None,
+        rsvd_scalar: Scalar | None = None,
         mask_mode: str = "normal",
     ) -> None:
         """Keep the elements that a pattern names, one behind another."""
@@ -69,7 +69,7 @@ class Gathering(Vector):
         src0_blk_stride: TikValue,
         src0_rep_stride: TikValue,
         src1_rep_stride: TikValue,
-        rsvd_scalar: TikValue = None,
+        rsvd_scalar: Scalar | None = None,
         mask_mode: str = "normal",
     ) -> None:
         """As `vreduce`, which has a stride_unit before the last two."""

@@ -32,12 +32,12 @@ class Img2ColCalls(Cube):
         self,
         dst: Tensor,
         src: Tensor,
-        pad: Sequence[object],
+        pad: Sequence[TikValue],
         l1_h: TikValue,
         l1_w: TikValue,
         c1_index: TikValue,
-        *numbers: object,
-        **named: object,
+        *numbers: TikValue,
+        **named: TikValue,
     ) -> None:
         """Move fractals of a feature map's columns from L1 to L0A, L0B or UB.
 
@@ -65,11 +65,11 @@ class Img2ColCalls(Cube):
         self,
         dst: Tensor,
         src: Tensor,
-        pad: Sequence[object],
+        pad: Sequence[TikValue],
         l1_h: TikValue,
         l1_w: TikValue,
-        *numbers: object,
-        **named: object,
+        *numbers: TikValue,
+        **named: TikValue,
     ) -> None:
         """Add fractals of 16 places x 16 channels to a feature map in UB.
 
@@ -127,7 +127,7 @@ class Img2ColCalls(Cube):
         dilation: Sequence[int],
         pad_value: TikValue = 0,
         init_l1out: bool = True,
-        bias: TikValue = None,
+        bias: TikValue | None = None,
     ) -> None:
         """Dst [Cout / 16, Ho * Wo rounded up to 16, 16] = the convolution, or added to it.
 
@@ -189,7 +189,7 @@ class _Patches(Tiles):
 
 def _map_of(
     call: str,
-    pad: Sequence[object],
+    pad: Sequence[TikValue],
     high: TikValue,
     wide: TikValue,
     given: dict[str, Any],

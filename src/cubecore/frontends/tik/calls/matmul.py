@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from cubecore.aliases import JsonMapping
 from cubecore.dtypes import INT8
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.language import Language
@@ -139,7 +140,7 @@ class Cube(Language):
         store = self._store_planes if self.trace.chip.joins_vector else self._fixpipe_planes
         store(dst, src, shape, relu=relu)
 
-    def _require_conversion(self, dst: Tensor, src: Tensor, quantize: TikValue) -> None:
+    def _require_conversion(self, dst: Tensor, src: Tensor, quantize: JsonMapping | None) -> None:
         mode = None if quantize is None else quantize.get("mode")
         wanted = {"fp322fp16": "float16", "int322fp16": "float16", None: src.dtype}.get(mode)
         if wanted is None:

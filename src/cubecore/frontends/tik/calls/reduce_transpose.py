@@ -66,7 +66,7 @@ class Shapes(Vector):
         dst, src, work = tensors
         times = integer(repeat_times, f"{call}.repeat_times")
         if times.constant is None:
-            self._reduce_counted(call, name, mask, tensors, (_value(times), src_rep_stride))
+            self._reduce_counted(call, name, mask, tensors, (Value(times), src_rep_stride))
             return
         require_immediate(times.constant, f"{call}.repeat_times", 1, _MOST_IN_ALL)
         width = 2048 // src.record.bits
@@ -95,7 +95,7 @@ class Shapes(Vector):
         name: str,
         mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[Value, object],
+        numbers: tuple[Value, TikValue],
     ) -> None:
         """Reduce repeats whose number only the run knows: at most 255, so that there are 3 levels.
 
@@ -122,7 +122,7 @@ class Shapes(Vector):
         name: str,
         mask: TikValue,
         tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[object, object],
+        numbers: tuple[TikValue, TikValue],
     ) -> None:
         """Find the extreme lane of all repeats, and its index: the first of equal ones.
 

@@ -76,7 +76,7 @@ class Scalars(Language):
             )
         value = as_value(src)
         if value.dtype_record is FLOAT16 and dst.dtype_record.kind != "float":
-            raise refuse("scalar_conv", "convert int32, float32 or float16 to float", src.dtype)
+            raise refuse("scalar_conv", "convert int32, float32 or float16 to float", value.dtype)
         self.trace.assign(dst.var, converted(value, dst.dtype_record, _ROUNDINGS[round_mode]))
 
     def scalar_countbit1(self, dst: Scalar, src: Scalar) -> None:
@@ -92,7 +92,7 @@ class Scalars(Language):
         """Count the zeros before the first one of 64 bits."""
         dst.set_as(Value(integer(src, "scalar_countleading0.src").applied("leadingzeros", 64)))
 
-    def block_barrier(self, workspace: TikValue = None) -> None:
+    def block_barrier(self, workspace: TikValue | None = None) -> None:
         """Let all cores meet: each waits until every other has come here too."""
         self.trace.join()
         self.trace.issue(FftsCrossCoreSync, {"mode": 0, "flag_id": _MEETING}, (), "block_barrier")

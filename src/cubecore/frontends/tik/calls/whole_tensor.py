@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from math import factorial, pi, prod
+from typing import Any
 
 from cubecore.frontends.tik.calls.compare_select import RELATIONS, CompareSelectCalls
 from cubecore.frontends.tik.calls.convert import Conversions
@@ -64,7 +65,7 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
             lambda n, r, t: self.vec_conv(n, round_mode, t[0], t[1], r, to, of),
         )
 
-    def whole(self, call: str, dst: Tensor, src0: Tensor, src1: TikValue = None) -> None:
+    def whole(self, call: str, dst: Tensor, src0: Tensor, src1: Any = None) -> None:
         """Issue the plain call on every element.
 
         Raises:

@@ -5,12 +5,13 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
-from cubecore.dtypes import element_type
+from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.trace import tensor as views
 from cubecore.frontends.tik.trace import values as scalars
 from cubecore.frontends.tik.trace.buffers import MEMORIES, SCOPE_GM, TensorBuffer
 from cubecore.frontends.tik.trace.errors import refuse, user_location
 from cubecore.frontends.tik.trace.target import Platform, profiled, target
+from cubecore.frontends.tik.trace.tensor import Extent
 from cubecore.frontends.tik.trace.tree import KernelTrace, touch_of
 from cubecore.frontends.tik.trace.values import (
     SCALAR_TYPES,
@@ -100,7 +101,7 @@ class Language:
 
     def __init__(
         self,
-        profiling: TikValue = None,
+        profiling: Dprofile | None = None,
         disable_debug: bool = False,
         err_msg_level: int = 0,
         block_size: int = 32,
@@ -123,7 +124,7 @@ class Language:
     # --- data
 
     def Scalar(  # noqa: N802 - TIK's name
-        self, dtype: str = "int64", name: str | None = None, init_value: TikValue = None
+        self, dtype: str = "int64", name: str | None = None, init_value: object = None
     ) -> scalars.Scalar:
         """Return a new Scalar."""
         if dtype not in SCALAR_TYPES:
@@ -154,7 +155,7 @@ class Language:
         dtype: str = "int64",
         length: int = 1,
         name: str | None = None,
-        init_value: TikValue = None,
+        init_value: object = None,
     ) -> scalars.ScalarArray:
         """Return a fixed list of Scalars."""
         values = init_value if isinstance(init_value, (list, tuple)) else [init_value] * length
@@ -164,14 +165,14 @@ class Language:
     def Tensor(  # noqa: N802 - TIK's name
         self,
         dtype: str,
-        shape: TikValue,
+        shape: Extent | Sequence[Extent],
         scope: str | None = None,
         name: str | None = None,
         enable_buffer_reuse: bool = False,
         is_workspace: bool = False,
         is_atomic_add: bool = False,
         max_mem_size: int | None = None,
-        init_value: TikValue = None,
+        init_value: object = None,
         start_addr: int | None = None,
         **_options: object,
     ) -> views.Tensor:
@@ -209,7 +210,7 @@ class Language:
         return views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
 
     def _global(
-        self, name: str, record: TikValue, extents: Sequence[Any], scope: str
+        self, name: str, record: ElementType, extents: Sequence[Any], scope: str
     ) -> views.Tensor:
         again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
         name = f"{name}#{again + 1}" if again else name
@@ -220,7 +221,7 @@ class Language:
         self.gm_tensors[name] = made
         return made
 
-    def _assign(self, scalar: scalars.Scalar, value: TikValue) -> None:
+    def _assign(self, scalar: scalars.Scalar, value: Any) -> None:
         if self.trace.buffers.unreached:
             return
         if not isinstance(value, views.Tensor):
@@ -248,7 +249,7 @@ class Language:
     def _load(self, tensor: views.Tensor) -> scalars.Scalar:
         return self.Scalar(tensor.dtype, tensor.name, tensor)
 
-    def _store(self, tensor: views.Tensor, value: TikValue) -> None:
+    def _store(self, tensor: views.Tensor, value: Any) -> None:
         if self.trace.buffers.unreached:
             return
         if tensor.mem is not Mem.UB:
@@ -366,7 +367,7 @@ class Language:
         if not self.trace.buffers.unreached:
             self.trace.leave_program()
 
-    def __getattr__(self, name: str) -> TikValue:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         needs = _NEEDED.get(name)

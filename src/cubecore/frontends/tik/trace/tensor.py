@@ -107,13 +107,13 @@ class Tensor:
 
     __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> TikValue:
+    def __eq__(self, other: object) -> Any:
         """Compare an element's value with a number; two tensors are equal where they are one."""
         if self._compares(other):
             return self.loaded() == other
         return self is other
 
-    def __ne__(self, other: object) -> TikValue:
+    def __ne__(self, other: object) -> Any:
         if self._compares(other):
             return self.loaded() != other
         return self is not other
@@ -135,17 +135,17 @@ class Tensor:
     def __le__(self, other: TikValue) -> Value:
         return self.loaded().__le__(other)
 
-    def set_as(self, value: TikValue) -> None:
+    def set_as(self, value: object) -> None:
         """Write the first element."""
         self._store(self, value)
 
-    def __setitem__(self, key: TikValue, value: TikValue) -> None:
+    def __setitem__(self, key: Any, value: object) -> None:
         self[key].set_as(value)
 
     def __iter__(self) -> NoReturn:
         raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
 
-    def __getitem__(self, key: TikValue) -> "Tensor":
+    def __getitem__(self, key: Any) -> "Tensor":
         if self._element and isinstance(key, int) and key and self.start.constant is not None:
             raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
         key = tuple(key) if isinstance(key, list) else key

@@ -6,7 +6,7 @@ float16 only while it is a Scalar of that type, untouched).
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, Union, runtime_checkable
 
 import numpy as np
 
@@ -22,8 +22,8 @@ SCALAR_TYPES = (
     *("int64", "uint64"),
 )
 
-TikValue = Any
-"""A number, a `Scalar` or an expression, as a program passes them where one will do."""
+TikValue = Union[int, float, "Value"]
+"""An immediate number, or a Scalar or an expression that stands for one when the program runs."""
 
 
 class Value:
@@ -142,7 +142,7 @@ class Scalar(Value):
         super().__init__(Expr.of(var), dtype)
         self.var, self.name, self._assign = var, name, assign
 
-    def set_as(self, value: TikValue) -> None:
+    def set_as(self, value: object) -> None:
         """Take the value of an immediate, a Scalar, an expression or one element of a tensor."""
         self._assign(self, value)
 
@@ -158,7 +158,7 @@ class InputScalar(Scalar):
         dtype: ElementType,
         name: str,
         assign: Callable[[Scalar, object], None],
-        tensor: TikValue,
+        tensor: Any,
     ) -> None:
         super().__init__(var, dtype, name, assign)
         self.tensor = tensor
@@ -264,7 +264,7 @@ def _integers(name: str, left: TikValue, right: TikValue) -> Value:
     return Value(x.applied(name, y))
 
 
-def _compare(name: str, left: TikValue, right: TikValue) -> Value:
+def _compare(name: str, left: TikValue, right: Any) -> Value:
     if right is None:
         raise refuse("a comparison", "have two values", "None", "write `is None`")
     x, y = as_value(left), as_value(right)
@@ -280,7 +280,7 @@ def truth(condition: TikValue) -> Expr:
     return integer(condition, "a condition")
 
 
-def all_of(*conditions: object) -> Value:
+def all_of(*conditions: TikValue) -> Value:
     """Return whether every condition holds (``tik.all``)."""
     result = Expr(1)
     for condition in conditions:
@@ -288,7 +288,7 @@ def all_of(*conditions: object) -> Value:
     return Value(result)
 
 
-def any_of(*conditions: object) -> Value:
+def any_of(*conditions: TikValue) -> Value:
     """Return whether one of the conditions holds (``tik.any``)."""
     result = Expr(0)
     for condition in conditions:
@@ -345,7 +345,7 @@ class _Chosen(Value):
         super().__init__(total, scalars[0].dtype_record)
         self._scalars, self._index, self._branch = scalars, index, branch
 
-    def set_as(self, value: TikValue) -> None:
+    def set_as(self, value: object) -> None:
         """Take a value, as `Scalar.set_as`."""
         for place, scalar in enumerate(self._scalars):
             with self._branch(self._index == place):
