@@ -1,6 +1,6 @@
 """A launch in words: the arguments of a C++ kernel as the command line gives them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.cpp.asked import Asked
 from cubecore.frontends.cpp.build import source_of
+from cubecore.frontends.cpp.host import has_main, require_clean_end, run_program
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.signature import Parameter
 from cubecore.frontends.cpp.tiling_data import filled
@@ -77,6 +78,22 @@ def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
     names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
     made = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
     return Call(made, asked.blocks, arguments, outputs)
+
+
+def program_of(path: str, asked: Asked) -> Callable[[tuple[str, ...]], str | None] | None:
+    """Return what runs a file's main, where it has one and no kernel of it is asked for.
+
+    It takes the program's arguments, and returns what is to be said of its end.
+
+    Raises:
+        RequestError: a file that cannot be read.
+    """
+    if asked.entry is not None or asked.arguments or asked.outputs:
+        return None
+    source = source_of(path, _defined(asked.defines))
+    if not has_main(source):
+        return None
+    return lambda words: require_clean_end(source, run_program(source, words, asked.timeout_s))
 
 
 def _tiling_name(kernel: CppKernel) -> str:

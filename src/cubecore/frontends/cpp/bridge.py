@@ -101,6 +101,11 @@ _DUMP = PYFUNCTYPE(
 )
 
 
+_HOST = PYFUNCTYPE(
+    c_int, c_uint32, c_uint64, c_uint64, c_char_p, c_uint64, c_uint64, POINTER(c_uint64)
+)
+
+
 class _Callbacks(ctypes.Structure):
     _fields_ = (
         ("miss", _MISS),
@@ -142,6 +147,26 @@ class Bridge:
         """The numbers that kinds and lines have in this launch."""
         assert self._names is not None
         return self._names
+
+    def restart(self) -> None:
+        """Forget the numbers of the launch before."""
+        self._library.cubecore_reset()
+        self._names, self._notes = None, [()]
+        self._cores.clear()
+
+    def start(self, program: Any, words: Any, count: int, answer: Callable[..., None]) -> int:
+        """Run a host program's main; `answer` takes what it asks.
+
+        Raises:
+            KernelError: one of its kernels cannot go on.
+        """
+        asked = _HOST(self._guarded(answer))
+        self._library.cubecore_bind_host(asked)
+        code: int = self._library.cubecore_start(program, count, words)
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return code
 
     def run(self, handle: CoreHandle, entry: Any, words: Any, launch: Launch, at: Location) -> None:
         """Run an entry of a library on a core, to its end.

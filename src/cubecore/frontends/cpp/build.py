@@ -25,6 +25,8 @@ _PARTS = {
 }
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 _LONGEST_S = 300
+PROGRAM = "cubecore_program"
+"""The entry of a host program: its main, under another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,13 @@ def _compiled(
 
 def _unit(main: str, entry: str) -> str:
     escaped = main.replace("\\", "\\\\").replace('"', '\\"')
+    if entry == PROGRAM:
+        return (
+            f'#define main {PROGRAM}\n#include "{escaped}"\n#undef main\n#line 1 "entry"\n'
+            'extern "C" int cubecore_program_entry(int count, char** words) '
+            f"{{ return cubecore::started(&{PROGRAM}, count, words); }}\n"
+            'extern "C" const char* cubecore_signature() { return ""; }\n'
+        )
     return (
         f'#include "{escaped}"\n'
         '#line 1 "entry"\n'

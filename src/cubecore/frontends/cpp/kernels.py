@@ -96,7 +96,7 @@ def kernel_of(
         RequestError: no such entry, a file that does not compile, no compiler.
     """
     name = require_entry(source, entry)
-    kind = _kind(source, name)
+    kind = kind_of(source, name)
     first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     found = source.entry(name)
     parameters = parameters_of(first.signature, found.parameters if found else ())
@@ -122,7 +122,7 @@ def kernel_of(
     )
 
 
-def _kind(source: Source, name: str) -> str:
+def kind_of(source: Source, name: str) -> str:
     """Return the kind of an entry: what its file says, else what it uses."""
     entry = source.entry(name)
     said, words = entry.words if entry else (), source.scan.words
@@ -192,7 +192,7 @@ class _Arena:
     def __init__(self, gm: GlobalMemory) -> None:
         tensors = gm.tensors
         size = max((tensor.end for tensor in tensors), default=0) + mmap.PAGESIZE
-        self._pages, self.base = _pages(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        self._pages, self.base = shared_pages(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         for tensor in tensors:
             buffer = tensor.buffer
             held = self._pages[tensor.address : tensor.end]
@@ -200,7 +200,7 @@ class _Arena:
             buffer.data = held
 
 
-def _pages(size: int) -> tuple[Any, int]:
+def shared_pages(size: int) -> tuple[Any, int]:
     """Return shared memory as bytes, and its address: the same in each run where that is free."""
     if sys.platform == "linux":
         c = ctypes.CDLL(None, use_errno=True)
@@ -230,6 +230,25 @@ class _Fixed:
         weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
+def launch_facts(handle: CoreHandle, kind: str, base: int, tiling_key: int = 0) -> Launch:
+    """Return what a core is told of its launch."""
+    core, chip = handle.core, handle.core.chip
+    place = core.registers.position
+    made = Launch(
+        gm_base=base,
+        block=place.block,
+        blocks=place.blocks,
+        part=place.part,
+        parts=place.parts,
+        is_cube=core.id.is_aic,
+        tiling_key=tiling_key,
+        task=("vector", "cube", "mix").index(kind),
+    )
+    for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
+        setattr(made, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+    return made
+
+
 class _Loaded:
     """The libraries of a launch, in the process that runs it."""
 
@@ -248,7 +267,8 @@ class _Loaded:
         words = (ctypes.c_uint64 * max(len(self._made.parameters), 1))()
         for at, parameter in enumerate(self._made.parameters):
             words[at] = self._word(parameter, own[parameter.name])
-        self.bridge.run(handle, entry, words, self._launch(handle), self._made.place)
+        facts = launch_facts(handle, self._made.kind, self._base, self._made.tiling_key)
+        self.bridge.run(handle, entry, words, facts, self._made.place)
 
     def _word(self, parameter: Parameter, value: Any) -> int:
         if isinstance(value, Pointer):
@@ -258,23 +278,6 @@ class _Loaded:
             self._held.append(held)
             return ctypes.addressof(held)
         return word_of(parameter, value, tensor=False)
-
-    def _launch(self, handle: CoreHandle) -> Launch:
-        core, chip = handle.core, handle.core.chip
-        place = core.registers.position
-        made = Launch(
-            gm_base=self._base,
-            block=place.block,
-            blocks=place.blocks,
-            part=place.part,
-            parts=place.parts,
-            is_cube=core.id.is_aic,
-            tiling_key=self._made.tiling_key,
-            task=("vector", "cube", "mix").index(self._made.kind),
-        )
-        for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
-            setattr(made, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
-        return made
 
     def _entry(self, part: str) -> Any:
         """Return the entry of a part; a library with variables is loaded once for each core."""

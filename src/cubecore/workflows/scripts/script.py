@@ -235,13 +235,17 @@ _Work = Callable[[JsonMapping], str | None]
 def _work(path: str, arguments: tuple[str, ...], asked: Asked | None) -> _Work:
     """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
     if path.endswith(SUFFIXES):
-        if arguments:
-            raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
 
-        def launch(options: JsonMapping) -> None:
-            from cubecore.frontends.cpp.arguments import call_of
+        def launch(options: JsonMapping) -> str | None:
+            from cubecore.frontends.cpp.arguments import call_of, program_of
 
+            program = program_of(path, asked or Asked())
+            if program is not None:
+                return program(arguments)
+            if arguments:
+                raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
             call_of(path, asked or Asked(), options).run()
+            return None
 
         return launch
     if asked is not None and asked.given:

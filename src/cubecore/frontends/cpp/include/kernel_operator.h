@@ -15,6 +15,7 @@
 #include "cubecore/debug.h"
 #include "cubecore/entry.h"
 #include "cubecore/gather.h"
+#include "cubecore/host.h"
 #include "cubecore/keywords.h"
 #include "cubecore/macros.h"
 #include "cubecore/pipe.h"

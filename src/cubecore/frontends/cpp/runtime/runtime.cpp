@@ -84,9 +84,13 @@ struct Callbacks {
   OnDump dump;
 };
 
+typedef int (*OnHost)(uint32_t what, uint64_t a, uint64_t b, const char* text, uint64_t entry,
+                      uint64_t context, uint64_t* answer);
+
 namespace {
 
 Callbacks python;
+OnHost host = nullptr;
 Core* current = nullptr;
 
 struct Known {
@@ -285,6 +289,35 @@ void on_signal(int number, siginfo_t* info, void* context) {
 extern "C" {
 
 void cubecore_bind(const Callbacks* callbacks) { python = *callbacks; }
+
+void cubecore_bind_host(OnHost callback) { host = callback; }
+
+// Numbers of calls and lines are those of one launch.
+void cubecore_reset() {
+  table = Table();
+  canonical_calls = Table();
+  lines.assign(4096, Line{nullptr, 0, 0});
+  lines_used = 0;
+  current = nullptr;
+}
+
+uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
+                       int (*entry)(const uint64_t*), const void* context) {
+  uint64_t answer = 0;
+  if (host(what, a, b, text, reinterpret_cast<uint64_t>(entry), reinterpret_cast<uint64_t>(context),
+           &answer) != 0)
+    stop();
+  current = nullptr;
+  return answer;
+}
+
+int cubecore_start(int (*program)(int, char**), int count, char** words) {
+  try {
+    return program(count, words);
+  } catch (const cubecore::Stop&) {
+    return -1;
+  }
+}
 
 void cubecore_guard(void* page) {
   box = static_cast<Box*>(page);

@@ -56,10 +56,10 @@ inline void invoke(void (*kernel)(P...), const uint64_t* words, std::index_seque
 }
 
 // 0, 1 when the launch was stopped, 2 when something was thrown.
-template <typename... P>
-inline int enter(void (*kernel)(P...), const uint64_t* words) {
+template <typename F>
+inline int guarded(const F& work) {
   try {
-    invoke(kernel, words, std::index_sequence_for<P...>{});
+    work();
     return 0;
   } catch (const Stop&) {
     return 1;
@@ -70,6 +70,11 @@ inline int enter(void (*kernel)(P...), const uint64_t* words) {
     cubecore_thrown("something");
     return 2;
   }
+}
+
+template <typename... P>
+inline int enter(void (*kernel)(P...), const uint64_t* words) {
+  return guarded([&] { invoke(kernel, words, std::index_sequence_for<P...>{}); });
 }
 
 template <typename... P>

@@ -1,0 +1,196 @@
+"""Host programs: a file's own main, whose `<<<>>>` launches kernels on memory of aclrtMalloc."""
+
+import ctypes
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips import chip as chip_named
+from cubecore.dtypes import element_type
+from cubecore.errors import refuse
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.cpp.asked import TIMEOUT_S
+from cubecore.frontends.cpp.bridge import Bridge
+from cubecore.frontends.cpp.build import PROGRAM, Source, built, runtime
+from cubecore.frontends.cpp.child import Asked, answered
+from cubecore.frontends.cpp.kernels import kind_of, launch_facts, shared_pages
+from cubecore.frontends.kernels.host_tensors import HostTensor
+from cubecore.frontends.kernels.kernel import (
+    Kernel,
+    KernelRun,
+    LaunchOptions,
+    current_session,
+    ready_launch,
+)
+from cubecore.frontends.source_locations import location_of
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import InstructionTrace
+from cubecore.machine.memory.buffers import (
+    POISON_BYTE,
+    GlobalMemory,
+    GlobalTensor,
+    MemoryBuffer,
+)
+from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
+
+_MOST_BYTES = 2 << 30
+"""Device memory of a program, all its allocations together."""
+_MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
+_LAUNCH, _ALLOCATE, _WRITTEN, _FREE = range(4)
+
+
+def has_main(source: Source) -> bool:
+    """Whether a file is a program: it defines main."""
+    return _MAIN.search(source.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    """What one launch left, to be told to the other process."""
+
+    kernel: str
+    blocks: int
+    findings: tuple[SanitizerFinding, ...]
+    issued: int
+    engine: str
+    wall_s: float
+    traces: dict[CoreId, InstructionTrace]
+    tensors: tuple[tuple[str, int, int], ...]
+
+
+def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
+    """Run a program's main in another process; its launches go to the session. Return its code.
+
+    Raises:
+        RequestError: a file that does not compile.
+        KernelError: a kernel that cannot go on, or a program that does not come to its end.
+    """
+    session = current_session()
+    options = LaunchOptions() if session is None else LaunchOptions().changed(session.options)
+    chip = chip_named(options.chip).what_if(options.settings)
+    library = built(source, PROGRAM, chip.arch, "vector").path
+    support = str(runtime())
+    instructions()
+
+    def work(page: int) -> tuple[int, list[_Launched]]:
+        program = _Program(source, support, page, options)
+        code = program.run(library, words)
+        ctypes.CDLL(None).fflush(None)
+        return code, program.launched
+
+    name = os.path.relpath(source.path)
+    code, launched = answered(work, Asked("the program", timeout_s, (), name))
+    for left in launched:
+        run = KernelRun(
+            kernel=left.kernel,
+            blocks=left.blocks,
+            chip=chip,
+            findings=left.findings,
+            issued=left.issued,
+            engine=left.engine,
+            wall_s=left.wall_s,
+            traces=left.traces,
+            tensors=tuple(_tensor(*tensor) for tensor in left.tensors),
+        )
+        if session is not None:
+            session.runs.append(run)
+    return code
+
+
+def _tensor(name: str, address: int, size: int) -> tuple[HostTensor, GlobalTensor]:
+    """Return a tensor of which only the place and the size matter any more."""
+    nothing = np.broadcast_to(np.uint8(0), (size,))
+    buffer = MemoryBuffer.over(nothing, nothing)
+    return HostTensor(name, nothing, element_type("uint8"), (size,)), GlobalTensor(
+        name, address, buffer
+    )
+
+
+class _Program:
+    """A program in its process: its device memory and its launches."""
+
+    def __init__(self, source: Source, library: str, page: int, options: LaunchOptions) -> None:
+        self.launched: list[_Launched] = []
+        self._source, self._options = source, options
+        self._gm = GlobalMemory()
+        self._pages, self._base = shared_pages(_MOST_BYTES)
+        self._bridge = Bridge(library, page)
+        self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+
+    def run(self, library: Path, words: tuple[str, ...]) -> int:
+        """Run main; return its code."""
+        texts = [str(self._source.path).encode(), *(word.encode() for word in words)]
+        argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
+        entry = ctypes.PyDLL(str(library)).cubecore_program_entry
+        return self._bridge.start(entry, argv, len(texts), self._asked)
+
+    def _asked(
+        self, what: int, a: int, b: int, text: bytes | None, entry: int, context: int, answer: Any
+    ) -> None:
+        if what == _ALLOCATE:
+            answer[0] = self._allocate(a)
+        elif what == _WRITTEN:
+            self._written(a, b)
+        elif what == _LAUNCH:
+            self._launch((text or b"").decode(), a, entry, context)
+
+    def _allocate(self, size: int) -> int:
+        name = f"gm{len(self._tensors)}"
+        last = max((t.end for _, t in self._tensors.values()), default=0)
+        if not size or last + size + (1 << 16) > _MOST_BYTES:
+            return 0
+        tensor = self._gm.allocate(name, size, scratch=True)
+        held = self._pages[tensor.address : tensor.end]
+        held[:] = POISON_BYTE
+        tensor.buffer.data = held
+        self._tensors[name] = HostTensor(name, held, element_type("uint8"), (size,)), tensor
+        return self._base + tensor.address
+
+    def _written(self, address: int, count: int) -> None:
+        tensor = self._gm.at(address - self._base)
+        if tensor is not None:
+            start = address - self._base - tensor.address
+            tensor.buffer.valid[start : start + count] = 1
+
+    def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
+        name = text.strip("() ")
+        kind = kind_of(self._source, name)
+        self._bridge.restart()
+        where = location_of(str(self._source.path), 1, name)
+        thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
+
+        def function(core: CoreHandle) -> None:
+            facts = launch_facts(core, kind, self._base)
+            self._bridge.run(core, thunk, held, facts, where)
+
+        function.__name__ = name
+        made = Kernel(function, kind, (), (), {}, self._options)
+        ready, _ = ready_launch(made, blocks, (), {})
+        ready = replace(ready, tensors=self._tensors)
+        begin = perf_counter()
+        checks = checks_of(ready.options.checks.split(","))
+        outcome, engine = ready.run(self._gm, checks)
+        for trace in ready.traces.values():
+            trace.names.kind_of.clear()
+            trace.names.location_of.clear()
+        places = tuple(
+            (tensor.name, tensor.address, tensor.buffer.size_bytes)
+            for _, tensor in self._tensors.values()
+        )
+        wall = perf_counter() - begin
+        left = (outcome.findings, outcome.issued, engine, wall, dict(ready.traces), places)
+        self.launched.append(_Launched(name, blocks, *left))
+
+
+def require_clean_end(source: Source, code: int) -> str | None:
+    """Return what is to be said of a program that ended with a code; None for 0."""
+    if code == 0:
+        return None
+    shown = os.path.relpath(source.path)
+    return str(refuse(shown, "end with 0", code))
