@@ -92,6 +92,19 @@ def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Co
     return (chip.gm_to_l1_transfer_cycles or 0) + rows * per_row
 
 
+def gm_to_l1_lone_row_cycles(chip: Chip, row_bytes: Column) -> Column:
+    """Return MTE2's cycles for one row of a matrix whose rows are too far apart for one transfer.
+
+    Such rows go one by one, each asked for right behind the one before. What rows take more that
+    start off a 256-byte boundary is `row_start_cycles`.
+    """
+    transfer = chip.gm_to_l1_lone_row_cycles
+    if transfer is None:
+        transfer = chip.gm_to_l1_transfer_cycles or 0
+    rate = chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle
+    return transfer + (chip.gm_to_l1_row_cycles or 0) + _over(row_bytes, rate)
+
+
 def _misaligned_block_cycles(chip: Chip, pitch_bytes: Column) -> Column:
     table = chip.gm_to_l1_misaligned_block_cycles or {}
     if isinstance(pitch_bytes, int | float):  # of one problem: arrays would be slower

@@ -105,6 +105,9 @@ class Chip:
     l2_latency_cycles: int | None = cost("first byte from L2")
     gm_to_l1_bytes_per_cycle: float | None = cost("L2 to L1 of one core within a row")
     gm_to_l1_transfer_cycles: int | None = cost("each transfer of MTE2")
+    gm_to_l1_lone_row_cycles: float | None = known(
+        "the same of a row of a matrix whose rows are too far apart for one transfer"
+    )
     gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
     gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 8 KiB")
     gm_to_l1_turned_row_cycles: float | None = known("each row more that DN2NZ transposes")

@@ -37,9 +37,7 @@ from cubecore.cli.console import (
 @click.option(
     "--processes", type=Integer(), help="number of processes for --queries (default: all cores)"
 )
-@click.option(
-    "--exact", is_flag=True, help="re-time the answers with the event model and sort by it"
-)
+@click.option("--exact", is_flag=True, hidden=True)
 @common_options
 def plan(
     alternatives: int,
@@ -58,9 +56,9 @@ def plan(
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, as_json = split_options(options)
+    if exact:
+        raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
-        if exact:
-            raise unable("--exact", "--exact and --queries exclude each other")
         from cubecore.cli.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
@@ -70,7 +68,7 @@ def plan(
             raise unable(name, f"{name} needs --queries")
     if out is not None:
         require_writable(out, "--out")
-    answer = make_plan(settings=settings, alternatives=alternatives, exact=exact, **keys)
+    answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")
     show(answer, as_json, plan_text)

@@ -52,17 +52,30 @@ def time_launch(
     for name in chip.unknown_costs:
         chip.require(name, "timing")
     crossing = any(crosses(program) for program in launch.programs)
-    groups = launch.groups(_bases(launch), whole=crossing)
+    traffic = launch_traffic(launch, chip, crossing=crossing)
+    groups, start = traffic.groups, launch_start(launch.kind, chip)
+    latency = chip.require("cross_core_cycles", "timing") if crossing else 0
+    clocks = _walked(traffic, latency, start, record, full=full)
+    return _timeline(groups, clocks, chip, start, (operations, peak))
+
+
+def launch_start(kind: str, chip: Chip) -> int:
+    """Return the cycle at which the first instruction of a kind of kernel may be issued."""
     start: int = chip.require("start_cycles", "timing")
-    start = (chip.short_start_cycles or {}).get(launch.kind, start)
+    return (chip.short_start_cycles or {}).get(kind, start)
+
+
+def launch_traffic(launch: Launch, chip: Chip, *, crossing: bool = False) -> Traffic:
+    """Return what the groups of equal cores of a launch ask of the shared memory.
+
+    `crossing`: cores signal each other.
+    """
+    groups = launch.groups(_bases(launch), whole=crossing)
     if not crossing:
         loads = {program: accesses(program, chip).loads for program in launch.programs}
         groups = apart(groups, loads, chip)
     own = [accesses(group.program, chip) for group in groups]
-    traffic = Traffic(groups, own, chip, launch.warm, launch.past_l2)
-    latency = chip.require("cross_core_cycles", "timing") if crossing else 0
-    clocks = _walked(traffic, latency, start, record, full=full)
-    return _timeline(groups, clocks, chip, start, (operations, peak))
+    return Traffic(groups, own, chip, launch.warm, launch.past_l2)
 
 
 def _timeline(
@@ -165,7 +178,7 @@ def _walked(
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
     crossing = Crossing(cores, latency)
     clocks, walks = [], []
-    for number, (group, part) in enumerate(zip(groups, _memory_shares(traffic), strict=True)):
+    for number, (group, part) in enumerate(zip(groups, memory_parts(traffic), strict=True)):
         memory = MemoryPort(chip, part, traffic.written_back, start)
         shares = traffic.shares(number)
         clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
@@ -188,7 +201,7 @@ def _parts(groups: Sequence[CoreGroup]) -> list[str]:
     return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
 
 
-def _memory_shares(traffic: Traffic) -> list[float]:
+def memory_parts(traffic: Traffic) -> list[float]:
     """Return each group's part of device memory's time.
 
     What it misses over what all miss: then all groups need it for equally long. But every core has

@@ -1,7 +1,7 @@
 """plan: the best tilings for a problem, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
@@ -15,13 +15,13 @@ from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
+from cubecore.workflows.event_times import SHORTLIST, can_be_timed, retimed
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import (
     IllegalTilingError,
     TilingRequest,
     as_tiling,
     make_request,
-    require_runnable,
 )
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class TilingPlan:
     where `proven`, every other one was excluded by a bound, and none is faster than this one.
     `complete` says that values of no field were left out.
     `blocks` says which core computes which block of C. `judged` counts complete tilings. `advice`
-    says what was asked for in vain. `timed_us` are the event timings of this one and of the
-    alternatives, where they were asked for: then they are in that order, and `proven` and the
-    bounds are still of the closed form.
+    says what was asked for in vain. `timed` counts the tilings that were timed event by event: the
+    predictions are what `time` says, in their order, and only the hardware's bound holds for them.
+    It is 0 for a chip or a problem that `time` does not take: then they are the closed form's.
     """
 
     request: TilingRequest
@@ -54,7 +54,7 @@ class TilingPlan:
     blocks: tuple[CoreBlock, ...]
     judged: int
     advice: tuple[Advice, ...] = ()
-    timed_us: tuple[float | None, ...] = ()
+    timed: int = 0
 
     @property
     def problem(self) -> Problem:
@@ -62,24 +62,20 @@ class TilingPlan:
         return self.request.problem
 
     def to_json(self) -> Json:
-        """Return the public contract's object; with ``timed_us`` where tilings were timed."""
-        first, *others = self.timed_us or (None,)
-        alternatives = [ranked.to_json() for ranked in self.alternatives]
-        for shown, us in zip(alternatives, others, strict=bool(self.timed_us)):
-            shown["timed_us"] = us
+        """Return the public contract's object."""
         return {
             "problem": self.problem.to_json(),
             "tiling": self.tiling.to_json(),
             "predicted": self.predicted.to_json(),
-            **({"timed_us": first} if self.timed_us else {}),
             "lower_bound_us": self.lower_bound_us,
             "gap": self.gap,
             "search_bound_us": self.search_bound_us,
             "complete": self.complete,
             "proven": self.proven,
-            "alternatives": alternatives,
+            "alternatives": [ranked.to_json() for ranked in self.alternatives],
             "cores": [block.to_json() for block in self.blocks],
             "judged": self.judged,
+            "timed": self.timed,
             "advice": [advice.to_json() for advice in self.advice],
         }
 
@@ -90,10 +86,12 @@ def plan(
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
-    exact: bool = False,
     **keys: Unpack[ProblemKeys],
 ) -> TilingPlan:
     """Return the fastest legal tiling for a problem, and the next best.
+
+    The closed form ranks tilings; those that it puts first are timed event by event, and the
+    fastest is the answer: predictions are what `time` says.
 
     Parameters
     ----------
@@ -104,9 +102,6 @@ def plan(
         Fields of the chip to replace, as texts: a what-if chip.
     alternatives : int
         How many more tilings to return.
-    exact : bool
-        Time the answers with the event model and put the fastest first; some tenths of a second
-        each. The prediction is the planner's closed form without it.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -126,15 +121,12 @@ def plan(
     Examples
     --------
     >>> cubecore.plan(m=512, n=512, k=1024).tiling.baseM
-    112
+    128
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
     request = make_request(problem, settings, keys)
-    solution = _solution(request, settings, alternatives)
-    timed: tuple[float | None, ...] = ()
-    if exact:
-        solution, timed = _in_timed_order(solution, request)
+    solution, timed = _solution(request, settings, alternatives)
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
@@ -148,37 +140,24 @@ def plan(
         blocks=problem_blocks(request.problem, request.chip, solution.best.tiling),
         judged=solution.judged,
         advice=advise_plan(RuleCase(solution.best.tiling, request.problem, request.chip)),
-        timed_us=timed,
+        timed=timed,
     )
-
-
-def _in_timed_order(
-    solution: Solution, request: TilingRequest
-) -> tuple[Solution, tuple[float | None, ...]]:
-    """Return the solution with its tilings in the order of their event timings, and these."""
-    from cubecore.kernels.matmul.launch import require_supported
-    from cubecore.workflows.timed_product import TimedProduct
-
-    require_runnable(request.chip)
-    require_supported(request.problem)
-    ranked = (solution.best, *solution.alternatives)
-    lines = [TimedProduct(request.problem, r.tiling, request.chip).line for r in ranked]
-    order = sorted(range(len(ranked)), key=lambda index: (lines[index].cycles, index))
-    best, *others = (ranked[index] for index in order)
-    proven = solution.proven and order[0] == 0
-    timed_solution = replace(solution, best=best, alternatives=tuple(others), proven=proven)
-    return timed_solution, tuple(lines[index].us for index in order)
 
 
 def _solution(
     request: TilingRequest, settings: Mapping[str, str] | None, alternatives: int
-) -> Solution:
+) -> tuple[Solution, int]:
+    """Return the solution, and how many tilings were timed event by event for it."""
+    by_events = can_be_timed(request)
+    count = max(alternatives, SHORTLIST - 1) if by_events else alternatives
+
     def narrowed() -> "Narrowing":
         from cubecore.workflows.infeasibility import narrowing
 
         return narrowing(request.problem, settings, planned_chip)
 
-    return plan_tilings(request.problem, request.chip, alternatives, narrowed)
+    found = plan_tilings(request.problem, request.chip, count, narrowed)
+    return retimed(found, request, alternatives) if by_events else (found, 0)
 
 
 def legal_or_planned(
@@ -192,7 +171,7 @@ def legal_or_planned(
         NoLegalTilingError: none is given and none satisfies every rule.
     """
     if tiling is None:
-        return _solution(request, request.settings, 1).best.tiling
+        return _solution(request, request.settings, 0)[0].best.tiling
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
     checked = check_case(RuleCase(given, request.problem, request.chip))

@@ -107,6 +107,10 @@ class CopyGmToCbuf(Bursts):
         return InstructionCost(math.ceil(cycles), traffic=self.traffic)
 
 
+ND2NZ_PITCH_LIMIT = 65535
+"""Largest distance of rows, elements, that one ND2NZ transfer takes; longer rows go one by one."""
+
+
 @instruction(
     "copy_gm_to_cbuf_multi_nd2nz",
     Pipe.MTE2,
@@ -130,7 +134,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
     n_value: int = param(0, 16384, "rows of a matrix")
     d_value: int = param(0, 65535, "columns of a matrix")
     src_nd_matrix_stride: int = param(0, 65535, "elements between matrices", default=0)
-    src_d_value: int = param(1, 65535, "elements between rows")
+    src_d_value: int = param(1, ND2NZ_PITCH_LIMIT, "elements between rows")
     dst_nz_c0_stride: int = param(1, 16384, "32 B between the pieces of one row")
     dst_nz_n_stride: int = param(1, 16384, "32 B between rows", default=1)
     dst_nz_matrix_stride: int = param(1, 65535, "elements between NZ matrices", default=1)
@@ -166,7 +170,10 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         if not rows or not row_bytes:
             return InstructionCost(0)
         pitch = self.dtype.bytes_of(self.src_d_value)
-        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
+        if rows == 1 and self.src_d_value == ND2NZ_PITCH_LIMIT:  # its matrix has longer rows
+            cycles, pitch = costs.gm_to_l1_lone_row_cycles(chip, row_bytes), costs.LINE_BYTES
+        else:
+            cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
         traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 

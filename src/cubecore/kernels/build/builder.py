@@ -7,7 +7,9 @@ condition of constants is one of its branches.
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Expr, Int, Var
@@ -65,6 +67,11 @@ class Builder:
     def _new(self, name: str) -> Var:
         self._variables += 1
         return Var(name, self._variables - 1)
+
+    @property
+    def body(self) -> Sequence[Node]:
+        """The nodes at the current place so far."""
+        return self._open[-1]
 
     @contextmanager
     def loop(self, name: str, trips: Int) -> Iterator[Expr]:
@@ -168,4 +175,9 @@ def _caller() -> Location:
     frame = sys._getframe(2)  # noqa: SLF001 - inspect.stack reads source files, this does not
     while frame.f_back is not None and frame.f_code.co_filename == _HERE:
         frame = frame.f_back
-    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, frame.f_code.co_name)
+    return _location(frame.f_code, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def _location(code: CodeType, line: int) -> Location:
+    return Location(Path(code.co_filename).name, line, code.co_name)

@@ -288,7 +288,8 @@ class BlockTree:
         bb = self._l0_slot(self.l0b, chip.l0b_bytes).at
         for first in b.choose(k_block, "==", 0):
             for final in self._lasts(k_block):
-                template = self._mad((m, k, n), first=first, final=final)
+                biased = self.bias is not None
+                template = product(self.plan, (m, k, n), biased=biased, first=first, final=final)
                 if template.starts_from_bias:
                     b.issue(template, c, a, bb, 0)
                 else:
@@ -304,37 +305,6 @@ class BlockTree:
         if self.plan.problem.shares_unit_flag:
             return self.builder.choose(k_block, "==", self.k_blocks - 1)
         return iter((False,))
-
-    def _mad(self, shape: tuple[int, int, int], *, first: bool, final: bool) -> Mad | MadMx:
-        p, (m, k, n) = self.plan.problem, shape
-        unit_flag = (3 if final else 2) if p.shares_unit_flag else 0
-        # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
-        rows = 2 if m == 1 and not self.plan.a.has_vector(1) else m
-        zero, biased = first and self.bias is None, first and self.bias is not None
-        if p.mx:
-            return MadMx(
-                a_type=p.a_type,
-                b_type=p.b_type,
-                m=rows,
-                k=self.plan.a.multiplied(k),
-                n=n,
-                c_matrix_init_val=zero,
-                c_matrix_source=biased,
-                unit_flag=unit_flag,
-            )
-        return Mad(
-            a_type=p.a_type,
-            b_type=p.b_type,
-            c_type=self.plan.accumulator,
-            m=rows,
-            k=k,
-            n=n,
-            c_matrix_init_val=zero,
-            c_matrix_source=biased,
-            k_direction_align=self.plan.a.banded,
-            a_layout="NZ" if self.plan.a.l0_by_column else "ZZ",
-            unit_flag=unit_flag,
-        )
 
     @staticmethod
     def _l0_slot(ring: Ring, buffer_bytes: int) -> Slot:
@@ -359,3 +329,38 @@ class BlockTree:
             if (src, dst, event) not in self.up:
                 self.builder.issue(SetFlag(src=src, dst=dst, event_id=event))
                 self.up.append((src, dst, event))
+
+
+def product(
+    plan: MatmulPlan, shape: tuple[int, int, int], *, biased: bool, first: bool, final: bool
+) -> Mad | MadMx:
+    """Return the Mmad of a base-K step of m x k x n, the `first` or the `final` one of its tile."""
+    p, (m, k, n) = plan.problem, shape
+    unit_flag = (3 if final else 2) if p.shares_unit_flag else 0
+    # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
+    rows = 2 if m == 1 and not plan.a.has_vector(1) else m
+    zero, from_bias = first and not biased, first and biased
+    if p.mx:
+        return MadMx(
+            a_type=p.a_type,
+            b_type=p.b_type,
+            m=rows,
+            k=plan.a.multiplied(k),
+            n=n,
+            c_matrix_init_val=zero,
+            c_matrix_source=from_bias,
+            unit_flag=unit_flag,
+        )
+    return Mad(
+        a_type=p.a_type,
+        b_type=p.b_type,
+        c_type=plan.accumulator,
+        m=rows,
+        k=k,
+        n=n,
+        c_matrix_init_val=zero,
+        c_matrix_source=from_bias,
+        k_direction_align=plan.a.banded,
+        a_layout="NZ" if plan.a.l0_by_column else "ZZ",
+        unit_flag=unit_flag,
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cubecore.errors import refuse
-from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.scalar.control_registers import ScalarWork
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Event, Flags, Ring
@@ -254,10 +254,78 @@ class ChunkStream(Stream):
         """One for each buffer."""
         return [("MTE1", "MTE2", self._first + i) for i in range(self._plan.buffers)]
 
+    @property
+    def level(self) -> Level:
+        """What a chunk stays in L1 for."""
+        return self._level
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the next chunk is asked for while one is used."""
+        return self._left is not None
+
+    @property
+    def buffers(self) -> int:
+        """How many chunks L1 holds."""
+        return self._plan.buffers
+
+    def order(self) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """Return what kind of chunk is loaded after which, and one of each kind.
+
+        (along the operand's own axis, along K, `Touch` level): the level is that of the innermost
+        loop that has turned and loads it again, 0 where none has. Chunks of a kind are as long.
+        """
+        plan, walk = self._plan, self._walk
+        own_tail, k_tail = (
+            total // size if total % size else -1
+            for total, size in (
+                (walk.own, plan.step_r * plan.base_r),
+                (walk.k, plan.step_k * plan.base_k),
+            )
+        )
+        kinds: list[int] = []
+        found: dict[tuple[bool, bool, int], tuple[int, int, int]] = {}
+        rows: dict[tuple[bool, int], list[int]] = {}
+        along_k = range(self._k_chunks) if self._level == "step" else range(1)
+        for own, level in self._passes():
+            row = own == own_tail, level
+            if row not in rows:
+                numbered = []
+                for k in along_k:
+                    kind = row[0], k == k_tail, level
+                    found.setdefault(kind, (own, k, level))
+                    numbered.append(list(found).index(kind))
+                rows[row] = numbered
+            kinds += rows[row]
+        return kinds, list(found.values())
+
+    def _passes(self) -> Iterator[tuple[int, int]]:
+        """Yield where each pass along K lies on the operand's own axis, and its `Touch` level."""
+        if self._level != "step":
+            for turn in range(self._total // self._own_chunks):
+                yield from ((own, int(turn > 0)) for own in range(self._own_chunks))
+            return
+        if self._walk.outer:
+            turns = [(0, self._other_tiles)]
+        else:
+            step, left = self._walk.other_step, self._other_tiles
+            turns = [(turn, min(step, left - turn * step)) for turn in range(self._other_chunks)]
+        inner = 1 + (len(turns) > 1)  # the level of a repetition within a turn
+        for turn, again in turns:
+            for own in range(self._own_tiles):
+                yield own, int(turn > 0)
+                yield from [(own, inner)] * (again - 1)
+
+    def variables(self, own: int, k: int) -> dict[Var, int]:
+        """Return what the variables of a load hold for a chunk."""
+        wheels = [("own", own)] + ([("k", k)] if self._level == "step" else [])
+        at = ((self._cursor.at(name), value) for name, value in wheels)
+        return {var: value for place, value in at for var in place.variables()}
+
     def start(self) -> None:
         """Load the first chunk ahead of its use where there is a second buffer."""
         if self._left is not None:
-            self._load_next()
+            self.load_next()
         self.enter("core")
 
     def enter(self, level: Level) -> None:
@@ -303,29 +371,21 @@ class ChunkStream(Stream):
     def _acquire(self) -> None:
         """Wait for the next chunk, after asking for the one behind it."""
         if self._left is None:
-            self._load_next()
+            self.load_next()
         else:
             with self._builder.when(self._left.value, ">", 0):
-                self._load_next()
+                self.load_next()
         self._flags.wait("MTE2", "MTE1", self._used.at + self._first)
 
     def _release(self) -> None:
         self._flags.set("MTE1", "MTE2", self._used.at + self._first)
         self._used.next()
 
-    def _load_next(self) -> None:
+    def load_next(self) -> None:
         """Load the chunk at the cursor into the buffer that is filled next."""
-        plan = self._plan
-        k = self._cursor.at("k") if self._level == "step" else Expr(0)
         event = self._filled.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
-        sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
-        target = self._place.l1 + self._filled.at * self._size
-        with self._builder.walking(self._cursor.walk()):
-            self._transfer(self._cursor.at("own"), k, sizes, target)
-            if self._chunks_of_scales > 1:
-                with self._builder.when(k % self._chunks_of_scales, "==", 0):
-                    self._load_more_scales(self._cursor.at("own"), k, sizes)
+        self.load_chunk()
         self._flags.set("MTE2", "MTE1", event)
         self._filled.next()
         self._cursor.advance()
@@ -341,6 +401,18 @@ class ChunkStream(Stream):
             for k_len in self._lengths(part, self._walk.k, k_size):
                 self._load_scales((own, r_size, part, k_size), buffer, (r_len, k_len))
         self._scales_filled.next()
+
+    def load_chunk(self) -> None:
+        """Issue the transfers of the chunk at the cursor."""
+        plan = self._plan
+        k = self._cursor.at("k") if self._level == "step" else Expr(0)
+        sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
+        target = self._place.l1 + self._filled.at * self._size
+        with self._builder.walking(self._cursor.walk()):
+            self._transfer(self._cursor.at("own"), k, sizes, target)
+            if self._chunks_of_scales > 1:
+                with self._builder.when(k % self._chunks_of_scales, "==", 0):
+                    self._load_more_scales(self._cursor.at("own"), k, sizes)
 
     def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""

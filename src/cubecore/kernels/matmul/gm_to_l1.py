@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from cubecore.dtypes import INT8, ElementType
-from cubecore.isa.mte.copies import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.mte.copies import (
+    ND2NZ_PITCH_LIMIT,
+    CopyGmToCbuf,
+    CopyGmToCbufMultiNd2Nz,
+)
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.mx_scales import Zeros
 from cubecore.kernels.matmul.operand import Chunk, OperandPlan
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
-ND2NZ_PITCH_LIMIT = 65535
-"""Largest distance of rows that one ND2NZ transfer takes; longer rows go one by one."""
 _GAP_LIMIT = 65535
 _BURST_LIMIT = 4095
 

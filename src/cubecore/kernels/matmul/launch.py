@@ -61,16 +61,17 @@ def matmul_launch(
     plan = matmul_plan(problem, tiling, chip, step, **options)
     trees: dict[tuple[BlockShape, ...], CoreTree] = {}
     cores = []
-    for core, own in enumerate(blocks or _blocks_of_cores(plan)):
-        shares = _shares(plan, own)
+    for core, own in enumerate(blocks or blocks_of_cores(plan)):
+        shares = core_shares(plan, own)
         tree = trees.get(shares)
         if tree is None:
             tree = trees[shares] = CoreTree(plan, shares)
         cores.append(tree.on_core(core, own))
-    return Launch(_tensors(plan), tuple(cores), plan.step)
+    return Launch(launch_tensors(plan), tuple(cores), plan.step)
 
 
-def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
+def launch_tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
+    """Return the tensors of a launch."""
     p = plan.problem
     tensors = [
         TensorSpec("a", p.batch * plan.a.stored_bytes),
@@ -92,7 +93,7 @@ def _tensors(plan: MatmulPlan) -> tuple[TensorSpec, ...]:
     return tuple(tensors)
 
 
-def _blocks_of_cores(plan: MatmulPlan) -> list[tuple[CoreBlock, ...]]:
+def blocks_of_cores(plan: MatmulPlan) -> list[tuple[CoreBlock, ...]]:
     """Return the blocks of C that each AI Core computes, in turn.
 
     cube: one. mix: those of the AIV clients that share it (D12); how the clients pass their
@@ -104,7 +105,7 @@ def _blocks_of_cores(plan: MatmulPlan) -> list[tuple[CoreBlock, ...]]:
     return [blocks[i : i + each] for i in range(0, len(blocks), each)]
 
 
-def _shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[BlockShape, ...]:
+def core_shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[BlockShape, ...]:
     """Return what a core's tree depends on for each of its blocks.
 
     IBSHARE: a client whose block has the same columns (rows) as the one before on this core finds
@@ -171,7 +172,7 @@ def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _settings(problem: Problem) -> Iterator[Instruction]:
+def settings_of(problem: Problem) -> Iterator[Instruction]:
     """Yield what is set once, before anything else."""
     epilogue = problem.epilogue
     if problem.hf32:
@@ -206,7 +207,7 @@ class CoreTree:
         names = "_".join(f"{share.m}x{share.n}x{share.k}" for share in shares)
         builder = Builder(f"matmul_{names}", plan.step)
         self._blocks: list[BlockTree] = []
-        for setting in _settings(plan.problem):
+        for setting in settings_of(plan.problem):
             builder.issue(setting)
         for number, share in enumerate(shares):
             before = self._blocks[-1] if self._blocks else None

@@ -189,6 +189,8 @@ class OperandPlan:
     def start(self, r: int, k: int) -> int:
         """Return where the element (r, k) lies, bytes; in NZ at the start of a piece of C0."""
         row, column = (r, k) if self.k_inner else (k, r)
+        if not self.nz:
+            return row * int(self.dtype.bytes_of(self.pitch)) + int(self.dtype.bytes_of(column))
         return self._offset(Expr(int(row > 0)), row, Expr(int(column > 0)), column).const
 
     def offset(self, r: Expr, r_size: int, k: Expr, k_size: int) -> Expr:

@@ -113,24 +113,20 @@ def plan_text(plan: TilingPlan) -> str:
         bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"
     lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
     lines.append(_proven(plan))
-    if plan.timed_us:
-        among = f", the fastest of {len(plan.timed_us)}" if len(plan.timed_us) > 1 else ""
-        lines.append(f"Timed event by event: {number(plan.timed_us[0])} us{among}")
     if p.not_modelled:
         lines.append(
             f"This leaves out {plural(len(p.not_modelled), 'cost')} that no source gives for this "
             f"chip: cubecore chips {plan.request.chip.name} names them"
         )
     lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
-    head = ("", "us", *["timed us"] * bool(plan.timed_us))
-    rows: list[Sequence[Any]] = [(*head, "cores", "singleCore M x N", "base M x N x K", "by")]
+    head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
+    rows: list[Sequence[Any]] = [head]
     for place, ranked in enumerate(plan.alternatives, 1):
         t = ranked.tiling
         rows.append(
             (
                 place + 1,
                 number(ranked.predicted.us),
-                *(number(us) for us in plan.timed_us[place : place + 1]),
                 t.usedCoreNum,
                 f"{t.singleCoreM} x {t.singleCoreN}",
                 f"{t.baseM} x {t.baseN} x {t.baseK}",
@@ -147,6 +143,9 @@ def _proven(plan: TilingPlan) -> str:
     from cubecore.tiling.solver.branch_and_bound import COARSE
 
     bound, us = plan.search_bound_us, plan.predicted.us
+    if plan.timed:
+        among = f"Timed event by event, the fastest of {plural(plan.timed, 'tiling')}"
+        return f"{among}: no tiling can be faster" if plan.proven else f"{among}; not proven"
     if plan.proven:
         return "Proven: lower bounds exclude every other tiling that the planner knows"
     if bound is None or us is None:

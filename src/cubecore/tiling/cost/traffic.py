@@ -76,7 +76,9 @@ class Stored:
             rows, row_bytes = inner / self.kind.c0, rows * DATA_BLOCK_BYTES
             pitch_bytes = self.pitch * DATA_BLOCK_BYTES
         if self.pitch > ND_INNER_LIMIT:  # further apart than a transfer can stride
-            count, rows = count * rows, 1.0
+            count = count * rows
+            busy = count * costs.gm_to_l1_lone_row_cycles(chip, row_bytes)
+            return Transfer(count, busy, row_bytes)
         busy = count * costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes)
         return Transfer(count, busy, row_bytes)
 
@@ -232,7 +234,9 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
     size = stored.kind.bits / 8
-    if stored.nz or stored.pitch * size % costs.LINE_BYTES or stored.pitch > ND_INNER_LIMIT:
+    apart = stored.pitch * size % costs.LINE_BYTES
+    lone = stored.pitch > ND_INNER_LIMIT
+    if stored.nz or (apart and not lone):
         return 0.0
     axis = _axis(case, w, operand)
     if stored.k_inner:
@@ -242,6 +246,8 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
         rows, inner, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
         step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
         share, cores = _own_share(w, operand)
+    if apart:  # rows that go one by one begin anywhere
+        return rows * costs.mean_row_start_cycles(case.chip, inner / chunks * size, (apart, 0, 2))
     share = np.where(np.equal(cores, 1), 0, stored.whole_bytes(share))
     return rows * costs.mean_row_start_cycles(
         case.chip, inner / chunks * size, (stored.whole_bytes(step), share, chunks)

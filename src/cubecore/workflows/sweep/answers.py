@@ -17,7 +17,10 @@ from cubecore.workflows.request import make_request
 
 ROOT = Path(__file__).parents[2]
 """The package's folder."""
-_DECIDES = ("dtypes.py", "units.py", "chips", "tiling", "workflows/plan.py")
+_DECIDES = (
+    *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
+    *("workflows/plan.py", "workflows/event_times.py"),
+)
 """What a plan depends on, in the package."""
 
 

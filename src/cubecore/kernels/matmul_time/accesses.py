@@ -1,0 +1,100 @@
+"""The accesses of global memory of a matmul kernel, as trees without anything else.
+
+What L2 holds, what cores share and where rows start is worked out on these as on the whole trees:
+the loads are those of the kernel's own streams, the stores stand in its own loops.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cubecore.isa.program.launch import CoreProgram, Launch
+from cubecore.isa.program.tree import Issue, Node, Program
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.matmul.block import BlockShape, BlockTree
+from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
+from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
+from cubecore.kernels.matmul.plan import MatmulPlan
+from cubecore.tiling.model.core_grid import CoreBlock
+
+
+class _Silent:
+    """A stream that loads nothing."""
+
+    def enter(self, level: str) -> None:
+        """Nothing begins."""
+
+    def leave(self, level: str) -> None:
+        """Nothing ends."""
+
+
+class AccessTree(BlockTree):
+    """The loads and the stores of a block of C.
+
+    `bodies` are what a load of A and of B is in the tree, `stores` that of each kind of tile: of so
+    many rows and columns in a chunk of so many.
+    """
+
+    streams: dict[str, ChunkStream]
+    bodies: dict[str, Sequence[Node]]
+    stores: dict[tuple[int, int, tuple[int, int]], Issue]
+
+    def _build(self) -> None:
+        b, batches = self.builder, self.share.batches
+        self.streams, self.bodies, self.stores = {}, {}, {}
+        with b.loop("batch", batches) as matrix, b.part(matrix, batches):
+            self.scales = self.bias = None
+            self.at_c = self._source("c", matrix, self.plan.c.stored_bytes)
+            for name in "ab":
+                stream = self._stream(name, matrix)
+                assert isinstance(stream, ChunkStream), "template MDL"
+                self.streams[name] = stream
+                before = len(b.body)
+                stream.load_chunk()
+                self.bodies[name] = b.body[before:]
+            self.stream_a = self.stream_b = _Silent()  # type: ignore[assignment]
+            for m_chunk, n_chunk in self._chunks():
+                self._tiles(m_chunk, n_chunk)
+
+    def _tile(self, m: Along, n: Along) -> None:
+        store = self.plan.c.store(m.length, n.length)
+        self.builder.issue(store, self.at_c + self.plan.c.tile(m.tile, n.tile), 0)
+        kind = m.length, n.length, (m.chunk, n.chunk)
+        issue = self.builder.body[-1]
+        assert isinstance(issue, Issue), "the store"
+        self.stores[kind] = issue
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Cores of one program: the shares that they compute, and the trees of these."""
+
+    program: Program
+    shares: tuple[BlockShape, ...]
+    trees: tuple[AccessTree, ...]
+
+
+def access_launch(plan: MatmulPlan) -> tuple[Launch, list[Kind]]:
+    """Return the launch with the accesses alone, and its kinds of cores."""
+    kinds: dict[tuple[BlockShape, ...], Kind] = {}
+    cores = []
+    for core, own in enumerate(blocks_of_cores(plan)):
+        shares = core_shares(plan, own)
+        if shares not in kinds:
+            kinds[shares] = _kind(plan, shares)
+        cores.append(_on_core(core, kinds[shares], own))
+    return Launch(launch_tensors(plan), tuple(cores), plan.step), list(kinds.values())
+
+
+def _kind(plan: MatmulPlan, shares: tuple[BlockShape, ...]) -> Kind:
+    builder = Builder("accesses", plan.step)
+    trees: list[AccessTree] = []
+    for number, share in enumerate(shares):
+        with builder.part(number, len(shares)):
+            trees.append(AccessTree(plan, builder, share, trees[-1] if trees else None))
+    return Kind(builder.finish(), shares, tuple(trees))
+
+
+def _on_core(core: int, kind: Kind, blocks: Sequence[CoreBlock]) -> CoreProgram:
+    pairs = zip(kind.trees, blocks, strict=True)
+    slots = {var: place for tree, block in pairs for var, place in tree.slots(block).items()}
+    return CoreProgram(core, kind.program, slots)

@@ -1,0 +1,284 @@
+"""The time of a matmul kernel's launch, without its trees."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cubecore.chips.model import Chip
+from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.tree import Issue
+from cubecore.kernels.matmul.launch import settings_of
+from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
+from cubecore.kernels.matmul_time.accesses import AccessTree, access_launch
+from cubecore.kernels.matmul_time.loads import Chunks, Load, Mte2
+from cubecore.kernels.matmul_time.steady import Steady
+from cubecore.kernels.matmul_time.walk import Core, Rings, TileWork, compute_tile
+from cubecore.kernels.matmul_time.work import (
+    NotEveryInstruction,
+    Scalars,
+    step,
+    transfers,
+)
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.timing.launch import launch_start, launch_traffic, memory_parts
+from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
+from cubecore.timing.memory.memory_port import MemoryPort
+from cubecore.units import FRACTAL_ROWS, ceil_div
+
+MOST_STEPS = 4000
+"""Base-K steps of a core that are walked; beyond, the trees are, which skip more of what recurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTime:
+    """When a launch ends, and what the pipes of its slowest cores did.
+
+    `waited` are the cycles for which nothing but device memory was waited for.
+    """
+
+    cycles: int
+    start: int
+    pipes: Mapping[str, int]
+    waited: int
+
+
+def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime | None:
+    """Return when the kernel that `tiling` implies ends; None where its tree has to be walked."""
+    if not _is_known(problem, chip):
+        return None
+    plan = matmul_plan(problem, tiling, chip)
+    try:
+        launch, kinds = access_launch(plan)
+        traffic = launch_traffic(launch, chip)
+        start = launch_start(launch.kind, chip)
+        trees = {kind.program: kind for kind in kinds}
+        ends = []
+        for number, (group, part) in enumerate(
+            zip(traffic.groups, memory_parts(traffic), strict=True)
+        ):
+            memory = MemoryPort(chip, part, traffic.written_back, start)
+            kind = trees[group.program]
+            ends.append(_CoreTime(plan, memory, traffic.shares(number), start).of(kind.trees))
+    except NotEveryInstruction:
+        return None
+    last = max(ends, key=lambda core: core.end)
+    cycles = last.end + chip.require("launch_cycles", "timing")
+    pipes = {"M": last.m.busy, "MTE1": last.mte1.busy, "MTE2": last.mte2.busy, "FIX": last.fix.busy}
+    return LaunchTime(cycles, start, pipes, last.mte2.waited)
+
+
+def _is_known(problem: Problem, chip: Chip) -> bool:
+    """Whether the walk knows the kernel's instructions."""
+    p = problem
+    plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
+    return plain and p.bias_type is None and not p.scales_columns and not chip.unknown_costs
+
+
+def _cut(total: int, block: int) -> list[int]:
+    """Return the lengths of the blocks of `total`."""
+    whole, tail = divmod(total, block)
+    return [block] * whole + [tail] * (tail > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A tile in the walk over a block: its work, and the operands whose chunks begin and end.
+
+    `kind` is the same for tiles that are alike.
+    """
+
+    kind: int
+    enters: tuple[int, ...]
+    leaves: tuple[int, ...]
+    work: TileWork
+
+
+class _CoreTime:
+    """Walks the blocks of a core of a group."""
+
+    def __init__(
+        self, plan: MatmulPlan, memory: MemoryPort, shares: Mapping[Issue, MemoryShare], start: int
+    ) -> None:
+        self._plan, self._memory, self._shares, self._start = plan, memory, shares, start
+        chip = plan.chip
+        self._overlap = 1.0 - chip.require("gm_latency_overlap", "timing")
+        self._scalars = Scalars.of(plan)
+        depth: int = chip.require("pipe_queue_depth", "timing")
+        mte2 = Mte2(memory, depth, self._scalars.issue, self._scalars.load)
+        self._core = Core(self._scalars, depth, mte2, start)
+        self._registers = Registers()
+        self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
+        self._orders: dict[str, tuple[list[int], list[list[Load]]]] = {}
+        self._walked = 0
+
+    def of(self, trees: Sequence[AccessTree]) -> Core:
+        """Return the core at the end of all its blocks."""
+        core, plan = self._core, self._plan
+        for setting in settings_of(plan.problem):
+            core.time += self._scalars.issue + cost_of(setting, plan.chip).busy
+            self._registers = setting.apply(self._registers)
+        (tree,) = trees
+        t = plan.tiling
+        rings = Rings([0] * t.dbL0A, [0] * t.dbL0B, [0] * t.dbL0C)
+        free = {name: [0] * tree.streams[name].buffers for name in "ab"}
+        for ring in (rings.l0c, rings.l0a, rings.l0b, free["a"], free["b"]):
+            pipe = (
+                core.fix
+                if ring is rings.l0c
+                else core.m
+                if ring in (rings.l0a, rings.l0b)
+                else core.mte1
+            )
+            for i in range(len(ring)):
+                ring[i] = core.raised(pipe)
+        for _ in range(tree.share.batches):
+            self._matrix(tree, rings, free)
+        up = [(core.m, rings.l0c), (core.mte1, rings.l0a), (core.mte1, rings.l0b)]
+        for pipe, ring in up:
+            for at in ring:
+                core.waited(pipe, at)
+        for ring in free.values():
+            for at in ring:
+                self._wait_mte2(at)
+        if plan.problem.split_k:
+            core.time += self._scalars.issue
+        return core
+
+    def _wait_mte2(self, at: int) -> None:
+        core, mte2 = self._core, self._core.mte2
+        time = core.time + self._scalars.issue
+        time = max(time, mte2.queue[0])
+        core.time = time
+        mte2.gate = max(mte2.gate, at)
+        mte2.queue.append(max(time, mte2.gate, mte2.free))
+
+    # --- one matrix
+
+    def _matrix(self, tree: AccessTree, rings: Rings, free: dict[str, list[int]]) -> None:
+        core = self._core
+        a, b = chunks = [self._chunks(tree, name, free[name]) for name in "ab"]
+        levels = [tree.streams[name].level for name in "ab"]
+        t = self._plan.tiling
+        every = [
+            step_k if level == "step" else 0
+            for step_k, level in zip((t.stepKa, t.stepKb), levels, strict=True)
+        ]
+        operands = (a, every[0]), (b, every[1])
+        for own, level in zip(chunks, levels, strict=True):
+            core.time = own.start(core.time)
+            if level == "core":
+                core.acquire(own)
+        turns = self._turns(tree, levels)
+        steady = Steady(core, rings, (a, b), [turn.kind for turn in turns])
+        number = 0
+        while number < len(turns):
+            if len(turns) - number > 1:
+                number += steady.skipped(number)
+            if number >= len(turns):
+                break
+            turn = turns[number]
+            for place in turn.enters:
+                core.acquire(chunks[place])
+            compute_tile(core, rings, turn.work, *operands)
+            for place in turn.leaves:
+                core.release(chunks[place])
+            number += 1
+            self._walked += len(turn.work.steps)
+            if self._walked > MOST_STEPS:
+                raise NotEveryInstruction
+        for own, level in zip(chunks, levels, strict=True):
+            if level == "core":
+                core.release(own)
+
+    def _turns(self, tree: AccessTree, levels: Sequence[str]) -> list[Turn]:
+        """Return the tiles of a block in their order."""
+        t, share = self._plan.tiling, tree.share
+        m_chunks, n_chunks = _cut(share.m, t.stepM * t.baseM), _cut(share.n, t.stepN * t.baseN)
+        m_first = t.iterateOrder == 1
+        if m_first:
+            outer, inner, outer_base, inner_base, order = (
+                m_chunks,
+                n_chunks,
+                t.baseM,
+                t.baseN,
+                (0, 1),
+            )
+        else:
+            outer, inner, outer_base, inner_base, order = (
+                n_chunks,
+                m_chunks,
+                t.baseN,
+                t.baseM,
+                (1, 0),
+            )
+        stays = [
+            [place] if levels[place] == name else []
+            for place, name in zip(order, ("outer", "inner"), strict=True)
+        ]
+        found: list[Turn] = []
+        known: dict[tuple[Any, ...], Turn] = {}
+        for outer_length in outer:
+            rows = _cut(outer_length, outer_base)
+            for j, inner_length in enumerate(inner):
+                columns = _cut(inner_length, inner_base)
+                for x, row in enumerate(rows):
+                    for y, column in enumerate(columns):
+                        first, last = x == y == 0, x == len(rows) - 1 and y == len(columns) - 1
+                        begins, ends = first and j == 0, last and j == len(inner) - 1
+                        key = row, column, outer_length, inner_length, first, last, begins, ends
+                        if key not in known:
+                            enters = stays[0] * begins + stays[1] * first
+                            leaves = stays[1] * last + stays[0] * ends
+                            tile, chunk = (row, column), (outer_length, inner_length)
+                            if not m_first:
+                                tile, chunk = tile[::-1], chunk[::-1]
+                            work = self._tile(tree, tile[0], tile[1], chunk)
+                            known[key] = Turn(len(known), tuple(enters), tuple(leaves), work)
+                        found.append(known[key])
+        return found
+
+    def _tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
+        key = m, n, *chunk
+        if key not in self._tiles:
+            self._tiles[key] = self._make_tile(tree, m, n, chunk)
+        return self._tiles[key]
+
+    def _make_tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
+        plan = self._plan
+        lengths = _cut(tree.share.k, plan.tiling.baseK)
+        few = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS
+        barrier = len(lengths) > 1 and few
+        known = {k: step(plan, self._registers, (m, n, k), chunk, barrier) for k in set(lengths)}
+        issue = tree.stores[m, n, chunk]
+        template = issue.template.resolved(self._registers)
+        cost = cost_of(template, plan.chip)
+        assert cost.traffic is not None, "a store"
+        request = self._memory.request(cost.traffic, self._shares[issue])
+        return TileWork(tuple([known[k] for k in lengths]), cost.busy, cost.idle_head, request)
+
+    # --- loads
+
+    def _chunks(self, tree: AccessTree, name: str, free: list[int]) -> Chunks:
+        """Return the chunks of an operand, none loaded yet."""
+        stream = tree.streams[name]
+        if name not in self._orders:
+            kinds, firsts = stream.order()
+            self._orders[name] = kinds, [self._loads(tree, name, *first) for first in firsts]
+        kinds, loads = self._orders[name]
+        return Chunks(self._core.mte2, free, kinds, loads, ahead=stream.ahead)
+
+    def _loads(self, tree: AccessTree, name: str, own: int, k: int, level: int) -> list[Load]:
+        found = []
+        for one in transfers(
+            tree.bodies[name], tree.streams[name].variables(own, k), self._plan.chip
+        ):
+            share = self._shares[one.issue]
+            request = self._memory.request(one.traffic, share, level)
+            asked = one.busy + request.more_cycles
+            latency = request.latency_cycles
+            found.append(
+                Load(one.times, asked + int(self._overlap * latency), asked + latency, request)
+            )
+        return found

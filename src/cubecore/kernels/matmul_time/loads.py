@@ -1,0 +1,182 @@
+"""An operand's chunks on their way into L1, in time."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+
+NO_PEAK = -(1 << 62)
+
+
+class Load(NamedTuple):
+    """One transfer of a chunk: how often, until it is asked for, until its data are there."""
+
+    times: int
+    asked: int
+    arrive: int
+    request: MemoryRequest
+
+
+class Mte2:
+    """The pipe that loads: its queue, until when it is taken, and what it waits for."""
+
+    __slots__ = (
+        *("busy", "delays", "done", "free", "gate", "memory", "peak", "queue", "step"),
+        *("waited", "work"),
+    )
+
+    def __init__(self, memory: MemoryPort, depth: int, step: int, work: int) -> None:
+        self.memory, self.step, self.work = memory, step, work
+        self.queue = deque([0] * depth, maxlen=depth)
+        self.free = self.done = self.gate = self.busy = self.waited = 0
+        self.delays, self.peak = 0, NO_PEAK
+
+    def raised(self, time: int) -> tuple[int, int]:
+        """Raise a flag of its own: return the scalar unit's time, and the flag's."""
+        time += self.step
+        queue = self.queue
+        if queue[0] > time:
+            time = queue[0]
+        at = max(time, self.done, self.gate)
+        queue.append(at)
+        return time, at
+
+    def chunk(self, time: int, free_at: int, loads: Sequence[Load]) -> tuple[int, int]:
+        """Wait for a free buffer, load a chunk and raise its flag; return as `raised` does."""
+        queue, step = self.queue, self.step
+        time += step
+        if queue[0] > time:
+            time = queue[0]
+        if free_at > self.gate:
+            self.gate = free_at
+        queue.append(max(time, self.gate, self.free))
+        time += self.work
+        for load in loads:
+            time = self._one(time, load) if load.times == 1 else self._several(time, load)
+        return self.raised(time)
+
+    def _one(self, time: int, load: Load) -> int:
+        """Ask for one transfer, as `CoreClock` does."""
+        _, asked, arrive, request = load
+        queue, memory, free, done = self.queue, self.memory, self.free, self.done
+        time += self.step
+        if queue[0] > time:
+            time = queue[0]
+        ready = self.gate if self.gate > time else time
+        if free > ready:
+            ready = free
+        idle_from = done if done > free else free
+        if request.missing_bytes:
+            cycles = request.server_cycles
+            earliest = ready - memory.slack
+            served = memory.busy_until if memory.busy_until > earliest else earliest
+            if earliest - memory.served > self.peak:
+                self.peak = earliest - memory.served
+            memory.served += cycles
+            memory.busy_until = data_at = served + cycles
+            start = served if served > ready else ready
+            if start > ready and start > done:
+                self.waited += start - (done if done > ready else ready)
+        else:
+            start = data_at = ready
+        self.free = free = start + asked
+        arrived = start + arrive
+        if start > ready or data_at > arrived:
+            self.delays += 1
+            if data_at > arrived:
+                arrived = data_at
+        self.done = done = arrived if arrived > done else done
+        self.busy += (done if done > free else free) - (idle_from if idle_from > ready else ready)
+        queue.append(start)
+        return time
+
+    def _several(self, time: int, load: Load) -> int:
+        """Ask for equal transfers one after another: `_one` again and again, written out."""
+        times, asked, arrive, request = load
+        queue, memory, step, append = self.queue, self.memory, self.step, self.queue.append
+        free, done, gate, peak, busy = self.free, self.done, self.gate, self.peak, self.busy
+        cycles, slack, missing = request.server_cycles, memory.slack, request.missing_bytes
+        until, served = memory.busy_until, memory.served
+        for _ in range(times):
+            time += step
+            if queue[0] > time:
+                time = queue[0]
+            ready = gate if gate > time else time
+            if free > ready:
+                ready = free
+            idle_from = done if done > free else free
+            if missing:
+                earliest = ready - slack
+                if earliest - served > peak:
+                    peak = earliest - served
+                start = until if until > earliest else earliest
+                served += cycles
+                until = data_at = start + cycles
+                if start > ready:
+                    if start > done:
+                        self.waited += start - (done if done > ready else ready)
+                else:
+                    start = ready
+            else:
+                start = data_at = ready
+            free = start + asked
+            arrived = start + arrive
+            if start > ready or data_at > arrived:
+                self.delays += 1
+                if data_at > arrived:
+                    arrived = data_at
+            if arrived > done:
+                done = arrived
+            end = done if done > free else free
+            busy += end - (idle_from if idle_from > ready else ready)
+            append(start)
+        self.free, self.done, self.peak, self.busy = free, done, peak, busy
+        memory.busy_until, memory.served = until, served
+        return time
+
+
+class Chunks:
+    """The chunks of one operand for one block of C: which comes next, which buffers are free.
+
+    `kinds` says of each chunk in turn which of `loads` brings it. With `ahead` the next one is
+    asked for while one is used.
+    """
+
+    __slots__ = ("ahead", "at", "filled", "free", "kinds", "loads", "mte2", "ready", "used")
+
+    def __init__(
+        self,
+        mte2: Mte2,
+        free: list[int],
+        kinds: Sequence[int],
+        loads: Sequence[Sequence[Load]],
+        *,
+        ahead: bool,
+    ) -> None:
+        self.mte2, self.free, self.kinds, self.loads = mte2, free, kinds, loads
+        self.ahead = ahead
+        self.at = self.filled = self.used = 0
+        self.ready = [0] * len(free)
+
+    def start(self, time: int) -> int:
+        """Ask for the first chunk where it is loaded ahead."""
+        return self._load(time) if self.ahead else time
+
+    def _load(self, time: int) -> int:
+        at, loads = self.filled, self.loads[self.kinds[self.at]]
+        time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads)
+        self.filled = (at + 1) % len(self.free)
+        self.at += 1
+        return time
+
+    def acquire(self, time: int) -> tuple[int, int]:
+        """Ask for what comes next; return until when, and when the chunk to be used is there."""
+        if self.at < len(self.kinds):
+            time = self._load(time)
+        return time, self.ready[self.used]
+
+    def release(self, at: int) -> None:
+        """Let go of the chunk that was used."""
+        self.free[self.used] = at
+        self.used = (self.used + 1) % len(self.free)

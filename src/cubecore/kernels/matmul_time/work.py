@@ -1,0 +1,132 @@
+"""What the instructions of a block of C cost, by the shape of a tile and of a base-K step.
+
+Costs are those of the templates that the kernel issues.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import GlobalTraffic, Instruction
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import Branch, Issue, Loop, Node
+from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.matmul.block import product
+from cubecore.kernels.matmul.chunk_stream import Slot
+from cubecore.kernels.matmul.l1_to_l0 import Mover
+from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
+from cubecore.kernels.matmul.plan import MatmulPlan
+from cubecore.timing.memory.l2_reuse import cost_of
+
+
+class Move(NamedTuple):
+    """Moves of MTE1, one right behind the other: alone, beside MTE2, and what a gap adds."""
+
+    times: int
+    busy: int
+    slowed: int
+    head: int
+
+
+class NotEveryInstruction(Exception):  # noqa: N818 - no error: the caller walks the tree instead
+    """The kernel has an instruction that this walk does not know."""
+
+
+@lru_cache(maxsize=16384)
+def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
+    """Return the moves of a base block into L0."""
+    builder = Builder("moves")
+    zero = Expr(0)
+    Mover(builder, plan).move(zero, Slot(zero, 0).at, (zero, zero), tile)
+    contention: float = chip.require("l1_to_l0_contention", "timing")
+    found = []
+    for node in builder.finish().body:
+        times, leaf = 1, node
+        if isinstance(node, Loop):
+            times, leaf = node.trips.const, node.body[0]
+            if len(node.body) > 1:
+                raise NotEveryInstruction
+        assert isinstance(leaf, Issue), "moves are leaves or loops of one"
+        cost = cost_of(leaf.template, chip)
+        found.append(
+            Move(times, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
+        )
+    return tuple(found)
+
+
+class Step(NamedTuple):
+    """A base-K step of a tile: the moves of A and of B, the product, and a barrier behind it."""
+
+    a: tuple[Move, ...]
+    b: tuple[Move, ...]
+    busy: int
+    head: int
+    barrier: bool
+
+
+class Transfers(NamedTuple):
+    """Transfers of MTE2: how many times each, its cycles, and what it asks of global memory."""
+
+    issue: Issue
+    times: int
+    busy: int
+    traffic: GlobalTraffic
+
+
+def transfers(body: Sequence[Node], values: Mapping[Var, int], chip: Chip) -> list[Transfers]:
+    """Return the transfers that a part of a program issues where its variables are `values`."""
+    found: list[Transfers] = []
+    for node in body:
+        if isinstance(node, Branch):
+            side = node.then if node.condition.at(values) else node.otherwise
+            found += transfers(side, values, chip)
+        elif isinstance(node, Loop):
+            for one in transfers(node.body, values, chip):
+                found.append(one._replace(times=one.times * node.trips.const))
+            if len(node.body) > 1:
+                raise NotEveryInstruction
+        elif isinstance(node, Issue):
+            cost = cost_of(node.template, chip)
+            if cost.traffic is not None:
+                found.append(Transfers(node, 1, cost.busy, cost.traffic))
+    return found
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """The scalar unit's cycles: of an issue, and with its own work of a step, a load, a tile."""
+
+    issue: int
+    step: int
+    load: int
+    tile: int
+
+    @staticmethod
+    def of(plan: MatmulPlan) -> "Scalars":
+        """Return those of a kernel."""
+        issue: int = plan.chip.require("scalar_issue_cycles", "timing")
+        parts = (
+            issue + cost_of(ScalarWork(step=plan.step, part=part), plan.chip).busy
+            for part in ("step", "load", "tile")
+        )
+        return Scalars(issue, *parts)
+
+
+def step(
+    plan: MatmulPlan,
+    registers: Registers,
+    tile: tuple[int, int, int],
+    chunk: tuple[int, int],
+    barrier: bool,
+) -> Step:
+    """Return what a step of m x n x k elements costs in chunks of so many rows and columns."""
+    chip, (m, n, k) = plan.chip, tile
+    a = BaseBlock(m, plan.a.multiplied(k), plan.a.chunk(chunk[0], 0))
+    b = BaseBlock(n, plan.b.multiplied(k), plan.b.chunk(chunk[1], 0))
+    template: Instruction = product(plan, (m, k, n), biased=False, first=True, final=False)
+    cost = cost_of(template.resolved(registers), chip)
+    return Step(moves(plan.a, a, chip), moves(plan.b, b, chip), cost.busy, cost.idle_head, barrier)

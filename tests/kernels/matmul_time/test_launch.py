@@ -1,0 +1,135 @@
+"""The time of a kernel without its trees is that of its trees, to the cycle."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from cubecore.chips import chip
+from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.planner import plan_tilings
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.workflows.request import make_request
+from cubecore.workflows.timed_product import TimedProduct
+
+CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend950PR_9589"]
+CHANGES = (
+    {"iterateOrder": (0, 1)},
+    {"dbL0A": (1, 2), "dbL0B": (1, 2)},
+    {"dbL0C": (1, 2)},
+    {"baseK": (16, 32, 64, 128)},
+    {"stepKa": (1, 2, 4), "depthA1": (1, 2, 4, 8)},
+    {"stepKb": (1, 2, 4), "depthB1": (1, 2, 4, 8)},
+    {"stepM": (1, 2), "depthA1": (2, 4, 8)},
+    {"singleCoreN": (48, 80, 128, 256)},
+)
+
+
+def drawn(source):
+    """Return a random product of which the walk knows every instruction."""
+    kind = source.choice(["float16", "bfloat16", "int8", "float32"])
+    nz = kind != "float32" and source.random() < 0.4
+    sizes = [32, 64, 128, 256, 544] if nz else [1, 16, 31, 64, 100, 129, 256, 520]
+    return {
+        **{axis: source.choice(sizes) for axis in "mn"},
+        "k": source.choice([16, 64, 512, 2048] if nz else [16, 64, 100, 512, 1000, 2048]),
+        "a": kind,
+        "b": kind,
+        "chip": source.choice(CHIPS),
+        "trans_a": source.random() < 0.3,
+        "trans_b": source.random() < 0.5,
+        "format_a": "NZ" if nz and source.random() < 0.6 else "ND",
+        "format_b": "NZ" if nz and source.random() < 0.6 else "ND",
+        "batch": source.choice([1, 1, 1, 5]),
+        "hf32": kind == "float32" and source.random() < 0.5,
+    }
+
+
+def tilings(source, request):
+    """Yield legal tilings: some that the planner finds, and changes of them."""
+    found = plan_tilings(request.problem, request.chip, 3, None)
+    for ranked in (found.best, *found.alternatives):
+        tiling = ranked.tiling
+        yield tiling
+        for _ in range(3):
+            values = {name: source.choice(v) for name, v in source.choice(CHANGES).items()}
+            changed = replace(tiling, **values)
+            if not check_tiling(changed, request.problem, request.chip).findings:
+                tiling = changed
+                yield tiling
+
+
+def compared(seed):
+    """Return how many tilings of a random product were timed both ways, and found equal."""
+    source = random.Random(seed)
+    request = make_request(None, None, drawn(source))
+    count = 0
+    for tiling in tilings(source, request):
+        made = launch_time(request.problem, tiling, request.chip)
+        if made is not None:
+            line = TimedProduct(request.problem, tiling, request.chip).line
+            slowest = max(line.groups, key=lambda group: group.end_cycles)
+            told = (seed, tiling, made.cycles, made.pipes["M"], made.pipes["FIX"])
+            busy = slowest.busy_cycles
+            assert told == (seed, tiling, line.cycles, busy["M"], busy["FIX"])
+            count += 1
+    return count
+
+
+def test_it_is_the_time_of_the_trees():
+    assert sum(compared(seed) for seed in range(12)) > 40
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 600))
+def test_it_is_the_time_of_the_trees_for_many(seed):
+    compared(seed)
+
+
+def test_what_recurs_is_skipped_with_the_same_answer():
+    keys = {"m": 64, "n": 20000, "k": 512, "trans_b": True, "chip": "Ascend910B3"}
+    request = make_request(None, None, keys)
+    tiling = TCubeTiling.from_json(
+        {
+            **plan_tilings(request.problem, request.chip, 0, None).best.tiling.to_json(),
+            "singleCoreN": 1008,
+            "usedCoreNum": 20,
+            "singleCoreM": 64,
+            "baseM": 64,
+            "baseN": 16,
+            "baseK": 256,
+            "stepKa": 1,
+            "stepKb": 1,
+            "depthA1": 2,
+            "depthB1": 2,
+        }
+    )
+    assert not check_tiling(tiling, request.problem, request.chip).findings
+    made = launch_time(request.problem, tiling, request.chip)
+    assert made is not None
+    assert made.cycles == TimedProduct(request.problem, tiling, request.chip).line.cycles
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"launch": "mix"}, {"bias": "float32"}, {"template": "NORM"}, {"unit_flag": True}],
+)
+def test_what_the_walk_does_not_know_is_left_to_the_trees(keys):
+    request = make_request(None, None, {"m": 64, "n": 64, "k": 64, **keys})
+    tiling = plan_tilings(request.problem, request.chip, 0, None).best.tiling
+    assert launch_time(request.problem, tiling, request.chip) is None
+
+
+def test_rows_too_far_apart_cost_what_the_chip_says():
+    target = chip("Ascend910B3")
+    assert target.gm_to_l1_lone_row_cycles is not None
+    near, far = (
+        make_request(None, None, {"m": 64, "n": 256, "k": k, "trans_b": True, "chip": target.name})
+        for k in (65_024, 66_048)
+    )
+    times = []
+    for request in (near, far):
+        tiling = plan_tilings(request.problem, request.chip, 0, None).best.tiling
+        times.append(TimedProduct(request.problem, tiling, request.chip).line.cycles)
+    assert times[1] > times[0]
