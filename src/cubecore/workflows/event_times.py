@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cubecore.errors import RequestError
 from cubecore.kernels.matmul.launch import require_supported
-from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.kernels.matmul_time.launch import is_known, launch_time
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 from cubecore.workflows.request import TilingRequest, require_runnable
@@ -12,7 +12,14 @@ from cubecore.workflows.timed_product import TimedProduct
 
 SHORTLIST = 12
 """Tilings that the closed form puts first and that are timed; each takes some milliseconds."""
+WALKED = 6
+"""The same where trees have to be walked, which takes some times as long."""
 START_UP, MEMORY = "start-up", "HBM"
+
+
+def shortlist(request: TilingRequest) -> int:
+    """Return how many tilings are timed for an answer."""
+    return SHORTLIST if is_known(request.problem, request.chip) else WALKED
 
 
 def can_be_timed(request: TilingRequest) -> bool:

@@ -15,7 +15,7 @@ from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
-from cubecore.workflows.event_times import SHORTLIST, can_be_timed, retimed
+from cubecore.workflows.event_times import can_be_timed, retimed, shortlist
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import (
     IllegalTilingError,
@@ -149,7 +149,7 @@ def _solution(
 ) -> tuple[Solution, int]:
     """Return the solution, and how many tilings were timed event by event for it."""
     by_events = can_be_timed(request)
-    count = max(alternatives, SHORTLIST - 1) if by_events else alternatives
+    count = max(alternatives, shortlist(request) - 1) if by_events else alternatives
 
     def narrowed() -> "Narrowing":
         from cubecore.workflows.infeasibility import narrowing

@@ -46,7 +46,7 @@ class LaunchTime:
 
 def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime | None:
     """Return when the kernel that `tiling` implies ends; None where its tree has to be walked."""
-    if not _is_known(problem, chip):
+    if not is_known(problem, chip):
         return None
     plan = matmul_plan(problem, tiling, chip)
     try:
@@ -69,7 +69,7 @@ def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime
     return LaunchTime(cycles, start, pipes, last.mte2.waited)
 
 
-def _is_known(problem: Problem, chip: Chip) -> bool:
+def is_known(problem: Problem, chip: Chip) -> bool:
     """Whether the walk knows the kernel's instructions."""
     p = problem
     plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
