@@ -76,9 +76,10 @@ class Stored:
             rows, row_bytes = inner / self.kind.c0, rows * DATA_BLOCK_BYTES
             pitch_bytes = self.pitch * DATA_BLOCK_BYTES
         if self.pitch > ND_INNER_LIMIT:  # further apart than a transfer can stride
-            count = count * rows
-            busy = count * costs.gm_to_l1_lone_row_cycles(chip, row_bytes)
-            return Transfer(count, busy, row_bytes)
+            count, rows = count * rows, 1.0
+            if not self.nz:
+                busy = count * costs.gm_to_l1_lone_row_cycles(chip, row_bytes)
+                return Transfer(count, busy, row_bytes)
         busy = count * costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes)
         return Transfer(count, busy, row_bytes)
 
