@@ -32,7 +32,9 @@ KERNEL = PLAN | {
     "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",
     "kernels.matmul", "numerics", "reports.files", "greenlet",
 }  # fmt: skip
-TIMING = {"reports.html", "timing.memory", "timing.pipes", "timing.steady_state"}
+TIMING = {
+    "kernels.matmul_time", "reports.html", "timing.memory", "timing.pipes", "timing.steady_state",
+}  # fmt: skip
 MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "threadpoolctl", "numpy.random",
@@ -44,10 +46,10 @@ MAY_LOAD = {
     ("chips", "Ascend910B3"): CHIPS,
     ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},
     ("check", "TILING", *SHAPE): RULES | {"workflows.data"},
-    ("plan", *SHAPE): PLAN,
+    ("plan", *SHAPE): KERNEL | TIMING,
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
-    ("run", *SHAPE): KERNEL | MACHINE,
+    ("run", *SHAPE): KERNEL | MACHINE | TIMING,
 }
 CODE = """
 import json, sys
