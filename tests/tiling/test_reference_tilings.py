@@ -95,9 +95,14 @@ def test_what_the_vendor_always_keeps(rule_id, reading):
     assert broken(rule_id, "000", reading) == set()
 
 
-def test_every_plan_is_legal():
-    plans = plans_beside_answers()
-    assert len(plans) > 480
+PART = 4
+"""An ordinary run plans one recorded problem of so many; a sweep plans them all."""
+
+
+@pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.sweep)])
+def test_every_plan_is_legal(every):
+    plans = plans_beside_answers(every)
+    assert len(plans) > 480 // every
     for beside in plans:
         ours, p, soc = beside.ours, beside.problem, beside.chip
         for ranked in (ours.best, *ours.alternatives):
@@ -107,12 +112,14 @@ def test_every_plan_is_legal():
         assert ours.best.predicted.cycles >= ours.search_bound >= ours.lower_bound
 
 
-def test_no_legal_answer_is_predicted_to_be_faster_than_ours():
-    legal = [beside for beside in plans_beside_answers() if beside.theirs is not None]
-    assert len(legal) > 400
+@pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.sweep)])
+def test_no_legal_answer_is_predicted_to_be_faster_than_ours(every):
+    legal = [beside for beside in plans_beside_answers(every) if beside.theirs is not None]
+    assert len(legal) > 400 // every
     assert [(beside.id, beside.ratio) for beside in legal if beside.ratio < 1] == []
 
 
+@pytest.mark.sweep
 def test_the_ratios_are_the_documents():
     """To 10 %: the closed form's constants may move a little before the page is made anew."""
     found = ratios_by_cores()
