@@ -688,7 +688,7 @@ def _added(core, a):
             "an option must be chip, settings, checks, limit, order, trace or engine, got 'chips'; "
             "did you mean chip?",
         ),
-        ({"engine": "gpu"}, "engine must be fast or reference, got 'gpu'"),
+        ({"engine": "gpu"}, "engine must be fast, blas, lockstep or reference, got 'gpu'"),
         ({"limit": 0}, "limit must be a whole number above 0, got 0"),
         ({"limit": True}, "limit must be a whole number above 0, got True"),
         ({"limit": "9"}, "limit must be a whole number above 0, got '9'"),
