@@ -29,8 +29,9 @@ from cubecore.workflows.data.operands import (
     stored_shapes,
 )
 from cubecore.workflows.data.process import peak_bytes
+from cubecore.workflows.data.reference import reference_seconds
 from cubecore.workflows.data.stored_layout import from_memory, from_nz, memory_bytes
-from cubecore.workflows.data.verify import Verification, finite, reference_seconds, verify
+from cubecore.workflows.data.verify import Verification, finite, verify
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (

@@ -1,50 +1,48 @@
-"""Verification against an independent product, with a tolerance that is derived, not chosen."""
+"""Verification: every element of C against an independent product and a limit of its own."""
 
 import math
-import statistics
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from cubecore.chips.products import L0A_NZ_ARCHS
-from cubecore.numerics import (
-    HF32_ROUNDINGS,
-    HF32_SHORT_ROUNDINGS,
-    largest_finite,
-    round_hf32,
-)
-from cubecore.numerics.codes import codes_of, numbers
+from cubecore.numerics import HF32_ROUNDINGS, HF32_SHORT_ROUNDINGS, round_hf32
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import ceil_div
+from cubecore.workflows.data.float32_screen import Screen, is_worth_screening
+from cubecore.workflows.data.limits import Judged, Limits, limit_policy
 from cubecore.workflows.data.operands import Operands, matrices, shared_scales
+from cubecore.workflows.data.product_sums import Factors
 from cubecore.workflows.data.stored_layout import from_nz
 
 Array = NDArray[Any]
 
-_FLOAT32_UNIT = 2.0**-24
-_HALF_UNITS = {
-    "float16": (2.0**-11, 2.0**-25),
-    "bfloat16": (2.0**-8, 2.0**-134),
-    "float8_e4m3fn": (2.0**-4, 2.0**-10),
-}
-"""Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
-_SCALE_BITS = 0xFFFFE000
-"""What fixpipe keeps of a float32 scale: sign, exponent, 10 bits of mantissa."""
-_REFERENCE_RUNS = 3
-_ROWS_AT_ONCE = 512
-"""Rows of C that are verified together: a product in float64 takes memory."""
+_ROWS_AT_ONCE = 256
+"""Rows of C that are judged together: float64 takes memory."""
+_THREADS_FROM = 1 << 28
+"""Products of so many multiplications are verified by as many threads as there are processors."""
+_CHAIN_ELEMENTS = 1 << 22
+"""Terms of sequential sums that are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """How a result compares with the product.
 
-    `tolerance` is the largest error that any element may have; each element has its own limit.
-    `worst` is the largest error over its limit.
+    Errors are of elements compared in float64: all of them, or, for a large product of floats,
+    those that a float32 product leaves in doubt and the farthest of each block of rows.
+    `tolerance` is the largest limit of those elements; each has its own. `worst` is the largest
+    error over its limit. `nan` and `infinite` count elements of the product, `nonfinite_differ`
+    those where the product or the result is not finite and the other is not the same. `policy` says
+    how limits are derived.
     """
 
     verified: bool
@@ -52,6 +50,10 @@ class Verification:
     max_rel_error: float
     tolerance: float
     worst: float
+    nan: int
+    infinite: int
+    nonfinite_differ: int
+    policy: str
 
 
 def verify(
@@ -60,54 +62,23 @@ def verify(
     """Compare `result`, as stored, with the product of the operands in float64.
 
     Integers must be exact; a sum that leaves int32 is clamped after each baseK of K, as L0C is.
-    A float may be off by one rounding of float32 for each Mmad and each part of a split K, and the
-    square root of K for an order of summation that nobody documents, times the sum of magnitudes; a
-    float16 result by its own rounding on top. NaN and infinity must be where the product has them.
+    A float may be off by six standard deviations of the roundings of a float32 sum, by the drift of
+    a sequential float32 sum where terms repeat, and by the rounding to C's type. NaN and infinity
+    must be where the product has them.
     """
     p = problem
-    a, b = factors(p, operands)
+    pairs = factors(p, operands)
     shape = (p.batch, p.m, p.n)
     c = (from_nz(result, p.m, p.n) if p.format_c == "NZ" else result).reshape(shape)
     scale = operands.scale if p.scales_columns else p.epilogue.scale
     scales = None if scale is None else np.asarray(scale, np.float32)
-    rows = (operands.bias, scales)
-    return _combined([_verify_one(p, (a[i], b[i]), rows, c[i], tiling) for i in range(p.batch)])
-
-
-def _combined(parts: list[Verification]) -> Verification:
-    return Verification(
-        verified=all(part.verified for part in parts),
-        max_abs_error=max(part.max_abs_error for part in parts),
-        max_rel_error=max(part.max_rel_error for part in parts),
-        tolerance=max(part.tolerance for part in parts),
-        worst=max(part.worst for part in parts),
-    )
-
-
-def _verify_one(
-    problem: Problem,
-    pair: tuple[Array, Array],
-    rows: tuple[Array | None, Array | None],
-    result: Array,
-    tiling: TCubeTiling,
-) -> Verification:
-    (a, b), (bias, scales) = pair, rows
-    wide, magnitude = b.astype(np.float64), _magnitudes(b)
-    parts = []
-    slices = ceil_div(problem.k, tiling.singleCoreK)
-    steps = ceil_div(problem.k, tiling.baseK) + 1 + (slices if slices > 1 else 0)
-    clamps = problem.accumulator_type.kind == "int" and _may_saturate(problem, bias)
-    for row in range(0, problem.m, _ROWS_AT_ONCE):
-        part = slice(row, row + _ROWS_AT_ONCE)
-        with np.errstate(over="ignore", invalid="ignore"):
-            exact = a[part].astype(np.float64) @ wide
-            sums = (_magnitudes(a[part]) @ magnitude).astype(np.float64)
-        if clamps:
-            exact = _clamped_sum(a[part].astype(np.float64), wide, bias, tiling.baseK)
-            parts.append(_compare(problem, (None, scales), (exact, sums), result[part], steps))
-        else:
-            parts.append(_compare(problem, (bias, scales), (exact, sums), result[part], steps))
-    return _combined(parts)
+    slices = ceil_div(p.k, tiling.singleCoreK)
+    limits = Limits(p, scales, p.k + (operands.bias is not None) + slices)
+    tasks: list[Callable[[], Judged]] = []
+    for i in range(p.batch):
+        sums = Factors(p, pairs[0][i], pairs[1][i], operands.bias, tiling.baseK)
+        tasks += _tasks(limits, sums, c[i])
+    return _combined(p, [part for part in _performed(p, tasks) if part.error.size])
 
 
 def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
@@ -124,125 +95,95 @@ def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
     return a, b
 
 
-def _magnitudes(values: Array) -> Array:
-    """Return absolute values as float32; scaled ones, which may leave its range, as they are."""
-    sizes: Array = np.abs(values if values.dtype == np.float64 else values.astype(np.float32))
-    return sizes
+def _performed(problem: Problem, tasks: list[Callable[[], Judged]]) -> list[Judged]:
+    """Return what the tasks find; large products take every processor."""
+    if problem.m * problem.n * problem.k < _THREADS_FROM:
+        return [task() for task in tasks]
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        return list(pool.map(lambda task: task(), tasks))
 
 
-def _may_saturate(problem: Problem, bias: Array | None) -> bool:
-    """Whether a partial sum could leave int32."""
-    most = 0 if bias is None else int(np.abs(bias.astype(np.int64)).max())
-    return most + (problem.k << (problem.a_type.bits + problem.b_type.bits - 2)) >= 1 << 31
+def _tasks(limits: Limits, sums: Factors, result: Array) -> Iterator[Callable[[], Judged]]:
+    """Yield what judges blocks of rows of one matrix."""
+    screen = Screen(limits, sums) if is_worth_screening(limits.problem) else None
+
+    def judge(rows: slice) -> Judged:
+        found = result[rows]
+        if screen is None:
+            return _judge_rows(limits, sums, rows, found)
+        doubtful = screen.doubtful(rows, found)
+        if doubtful is None:
+            return _judge_rows(limits, sums, rows, found)
+        at_row, at_column = doubtful
+        return _judge_elements(limits, sums, (at_row + rows.start, at_column), found[doubtful])
+
+    for row in range(0, limits.problem.m, _ROWS_AT_ONCE):
+        yield partial(judge, slice(row, row + _ROWS_AT_ONCE))
 
 
-def _clamped_sum(a: Array, b: Array, bias: Array | None, base_k: int) -> Array:
-    """Return the product summed as L0C does: bias first, clamped after each block of K."""
-    info = np.iinfo(np.int32)
-    total = np.zeros((a.shape[0], b.shape[1])) if bias is None else bias.astype(np.float64)
-    for k in range(0, a.shape[1], base_k):
-        total = np.clip(total + a[:, k : k + base_k] @ b[k : k + base_k], info.min, info.max)
-    return total
+def _judge_rows(limits: Limits, sums: Factors, rows: slice, found: Array) -> Judged:
+    exact, magnitude = sums.of_rows(rows)
+    judged = limits.judge(exact, magnitude, found, ...)
+    at_row, at_column = np.nonzero(judged.share > 1)
+    if not at_row.size or limits.exact_sums:
+        return judged
+    if (limits.judge(exact, magnitude, found, ..., sequential=True).share > 1).any():
+        return judged
+    places = at_row + rows.start, at_column
+    judged.replace((at_row, at_column), _drifting(limits, sums, places, found[at_row, at_column]))
+    return judged
 
 
-def _compare(
-    problem: Problem,
-    rows: tuple[Array | None, Array | None],
-    product: tuple[Array, Array],
-    result: Array,
-    steps: int,
-) -> Verification:
-    """Judge some rows of C.
+def _judge_elements(
+    limits: Limits, sums: Factors, places: tuple[Array, Array], found: Array
+) -> Judged:
+    exact, magnitude = sums.of_elements(*places)
+    judged = limits.judge(exact, magnitude, found, places[1])
+    beyond = np.flatnonzero(judged.share > 1)
+    if not beyond.size:
+        return judged
+    if (limits.judge(exact, magnitude, found, places[1], sequential=True).share > 1).any():
+        return judged
+    chosen = places[0][beyond], places[1][beyond]
+    judged.replace((beyond,), _drifting(limits, sums, chosen, found[beyond]))
+    return judged
 
-    `rows` are bias and scales, `product` is (A x B in float64, the sums of magnitudes).
+
+def _drifting(limits: Limits, sums: Factors, places: tuple[Array, Array], found: Array) -> Judged:
+    """Judge elements with the drift of a sequential float32 sum allowed, until one does not pass.
+
+    Terms that repeat are rounded alike, so that errors add up as independent ones do not.
     """
-    (bias, scales), (exact, magnitude) = rows, product
-    if bias is not None:
-        row = bias.astype(np.float64)
-        exact, magnitude = exact + row, magnitude + np.abs(row)
-    if problem.epilogue.relu:
-        exact = np.maximum(exact, 0.0)
-    if problem.accumulator_type.kind == "int":
-        info = np.iinfo(np.int32)
-        exact, limit = np.clip(exact, info.min, info.max), np.zeros_like(exact)
-    else:
-        limit = magnitude * (_FLOAT32_UNIT * (steps + math.ceil(math.sqrt(problem.k))))
-    if scales is not None:
-        exact, limit = _scaled(exact, limit, scales)
-    exact, limit = _written(problem, exact, limit)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wide = numbers(result, problem.c_type).astype(np.float64)
-        same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
-        error = np.where(same, 0.0, np.abs(wide - exact))
-        relative = np.where(error == 0, 0.0, error / np.abs(exact))
-        share = np.where(error == 0, 0.0, error / limit)
+    count = max(_CHAIN_ELEMENTS // limits.problem.k, 1)
+    parts = []
+    for first in range(0, found.size, count):
+        rows, columns = (place[first : first + count] for place in places)
+        here = slice(first, first + count)
+        exact, magnitude = sums.of_elements(rows, columns)
+        drift = np.abs(sums.sequential(rows, columns) - exact)
+        parts.append(limits.judge(exact, magnitude, found[here], columns, drift=drift))
+        if (parts[-1].share > 1).any():
+            break
+    return Judged.joined(parts)
+
+
+def _combined(problem: Problem, parts: list[Judged]) -> Verification:
     return Verification(
-        verified=bool((same | (error <= limit)).all()),
-        max_abs_error=_largest(error),
-        max_rel_error=_largest(relative),
-        tolerance=_largest(limit),
-        worst=_largest(share),
+        verified=all(bool((part.share <= 1).all()) for part in parts),
+        max_abs_error=max(float(part.error.max()) for part in parts),
+        max_rel_error=max(float(part.relative.max()) for part in parts),
+        tolerance=max(float(part.limit.max()) for part in parts),
+        worst=max(float(part.share.max()) for part in parts),
+        nan=sum(part.nan for part in parts),
+        infinite=sum(part.infinite for part in parts),
+        nonfinite_differ=sum(part.nonfinite_differ for part in parts),
+        policy=limit_policy(problem),
     )
-
-
-def _scaled(exact: Array, limit: Array, scales: Array) -> tuple[Array, Array]:
-    """Return a sum times its scale, and how far off it may be.
-
-    A scale keeps 10 bits of its mantissa; the product may be rounded to float32 twice.
-    """
-    kept = np.asarray(scales, np.float32).view(np.uint32) & np.uint32(_SCALE_BITS)
-    factor = kept.view(np.float32).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = exact * factor
-        return product, limit * np.abs(factor) + np.abs(product) * (4 * _FLOAT32_UNIT)
-
-
-def _written(problem: Problem, exact: Array, limit: Array) -> tuple[Array, Array]:
-    """Return what fixpipe makes of a value in C's type, and how far off that may be."""
-    kind = problem.c_type
-    if kind.name in _HALF_UNITS:
-        largest = largest_finite(kind)
-        exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
-        unit, least = _HALF_UNITS[kind.name]
-        return exact, limit + np.abs(exact) * unit + least
-    if kind.library == "codes":
-        lowest, near, highest = (
-            numbers(codes_of(value, kind, finite=True), kind).astype(np.float64)
-            for value in (exact - limit, exact, exact + limit)
-        )
-        return near, np.maximum(near - lowest, highest - near)
-    if kind.kind == "float" or problem.epilogue.quant is None:
-        return exact, limit
-    # Rounding is monotone: what the value may be bounds what is written.
-    low, near, high = (_to_int8(problem, value) for value in (exact - limit, exact, exact + limit))
-    return near, np.maximum(near - low, high - near)
-
-
-def _to_int8(problem: Problem, value: Array) -> Array:
-    """Return the value rounded to even, in nine bits, with its offset, in eight bits."""
-    with np.errstate(invalid="ignore"):
-        whole = np.rint(np.where(np.isnan(value), 0.0, value))
-    shifted: Array = np.clip(whole, -256, 255) + problem.epilogue.offset
-    return np.clip(shifted, -128, 127)
-
-
-def _largest(values: Array) -> float:
-    """Return the largest value; NaN, which compares with nothing, counts as infinite."""
-    return float(np.where(np.isnan(values), np.inf, values).max())
 
 
 def finite(value: float) -> float | None:
     """Return a number that JSON has: None for infinity."""
     return value if math.isfinite(value) else None
-
-
-def reference_seconds(problem: Problem, operands: Operands) -> float:
-    """Return the median time of NumPy's float32 product of the shape, at its own thread count."""
-    a, b = (values.astype(np.float32) for values in matrices(problem, operands))
-    times = []
-    for _ in range(_REFERENCE_RUNS):
-        begin = perf_counter()
-        for left, right in zip(a, b, strict=True):
-            _ = left @ right
-        times.append(perf_counter() - begin)
-    return statistics.median(times)
