@@ -18,7 +18,8 @@ TARGET_RATIO, TARGET_BYTES = 2.5, 1_500_000_000
 def measure(kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
     """Run one product in a process of its own, so that peak memory is its own."""
     extents = [x for name, extent in zip("mnk", shape, strict=True) for x in (f"--{name}", extent)]
-    command = [sys.executable, "-m", "cubecore", "run", *map(str, extents), "--a", kind, "--json"]
+    command = [sys.executable, "-m", "cubecore", "run", *map(str, extents), "--a", kind]
+    command += ["--reference", "--json"]
     done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     ratio = done["wall_s"] / done["reference_wall_s"]
     return {

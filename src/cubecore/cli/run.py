@@ -1,5 +1,6 @@
 """The command `run`."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -54,6 +55,7 @@ from cubecore.cli.scripts import (
     help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
     "last); all; none",
 )
+@click.option("--reference", is_flag=True, help="time NumPy's float32 product of the shape as well")
 @click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
 @kernel_options
@@ -72,6 +74,7 @@ def run(
     engine: str | None,
     order: str | None,
     checks: str,
+    reference: bool,
     sarif: str | None,
     breaks: tuple[str, ...],
     watches: tuple[str, ...],
@@ -88,7 +91,11 @@ def run(
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
-        others |= {"scale-file": scale_file, "out": out}
+        others |= {
+            "scale-file": scale_file,
+            "out": out,
+            "reference": "given" if reference else None,
+        }
         others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
         options |= {"engine": engine, "order": order, "checks": checks}
@@ -99,6 +106,7 @@ def run(
     from cubecore.reports.text.progress import working
     from cubecore.tiling.model.export import load_tiling
     from cubecore.workflows.data.operands import OperandFiles
+    from cubecore.workflows.data.process import process_seconds
     from cubecore.workflows.run import run as make_run
 
     keys, settings, as_json = split_options(options)
@@ -108,8 +116,10 @@ def run(
     operands = OperandFiles(a_file, b_file, bias_file, *scales)
     files = RunFiles(sarif)
     files.require_writable()
-    with working("executing and verifying"):
-        answer = make_run(tiling=given, operands=operands, out=out, settings=settings, **keys)
+    keys |= {"reference": reference, "tiling": given, "operands": operands, "out": out}
+    with working("planning") as on_stage:
+        answer = make_run(settings=settings, on_stage=on_stage, **keys)
         files.write(answer.findings)
+    answer = replace(answer, total_wall_s=process_seconds())
     show(answer, as_json, run_text)
     return DONE if answer.verified else FOUND

@@ -41,7 +41,7 @@ from cubecore.workflows.request import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -67,10 +67,11 @@ class Run:
     issued: int
     engine: str
     order: str
+    operands_wall_s: float
     wall_s: float
     verify_wall_s: float
     total_wall_s: float
-    reference_wall_s: float
+    reference_wall_s: float | None
     peak_bytes: int | None
     c: NDArray[Any] = field(repr=False)
 
@@ -96,17 +97,24 @@ class Run:
             "max_rel_error": finite(v.max_rel_error),
             "tolerance": finite(v.tolerance),
             "worst_error_over_tolerance": finite(v.worst),
+            "tolerance_policy": v.policy,
+            "nonfinite": {"nan": v.nan, "infinite": v.infinite, "differ": v.nonfinite_differ},
             "policy": self.policy,
             "findings": [finding.to_json() for finding in self.findings],
             "issued": self.issued,
             "engine": self.engine,
             "order": self.order,
+            "operands_wall_s": self.operands_wall_s,
             "wall_s": self.wall_s,
             "verify_wall_s": self.verify_wall_s,
             "total_wall_s": self.total_wall_s,
             "reference_wall_s": self.reference_wall_s,
             "peak_bytes": self.peak_bytes,
         }
+
+
+def _unseen(_stage: str) -> None:
+    """Show no stage."""
 
 
 @takes_problem
@@ -119,6 +127,8 @@ def run(
     engine: str = "fast",
     order: str = "program",
     checks: str = "usual",
+    reference: bool = False,
+    on_stage: Callable[[str], None] = _unseen,
     settings: Mapping[str, str] | None = None,
     **keys: Unpack[ProblemKeys],
 ) -> Run:
@@ -144,6 +154,10 @@ def run(
     checks : str
         memcheck, initcheck, racecheck, synccheck and usecheck with commas between them; or usual
         (all but the last), all or none.
+    reference : bool
+        Time NumPy's float32 product of the shape as well.
+    on_stage : callable
+        Called with the name of each stage when it begins.
     settings : mapping or None
         Fields of the chip to replace, as texts: a what-if chip.
     **keys
@@ -179,13 +193,21 @@ def run(
         require_writable(out, "--out")
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
+    on_stage("making operands" if operands is None else "reading operands")
+    operands_begin = perf_counter()
     given = _operands(request.problem, operands)
+    operands_wall = perf_counter() - operands_begin
+    on_stage("executing")
     launch = matmul_launch(request.problem, chosen, request.chip)
     executed = _execute(request, launch, given, switched_on, engine=engine, order=order)
+    on_stage("verifying")
     verify_begin = perf_counter()
     verification = verify(request.problem, given, executed.c, chosen)
     verify_wall = perf_counter() - verify_begin
-    reference = reference_seconds(request.problem, given)
+    reference_wall = None
+    if reference:
+        on_stage("timing NumPy's product")
+        reference_wall = reference_seconds(request.problem, given)
     if out is not None:
         write_whole(out, _npy(executed.c), "--out")
     return Run(
@@ -196,10 +218,11 @@ def run(
         issued=executed.issued,
         engine=executed.engine,
         order=order,
+        operands_wall_s=operands_wall,
         wall_s=executed.wall_s,
         verify_wall_s=verify_wall,
         total_wall_s=perf_counter() - begin,
-        reference_wall_s=reference,
+        reference_wall_s=reference_wall,
         peak_bytes=peak_bytes(),
         c=executed.c,
     )

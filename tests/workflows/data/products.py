@@ -78,7 +78,7 @@ class Case:
         return _summed(self.a, self.b, self.bias, self.steps())
 
     def broken(self, rng: np.random.Generator) -> Array:
-        """Return C as stored with one K step of one base block dropped, doubled or of other rows."""
+        """Return C with one K step of a base block dropped, doubled or read from the next row."""
         p, (base_m, base_n, _) = self.problem, self.base
         row = base_m * int(rng.integers(-(-p.m // base_m)))
         column = base_n * int(rng.integers(-(-p.n // base_n)))
@@ -155,7 +155,7 @@ def _denormal(rng: np.random.Generator, a: Array, b: Array) -> None:
 
 
 def _cancelling(rng: np.random.Generator, a: Array, b: Array) -> None:
-    """Let the second half of K take back what the first gives; all terms of a half have one sign."""
+    """Let the second half of K take back the first, whose terms may have one sign."""
     half = a.shape[1] // 2
     if rng.random() < 0.5:
         np.abs(a, out=a)

@@ -193,10 +193,17 @@ def run_text(run: Run) -> str:
         f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
         f"(worst element at {v.worst:.2f} of its own limit)",
         f"  policy  {run.policy}",
-        f"  issued  {run.issued:,} instructions on {_users(run)} "
-        f"in {run.wall_s:.2f} s ({engine} engine); NumPy's float32 product takes "
-        f"{run.reference_wall_s:.3g} s",
+        f"  issued  {run.issued:,} instructions on {_users(run)} ({engine} engine)",
+        f"  time    operands {run.operands_wall_s:.2f} s, execution {run.wall_s:.2f} s, "
+        f"verification {run.verify_wall_s:.2f} s; in all {run.total_wall_s:.2f} s",
     ]
+    if run.reference_wall_s is not None:
+        lines.append(f"  NumPy   {run.reference_wall_s:.3g} s for the float32 product of the shape")
+    if v.nan or v.infinite or v.nonfinite_differ:
+        lines.append(
+            f"  product {plural(v.nan, 'element')} NaN and {v.infinite} infinite; "
+            f"{v.nonfinite_differ} differ"
+        )
     lines += ["", f"Findings: {len(run.findings)}"] if run.findings else ["  findings none"]
     lines += [
         f"  {f.id}: {f.message} ({f.count} times; {f.core}, {f.location})" for f in run.findings

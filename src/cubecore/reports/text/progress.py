@@ -7,28 +7,41 @@ from threading import Event, Thread
 
 PATIENCE_S = 0.7
 """Shorter work shows nothing."""
+_REFRESH_S = 0.1
+
+
+class _Stage:
+    """The stage that a bar shows; another can be entered from any thread."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def enter(self, name: str) -> None:
+        """Show another stage from now on."""
+        self.name = name
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show `what` with a moving bar and the time since, until the block ends.
+def working(stage: str) -> Iterator[Callable[[str], None]]:
+    """Show a stage with a moving bar and the time since the first; yield what enters the next one.
 
     In a pipe, or when the work is short, nothing is written.
     """
+    shown = _Stage(stage)
     if not sys.stderr.isatty():
-        yield
+        yield shown.enter
         return
     done = Event()
-    thread = Thread(target=_show, args=(what, done), daemon=True)
+    thread = Thread(target=_show, args=(shown, done), daemon=True)
     thread.start()
     try:
-        yield
+        yield shown.enter
     finally:
         done.set()
         thread.join()
 
 
-def _show(what: str, done: Event) -> None:
+def _show(stage: _Stage, done: Event) -> None:
     if done.wait(PATIENCE_S):
         return
     from rich.console import Console
@@ -36,8 +49,9 @@ def _show(what: str, done: Event) -> None:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what, total=None)
-        done.wait()
+        task = progress.add_task(stage.name, total=None)
+        while not done.wait(_REFRESH_S):
+            progress.update(task, description=stage.name)
 
 
 @contextmanager

@@ -25,8 +25,9 @@ _GROUP = 8
 """Terms of which the sum of magnitudes is bounded from below at once."""
 _SMALLEST = 1 << 31
 _SMALLEST_K = 1024
-_FARTHEST = 8
-"""Rows of a block whose farthest element is compared in float64 as well."""
+_FAR = 0.65
+"""Of the largest distance in a block: what is as far is compared in float64 as well."""
+_MOST_FAR = 512
 _MOST_DOUBTFUL = 1 / 128
 """Of a block: above that, a whole product in float64 is faster."""
 
@@ -60,12 +61,12 @@ class Screen:
         """Return rows and columns of elements to compare in float64; None: all of them."""
         with np.errstate(all="ignore"):
             distance, relative, limit = self._compared(rows, found)
-            passed = distance <= limit
+            passed = (distance <= limit) & (limit < np.inf)
         if np.count_nonzero(passed) < passed.size * (1 - _MOST_DOUBTFUL):
             return None
         chosen = ~passed
-        chosen[self._farthest(distance)] = True
-        chosen[self._farthest(relative)] = True
+        chosen.flat[_farthest(distance)] = True
+        chosen.flat[_farthest(relative)] = True
         chosen.flat[np.nanargmax(limit)] = True
         at_row, at_column = np.nonzero(chosen)
         return at_row, at_column
@@ -110,9 +111,8 @@ class Screen:
         bounds: Array = least @ self._groups
         return bounds
 
-    def _farthest(self, distance: Array) -> tuple[Array, Array]:
-        """Return the farthest element of the rows that have the farthest ones."""
-        columns = np.argmax(distance, axis=1)
-        most = distance[np.arange(len(columns)), columns]
-        rows = np.argsort(most)[-_FARTHEST:]
-        return rows, columns[rows]
+
+def _farthest(distance: Array) -> Array:
+    """Return places, in the flat array, of elements that may be the farthest from the product."""
+    flat = distance.reshape(-1)
+    return np.flatnonzero(flat >= _FAR * flat.max())[:_MOST_FAR]
