@@ -201,6 +201,7 @@ def test_reductions_of_repeats_and_blocks():
     same(z[1:16:2].view(np.uint32), a.reshape(8, 64).argmax(axis=1))
     a, _, _, z = made("BlockReduceMax(z, a, 8, 64, 1, 1, 8);")
     same(z[:64], a.reshape(64, 8).max(axis=1))
+    same(made("ReduceDataBlock<ReduceType::MAX>(z, a, 64, 8, 1, 1, 8);")[3][:64], z[:64])
     a, _, _, z = made("WholeReduceSum(z, a, 64, 8, 1, 1, 8);")
     assert np.allclose(z[:8], a.reshape(8, 64).sum(axis=1), rtol=1e-5)
     a, _, _, z = made("PairReduceSum(z, a, 8, 64, 1, 1, 8);".replace("8, 64", "64, 8"))

@@ -230,3 +230,5 @@ class LocalMemAllocator {
 };
 
 }  // namespace AscendC
+
+using AscendC::GetTPipePtr;  // kernels name it both ways

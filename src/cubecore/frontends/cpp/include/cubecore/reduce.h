@@ -212,6 +212,32 @@ inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, c
   detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
 }
 
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            const int32_t mask, const int32_t repeatTime,
+                            const int32_t dstRepStride, const int32_t srcBlkStride,
+                            const int32_t srcRepStride, CUBECORE_AT) {
+  static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
+                    reduceType == ReduceType::MIN,
+                "ReduceDataBlock must reduce by SUM, MAX or MIN on 2201, got another");
+  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  const char* call = reduceType == ReduceType::SUM   ? "asc_datablock_reduce_sum"
+                     : reduceType == ReduceType::MAX ? "asc_datablock_reduce_max"
+                                                     : "asc_datablock_reduce_min";
+  detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
+}
+
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+                           const int32_t repeatTime, const int32_t dstRepStride,
+                           const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {
+  static_assert(reduceType == ReduceType::SUM,
+                "ReducePairElem must reduce by SUM on 2201, got another");
+  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  detail::reduced("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
+                  srcRepStride, at);
+}
+
 template <typename T>
 inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex, CUBECORE_AT) {
   maxMinValue = detail::value_of<T>(cubecore::ask(0, "asc_get_reduce_max_cnt", at));
