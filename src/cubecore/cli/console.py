@@ -1,4 +1,4 @@
-"""What every command shares: options, kinds of values, answers on a stream and exit codes.
+"""Parts that every command shares: options, kinds of values, answers on a stream and exit codes.
 
 Importing this module loads nothing heavy, so that --help is instant.
 """
@@ -195,8 +195,31 @@ class OutputFile(click.types.StringParamType):
     """The name of a file that a command writes; no file that it reads and no other output."""
 
 
+class HelpContext(click.Context):
+    """A context that finds the terminal's width by itself: Click imports shutil for that."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        """Return the formatter of a help text, at most 80 columns wide."""
+        if click.formatting.FORCED_WIDTH is None and self.terminal_width is None:
+            self.terminal_width = max(min(_columns(), self.max_content_width or 80) - 2, 50)
+        return super().make_formatter()
+
+
+def _columns() -> int:
+    """Return the columns of the terminal: COLUMNS, else those of standard output, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return 80
+
+
 class Verb(click.Command):
     """A command; before it begins, each of its outputs is known to be a file of its own."""
+
+    context_class = HelpContext
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
@@ -231,6 +254,7 @@ class CommandGroup(click.Group):
     """Turns every refusal into one sentence (or one JSON object) and an exit code."""
 
     command_class = Verb
+    context_class = HelpContext
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the arguments that are left; without any, show the help and leave with 2."""

@@ -19,13 +19,13 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.scripts import (
-    asked_kernel,
     debug_options,
     kernel_options,
     require_alone,
     require_script,
     run_of_script,
     script_arguments,
+    taken_kernel_options,
 )
 
 
@@ -87,7 +87,7 @@ def run(
     SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
     file of C++ kernels, of which one is launched with --arg.
     """
-    kernel = asked_kernel(options)
+    kernel = taken_kernel_options(options)
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}

@@ -1,4 +1,4 @@
-"""What `run` and `time` do with a script of the user's own kernels."""
+"""Options and answers of `run` and `time` for a script of the user's own kernels."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -18,9 +18,23 @@ from cubecore.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from cubecore.frontends.cpp.asked import Asked
+    from cubecore.frontends.cpp.launch_options import CppLaunchOptions
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.workflows.scripts.debug_session import Dialogue
+
+
+_KERNEL_OPTIONS = {
+    "--entry": ("entry", "entry"),
+    "--blocks": ("blocks", "blocks"),
+    "--arg": ("kernel_arguments", "arguments"),
+    "--out-arg": ("outputs", "outputs"),
+    "-D": ("defines", "defines"),
+    "--tiling-data": ("tiling_data", "tiling_data"),
+    "--tiling-key": ("tiling_key", "tiling_key"),
+    "--timeout": ("timeout", "timeout_s"),
+    "--verbose": ("verbose", "verbose"),
+}
+"""By option: its name among a command's keywords, and in `CppLaunchOptions`."""
 
 
 def script_arguments(command: Command) -> Command:
@@ -92,17 +106,16 @@ def kernel_options(command: Command) -> Command:
     return command
 
 
-def asked_kernel(options: Json) -> "Asked":
-    """Return what `kernel_options` say, taken out of a command's options."""
-    from cubecore.frontends.cpp.asked import Asked
+def taken_kernel_options(options: Json) -> Json:
+    """Return the values of `kernel_options`, taken out of a command's options: by option."""
+    return {option: options.pop(name) for option, (name, _) in _KERNEL_OPTIONS.items()}
 
-    names = {"kernel_arguments": "arguments", "timeout": "timeout_s"}
-    words = (
-        *("entry", "blocks", "kernel_arguments", "outputs", "defines", "tiling_data"),
-        *("tiling_key", "timeout", "verbose"),
-    )
-    given = {names.get(w, w): options.pop(w) for w in words}
-    return Asked(**{name: value for name, value in given.items() if value is not None})
+
+def _launch_options(kernel: JsonMapping) -> "CppLaunchOptions":
+    from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+
+    values = {field: kernel[option] for option, (_, field) in _KERNEL_OPTIONS.items()}
+    return CppLaunchOptions(**{name: v for name, v in values.items() if v is not None})
 
 
 def file_options(command: Command) -> Command:
@@ -138,8 +151,8 @@ def time_files(options: Json, tiling_from: str = "") -> "TimeFiles":
     Raises:
         RequestError: a file that cannot be written, or a view of a trace that is none.
     """
-    from cubecore.reports.files.chrome_trace import TraceView
     from cubecore.reports.files.output_files import TimeFiles
+    from cubecore.reports.files.trace_view import TraceView
 
     words = ("instructions", "cores", "window", "waits")
     view = TraceView.of_options(*(options.pop(f"trace_{word}") for word in words))
@@ -193,7 +206,7 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
         raise RequestError(found)
 
 
-def require_script(asked: JsonMapping, kernel: "Asked") -> None:
+def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
     """Refuse to debug or launch what is no script.
 
     Raises:
@@ -203,9 +216,10 @@ def require_script(asked: JsonMapping, kernel: "Asked") -> None:
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
     given = [words[name] for name, value in asked.items() if value]
-    found = [
-        Violation(name, "", "", "", f"{name} needs a script") for name in (*given, *kernel.given)
+    given += [
+        name for name, value in kernel.items() if not any(value is n for n in (None, False, ()))
     ]
+    found = [Violation(name, "", "", "", f"{name} needs a script") for name in given]
     if found:
         raise RequestError(found)
 
@@ -215,7 +229,7 @@ def run_of_script(
     arguments: tuple[str, ...],
     sarif: str | None,
     asked: JsonMapping,
-    kernel: "Asked",
+    kernel: JsonMapping,
     options: Json,
 ) -> int:
     """Run a script and show what its launches left; `asked` is what `debug_options` give."""
@@ -239,7 +253,7 @@ def run_of_script(
             quiet=as_json,
             chip=keys.get("chip"),
             debugger=None if dialogue is None else dialogue.debugger,
-            asked=kernel,
+            asked=_launch_options(kernel),
         )
     except CubecoreError as error:
         if error.findings:
@@ -256,7 +270,7 @@ def time_of_script(
     script: str,
     arguments: tuple[str, ...],
     files: "TimeFiles",
-    kernel: "Asked",
+    kernel: JsonMapping,
     options: Json,
 ) -> int:
     """Run a script and show where the cycles of its launches go."""
@@ -272,7 +286,7 @@ def time_of_script(
         quiet=as_json,
         chip=keys.get("chip"),
         advise=keys["advise"],
-        asked=kernel,
+        asked=_launch_options(kernel),
     )
     files.write_launches(answer)
     show(answer, as_json, script_time_text)

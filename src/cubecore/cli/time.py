@@ -15,12 +15,12 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.scripts import (
-    asked_kernel,
     file_options,
     kernel_options,
     require_alone,
     require_script,
     script_arguments,
+    taken_kernel_options,
     time_files,
     time_of_script,
 )
@@ -60,7 +60,7 @@ def time(
     SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
     file of C++ kernels, of which one is launched with --arg.
     """
-    kernel = asked_kernel(options)
+    kernel = taken_kernel_options(options)
     files = time_files(options, tiling or "")
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})

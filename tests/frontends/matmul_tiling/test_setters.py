@@ -716,6 +716,6 @@ def test_what_the_search_leaves_out_is_had_if_it_is_legal():
 def test_the_plan_is_the_planners():
     tiling = multi(300, 400, 500, dim=7)
     tiling.set_align_split(48, -1, -1)
-    solution = solve(tiling.problem, chip("Ascend910B3"), wanted=tiling._asked.wanted())
+    solution = solve(tiling.problem, chip("Ascend910B3"), wanted=tiling._requested.wanted())
     assert tiling.get_tiling() == solution.best.tiling
     assert tiling.solution.alternatives == solution.alternatives

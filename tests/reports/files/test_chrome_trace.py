@@ -10,12 +10,11 @@ import pytest
 from cubecore.errors import RequestError
 from cubecore.reports.files.chrome_trace import (
     MAX_EVENTS,
-    TRACED_INSTRUCTIONS,
-    TraceView,
     require_openable,
     trace_bytes,
     trace_json,
 )
+from cubecore.reports.files.trace_view import TRACED_INSTRUCTIONS, TraceView
 from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges
 from cubecore.reports.html.pair import pair_data, pair_report
 from cubecore.tiling.model.export import load_tiling
@@ -189,7 +188,8 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
 def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
     """However many are asked for: the trace is refused, and the memory stays free."""
     assert TraceView(instructions=10**9).record < 2_000_000
-    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 130 * 400)
+    for module in ("chrome_trace", "trace_view"):
+        monkeypatch.setattr(f"cubecore.reports.files.{module}.MOST_BYTES", 130 * 400)
     view = TraceView(instructions=10**9)
     run = time(m=2048, n=2048, k=2048, chip="Ascend910B3", record=view.record)
     assert max(len(group.segments) for group in run.timeline.groups) == 401

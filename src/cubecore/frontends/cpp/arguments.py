@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
-from cubecore.frontends.cpp.asked import Asked
 from cubecore.frontends.cpp.build import source_of
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_program
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
+from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.signature import Parameter
 from cubecore.frontends.cpp.tiling_data import filled
 
@@ -32,7 +32,7 @@ class Output:
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class CppKernelCall:
     """A kernel and its arguments, ready to be launched."""
 
     kernel: CppKernel
@@ -52,7 +52,7 @@ class Call:
                 _write(output.file, output.values)
 
 
-def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
+def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> CppKernelCall:
     """Return the launch that was asked for; `options` are those of kernels.
 
     Raises:
@@ -77,10 +77,12 @@ def call_of(path: str, asked: Asked, options: Mapping[str, Any]) -> Call:
     _require_all(kernel, known, arguments)
     names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
     made = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
-    return Call(made, asked.blocks, arguments, outputs)
+    return CppKernelCall(made, asked.blocks, arguments, outputs)
 
 
-def program_of(path: str, asked: Asked) -> Callable[[tuple[str, ...]], str | None] | None:
+def program_of(
+    path: str, asked: CppLaunchOptions
+) -> Callable[[tuple[str, ...]], str | None] | None:
     """Return what runs a file's main, where it has one and no kernel of it is asked for.
 
     It takes the program's arguments, and returns what is to be said of its end.

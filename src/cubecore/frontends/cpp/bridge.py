@@ -40,7 +40,7 @@ class Where(ctypes.Structure):
     _fields_ = (("file", c_char_p), ("function", c_char_p), ("line", c_uint32))
 
 
-class Launch(ctypes.Structure):
+class BridgeLaunch(ctypes.Structure):
     """What a core knows of its launch, as `cubecore::Launch`."""
 
     _fields_ = (
@@ -69,7 +69,7 @@ class CoreState(ctypes.Structure):
         ("kinds", c_uint64),
         ("wheres", c_uint64),
         ("addresses", c_uint64),
-        ("launch", Launch),
+        ("launch", BridgeLaunch),
         ("last", Where),
         ("slots", c_uint64 * 16),
     )
@@ -168,7 +168,9 @@ class Bridge:
             raise error
         return code
 
-    def run(self, handle: CoreHandle, entry: Any, words: Any, launch: Launch, at: Location) -> None:
+    def run(
+        self, handle: CoreHandle, entry: Any, words: Any, launch: BridgeLaunch, at: Location
+    ) -> None:
         """Run an entry of a library on a core, to its end.
 
         Raises:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, refuse
-from cubecore.frontends.cpp.asked import TIMEOUT_S
+from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
@@ -57,8 +57,8 @@ class Box(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who runs in the child: for the sentence that says how it ended."""
+class ChildSubject:
+    """The work of a child process, as the sentence about its end names it."""
 
     subject: str
     timeout_s: float = TIMEOUT_S
@@ -73,10 +73,10 @@ def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S)
     Raises:
         CubecoreError: what it raises, or how its process ended.
     """
-    return answered(lambda _: work(), Asked(subject, timeout_s))
+    return answered(lambda _: work(), ChildSubject(subject, timeout_s))
 
 
-def answered(work: Callable[[int], T], asked: Asked) -> T:
+def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     """Return what `work`, given the address of the page, returns in another process.
 
     Raises:
@@ -199,7 +199,7 @@ def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> Cub
     return error
 
 
-def _ended(box: Box, status: int, asked: Asked, *, late: bool) -> CubecoreError:
+def _ended(box: Box, status: int, asked: ChildSubject, *, late: bool) -> CubecoreError:
     """Return the sentence on a child that ended without an answer."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
     if late:
@@ -217,7 +217,7 @@ def _ended(box: Box, status: int, asked: Asked, *, late: bool) -> CubecoreError:
     return _at(box, asked, got + (f" on {core}" if core else ""), "")
 
 
-def _at(box: Box, asked: Asked, got: str, remedy: str) -> CubecoreError:
+def _at(box: Box, asked: ChildSubject, got: str, remedy: str) -> CubecoreError:
     error = refuse(asked.subject, "run to its end", got, remedy)
     if not box.line:
         return error

@@ -14,11 +14,11 @@ from cubecore.chips import chip as chip_named
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.cpp.asked import TIMEOUT_S
 from cubecore.frontends.cpp.bridge import Bridge
 from cubecore.frontends.cpp.build import PROGRAM, Source, built, runtime
-from cubecore.frontends.cpp.child import Asked, answered
+from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.kernels import kind_of, launch_facts, shared_pages
+from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import (
     Kernel,
@@ -85,7 +85,7 @@ def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEO
         return code, program.launched
 
     name = os.path.relpath(source.path)
-    code, launched = answered(work, Asked("the program", timeout_s, (), name))
+    code, launched = answered(work, ChildSubject("the program", timeout_s, (), name))
     for left in launched:
         run = KernelRun(
             kernel=left.kernel,

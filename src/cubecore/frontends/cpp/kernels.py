@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.asked import TIMEOUT_S
-from cubecore.frontends.cpp.bridge import Bridge, Launch
+from cubecore.frontends.cpp.bridge import Bridge, BridgeLaunch
 from cubecore.frontends.cpp.build import Built, Source, built, require_entry, runtime, source_of
-from cubecore.frontends.cpp.child import Asked, answered
+from cubecore.frontends.cpp.child import ChildSubject, answered
+from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
 from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
@@ -170,7 +170,9 @@ def launch(
     session = current_session()
     alone = session is None or session.debugger is None
     cores = tuple(str(core) for core in ready.cores)
-    left = answered(work, Asked("the kernel", made.timeout_s, cores, made.entry, alone=alone))
+    left = answered(
+        work, ChildSubject("the kernel", made.timeout_s, cores, made.entry, alone=alone)
+    )
     ready.traces.update(left.traces)
     write_back((host, place.buffer.data) for host, place in ready.tensors.values())
     return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
@@ -230,11 +232,11 @@ class _Fixed:
         weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
-def launch_facts(handle: CoreHandle, kind: str, base: int, tiling_key: int = 0) -> Launch:
+def launch_facts(handle: CoreHandle, kind: str, base: int, tiling_key: int = 0) -> BridgeLaunch:
     """Return what a core is told of its launch."""
     core, chip = handle.core, handle.core.chip
     place = core.registers.position
-    made = Launch(
+    made = BridgeLaunch(
         gm_base=base,
         block=place.block,
         blocks=place.blocks,

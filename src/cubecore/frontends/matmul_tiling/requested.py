@@ -49,7 +49,7 @@ def number(subject: str, value: object, *, may_be_open: bool = False) -> int:
 
 
 @dataclass
-class Asked:
+class RequestedTiling:
     """The state behind the setters; `fixed`, `ranges` and `multiples` are by field of the tiling.
 
     `keys` are the problem's, `fields` are copied into the tiling. `given` names the operands whose

@@ -19,7 +19,7 @@ from cubecore.aliases import Json
 from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
-from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, Asked, number, word
+from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import DEFAULT_CHIP, LAUNCHES, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -87,7 +87,7 @@ class MatmulApiTilingBase:
             RequestError: no chip has that name, or no launch.
         """
         self._chip = chip(target) if isinstance(target, str) else target
-        self._asked = Asked(keys={"launch": word("launch", launch, LAUNCHES)})
+        self._requested = RequestedTiling(keys={"launch": word("launch", launch, LAUNCHES)})
         self._solution: Solution | None = None
         self._answer: TCubeTiling | None = None
 
@@ -97,19 +97,19 @@ class MatmulApiTilingBase:
         self, pos: str, cube_format: str, data_type: str, is_trans: bool = False
     ) -> None:
         """Say where A lies, how it is stored and of what, and whether as [k, m]."""
-        self._asked.operand("a", (pos, cube_format), data_type)
-        self._asked.keys["trans_a"] = bool(is_trans)
+        self._requested.operand("a", (pos, cube_format), data_type)
+        self._requested.keys["trans_a"] = bool(is_trans)
 
     def set_b_type(
         self, pos: str, cube_format: str, data_type: str, is_trans: bool = False
     ) -> None:
         """Say where B lies, how it is stored and of what, and whether as [n, k]."""
-        self._asked.operand("b", (pos, cube_format), data_type)
-        self._asked.keys["trans_b"] = bool(is_trans)
+        self._requested.operand("b", (pos, cube_format), data_type)
+        self._requested.keys["trans_b"] = bool(is_trans)
 
     def set_c_type(self, pos: str, cube_format: str, data_type: str) -> None:
         """Say where C goes, how it is stored and of what."""
-        self._asked.operand("c", (pos, cube_format), data_type)
+        self._requested.operand("c", (pos, cube_format), data_type)
 
     def set_bias_type(self, pos: str, cube_format: str, data_type: str) -> None:
         """Say of what the bias row is. It lies in global memory, as ND."""
@@ -118,11 +118,11 @@ class MatmulApiTilingBase:
             raise refuse("set_bias_type.pos", "be GM", repr(pos), why)
         word("set_bias_type.pos", pos, ("GM",))
         word("set_bias_type.cube_format", cube_format, ("ND",))
-        self._asked.bias_type = element_type(data_type, "set_bias_type.data_type").name
+        self._requested.bias_type = element_type(data_type, "set_bias_type.data_type").name
 
     def enable_bias(self, is_bias_in: bool = False) -> None:
         """Say whether a bias row is added."""
-        self._asked.bias = bool(is_bias_in)
+        self._requested.bias = bool(is_bias_in)
 
     def set_bias(self, is_bias_in: bool = False) -> None:
         """Say whether a bias row is added: `enable_bias` by its older name."""
@@ -133,23 +133,23 @@ class MatmulApiTilingBase:
     ) -> None:
         """Say that scaleA lies where A does. Its format and transposition change no field."""
         word("set_scale_a_type.scale_type", scale_type, FORMATS)
-        self._asked.scales_from["a"] = word("set_scale_a_type.scale_pos", scale_pos, FROM)
+        self._requested.scales_from["a"] = word("set_scale_a_type.scale_pos", scale_pos, FROM)
 
     def set_scale_b_type(
         self, scale_pos: str, scale_type: str, is_scale_trans: bool = True
     ) -> None:
         """Say that scaleB lies where B does. Its format and transposition change no field."""
         word("set_scale_b_type.scale_type", scale_type, FORMATS)
-        self._asked.scales_from["b"] = word("set_scale_b_type.scale_pos", scale_pos, FROM)
+        self._requested.scales_from["b"] = word("set_scale_b_type.scale_pos", scale_pos, FROM)
 
     def set_mad_type(self, mad_type: str) -> None:
         """Choose ``NORMAL``, ``HF32`` (float32 inputs rounded) or ``MXMODE`` (scaled inputs)."""
-        self._asked.mad = word("set_mad_type.mad_type", mad_type, ("NORMAL", "HF32", "MXMODE"))
+        self._requested.mad = word("set_mad_type.mad_type", mad_type, ("NORMAL", "HF32", "MXMODE"))
 
     def set_dequant_type(self, dequant_type: str) -> None:
         """Choose one scale for C (``SCALAR``) or one a column (``TENSOR``), where C needs one."""
         subject = "set_dequant_type.dequant_type"
-        self._asked.one_scale = word(subject, dequant_type, ("SCALAR", "TENSOR")) == "SCALAR"
+        self._requested.one_scale = word(subject, dequant_type, ("SCALAR", "TENSOR")) == "SCALAR"
 
     def set_sparse(self, is_sparse_in: bool = False) -> None:
         """Refuse a sparse B, which cubecore does not model; false changes nothing."""
@@ -164,26 +164,26 @@ class MatmulApiTilingBase:
         names = ("org_m", "org_n", "org_ka", "org_kb")
         for name, value in zip(names, extents, strict=True):
             number(f"set_org_shape.{name}", value)
-        self._asked.org = extents
+        self._requested.org = extents
 
     def set_shape(self, m: int, n: int, k: int) -> None:
         """Say what is computed; -1 takes the original extent, of K the shorter of Ka and Kb."""
         for name, value in zip("mnk", (m, n, k), strict=True):
             number(f"set_shape.{name}", value, may_be_open=True)
-        self._asked.shape = (m, n, k)
+        self._requested.shape = (m, n, k)
 
     def set_a_layout(self, b: int, s: int, n: int, g: int, d: int) -> None:
         """Copy the axes B, S, N, G, D of A through to the kernel."""
-        self._asked.layout("A", zip("BSNGD", (b, s, n, g, d), strict=True))
+        self._requested.layout("A", zip("BSNGD", (b, s, n, g, d), strict=True))
 
     def set_b_layout(self, b: int, s: int, n: int, g: int, d: int) -> None:
         """Copy the axes B, S, N, G, D of B through to the kernel."""
-        self._asked.layout("B", zip("BSNGD", (b, s, n, g, d), strict=True))
+        self._requested.layout("B", zip("BSNGD", (b, s, n, g, d), strict=True))
 
     def set_c_layout(self, b: int, s1: int, n: int, g: int, s2: int) -> None:
         """Copy the axes B, S1, N, G, S2 of C through to the kernel."""
         axes = ("B", "S1", "N", "G", "S2")
-        self._asked.layout("C", zip(axes, (b, s1, n, g, s2), strict=True))
+        self._requested.layout("C", zip(axes, (b, s1, n, g, s2), strict=True))
 
     def set_batch_info_for_normal(self, batch_a: int, batch_b: int, m: int, n: int, k: int) -> None:
         """Set the layouts of a batch of plain matrices: [batch, m, k] by [batch, k, n].
@@ -200,15 +200,15 @@ class MatmulApiTilingBase:
 
     def set_batch_num(self, batch: int) -> None:
         """Say how many matrices there are."""
-        self._asked.keys["batch"] = number("set_batch_num.batch", batch)
-        self._asked.fields["BatchNum"] = batch
+        self._requested.keys["batch"] = number("set_batch_num.batch", batch)
+        self._requested.fields["BatchNum"] = batch
 
     # --- what the planner keeps to
 
     def set_fix_split(self, base_m: int = -1, base_n: int = -1, base_k: int = -1) -> None:
         """Fix the base block; baseK too, which the vendor's library takes and does not use."""
         values = zip(_BASE, (base_m, base_n, base_k), strict=True)
-        self._asked.narrow("set_fix_split", self._asked.fixed, values)
+        self._requested.narrow("set_fix_split", self._requested.fixed, values)
 
     def set_split_range(
         self,
@@ -221,12 +221,12 @@ class MatmulApiTilingBase:
     ) -> None:
         """Bound the base block; the vendor's library takes this and does not use it."""
         tops, lows = (max_base_m, max_base_n, max_base_k), (min_base_m, min_base_n, min_base_k)
-        self._asked.bound("set_split_range", _BASE, tops, lows)
+        self._requested.bound("set_split_range", _BASE, tops, lows)
 
     def set_traverse(self, traverse: str) -> None:
         """Move on along M first (``FIRSTM``) or along N first (``FIRSTN``)."""
         orders = ("FIRSTM", "FIRSTN")
-        self._asked.fixed["iterateOrder"] = orders.index(
+        self._requested.fixed["iterateOrder"] = orders.index(
             word("set_traverse.traverse", traverse, orders)
         )
 
@@ -235,7 +235,7 @@ class MatmulApiTilingBase:
     ) -> None:
         """Bound what a tiling uses of L1, L0C, UB and BiasTable, bytes; -1 is what there is."""
         sizes = {"l1_size": l1_size, "l0c_size": l0c_size, "ub_size": ub_size, "bt_size": bt_size}
-        self._asked.narrow("set_buffer_space", self._asked.budget, sizes.items())
+        self._requested.narrow("set_buffer_space", self._requested.budget, sizes.items())
 
     def set_matmul_config_params(
         self,
@@ -255,7 +255,7 @@ class MatmulApiTilingBase:
             return
         if mm_config_type not in {0, 1}:
             raise refuse(f"{caller}.mm_config_type", "be 0 or 1", repr(mm_config_type))
-        self._asked.keys["template"] = ("NORM", "MDL")[mm_config_type]
+        self._requested.keys["template"] = ("NORM", "MDL")[mm_config_type]
         if enable_l1_cache_ub:
             why = "cubecore's kernels keep no blocks of UB in L1"
             raise refuse(f"{caller}.enable_l1_cache_ub", "be false", "true", why)
@@ -291,7 +291,7 @@ class MatmulApiTilingBase:
         Raises:
             RequestError: what is missing or does not fit together.
         """
-        return self._asked.problem(self._chip, self._cores())
+        return self._requested.problem(self._chip, self._cores())
 
     @property
     def solution(self) -> Solution:
@@ -310,7 +310,7 @@ class MatmulApiTilingBase:
             NoLegalTilingError: no tiling keeps to the rules and to what was asked; a
                 `ConflictError` where it is known which of them exclude each other.
         """
-        problem, asked = self.problem, self._asked
+        problem, asked = self.problem, self._requested
         wanted = replace(problem, fix=asked.wanted())
         chip = asked.budgeted(self._chip)
         validate(wanted, chip)
@@ -373,7 +373,7 @@ class ManyCoreTilingBase(MatmulApiTilingBase):
     ) -> None:
         """Fix the share of a core; usedCoreNum is the number of shares."""
         values = zip(_SINGLE, (single_m_in, single_n_in, single_k_in), strict=True)
-        self._asked.narrow("set_single_shape", self._asked.fixed, values)
+        self._requested.narrow("set_single_shape", self._requested.fixed, values)
 
     def set_single_range(
         self,
@@ -386,7 +386,7 @@ class ManyCoreTilingBase(MatmulApiTilingBase):
     ) -> None:
         """Bound the share of a core; the vendor's library takes this and does not use it."""
         tops, lows = (max_m, max_n, max_k), (min_m, min_n, min_k)
-        self._asked.bound("set_single_range", _SINGLE, tops, lows)
+        self._requested.bound("set_single_range", _SINGLE, tops, lows)
 
     def set_align_split(self, align_m: int, align_n: int, align_k: int) -> None:
         """Cut shares at multiples; -1 or 0 leaves an axis free, and one that is not cut is whole.
@@ -395,11 +395,11 @@ class ManyCoreTilingBase(MatmulApiTilingBase):
         """
         values = (-1 if value == 0 else value for value in (align_m, align_n, align_k))
         pairs = zip(_SINGLE, values, strict=True)
-        self._asked.narrow("set_align_split", self._asked.multiples, pairs)
+        self._requested.narrow("set_align_split", self._requested.multiples, pairs)
 
     def enable_multi_core_split_k(self, flag: bool) -> None:
         """Let cores divide K; the kernel then adds up in C, which must start as zeros."""
-        self._asked.keys["split_k"] = bool(flag)
+        self._requested.keys["split_k"] = bool(flag)
 
     def set_split_k(self, flag: bool) -> None:
         """Let cores divide K: `enable_multi_core_split_k` by its older name."""
@@ -415,7 +415,7 @@ class ManyCoreTilingBase(MatmulApiTilingBase):
 
     def _core_num(self) -> CoreNum:
         t = self._last("get_core_num")
-        m, n, _ = self._asked.extents()
+        m, n, _ = self._requested.extents()
         return CoreNum(t.usedCoreNum, ceil_div(m, t.singleCoreM), ceil_div(n, t.singleCoreN))
 
 

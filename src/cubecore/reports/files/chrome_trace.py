@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from cubecore.errors import RequestError, refuse
+from cubecore.reports.files.trace_view import (
+    EVENT_BYTES,
+    MOST_BYTES,
+    TRACED_INSTRUCTIONS,
+    WHOLE,
+)
 from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges
 from cubecore.reports.text.answers import problem_line
 
@@ -17,94 +22,14 @@ if TYPE_CHECKING:
 
     from cubecore.aliases import Json
     from cubecore.chips.model import Chip
+    from cubecore.reports.files.trace_view import TraceView
     from cubecore.timing.records import CoreTime, Segment, Timeline
     from cubecore.workflows.scripts.script import TimedLaunch
     from cubecore.workflows.time import Timed
 
-TRACED_INSTRUCTIONS = 20_000
-"""Instructions of each group of cores that a trace holds, unless there are many groups."""
 MAX_EVENTS = 120_000
 """Instructions of all groups together, unless more are asked for: about 17 MB."""
-MOST_BYTES = 200_000_000
-"""Beyond this neither Perfetto nor a browser opens a trace."""
 _FIRST_ASIDE = 100
-_EVENT_BYTES = 130
-"""Of an event without its name, at most; a trace is measured before it is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class TraceView:
-    """What of a launch a trace holds.
-
-    `instructions` of each group at most, None for as many as keep the file small; the groups with
-    one of `cores`, None for all; what lies in `window`, in microseconds from the cores' start.
-    `waits` adds lanes of each pipe's waits and of the scalar unit's own work.
-    """
-
-    instructions: int | None = None
-    cores: frozenset[int] | None = None
-    window: tuple[float, float] | None = None
-    waits: bool = False
-
-    @property
-    def record(self) -> int:
-        """How many instructions of each group have to be recorded.
-
-        No more than make a trace too large: a longer recording would only fill the memory.
-        """
-        if self.instructions is None:
-            return TRACED_INSTRUCTIONS
-        return min(self.instructions, MOST_BYTES // _EVENT_BYTES + 1)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether more instructions are asked for than always make a small trace."""
-        return self.record > TRACED_INSTRUCTIONS
-
-    @classmethod
-    def of_options(
-        cls, instructions: int | None, cores: str | None, window: str | None, waits: bool
-    ) -> TraceView:
-        """Return the view that options of the command line ask for.
-
-        `cores` is as ``0,4..7``, `window` as ``0..250``, microseconds.
-
-        Raises:
-            RequestError: texts that are neither, or less than one instruction.
-        """
-        if instructions is not None and instructions < 1:
-            raise refuse("--trace-instructions", "be at least 1", instructions)
-        return cls(
-            instructions,
-            None if cores is None else frozenset(_numbers(cores)),
-            None if window is None else _window(window),
-            waits,
-        )
-
-
-WHOLE = TraceView()
-"""The first instructions of every group, as many as keep a trace small."""
-_NUMBERS = re.compile(r"(\d{1,6})(?:\.\.(\d{1,6}))?", re.ASCII)
-
-
-def _numbers(text: str) -> Iterator[int]:
-    for part in text.split(","):
-        found = _NUMBERS.fullmatch(part.strip())
-        if found is None:
-            raise refuse("--trace-cores", "be numbers of cores as 0,4..7", repr(text))
-        first, last = int(found[1]), int(found[2] or found[1])
-        yield from range(first, last + 1)
-
-
-def _window(text: str) -> tuple[float, float]:
-    begin, dots, end = text.partition("..")
-    try:
-        window = float(begin), float(end)
-    except ValueError:
-        window = (0.0, 0.0)
-    if not dots or not 0 <= window[0] < window[1] < inf:
-        raise refuse("--trace-window", "be microseconds as 0..250", repr(text))
-    return window
 
 
 def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> None:
@@ -127,7 +52,7 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
         begin, until = view.window or (0.0, end)
         part = max(min(until, end) - begin, 0) / end if end else 0.0
         events += traced * part
-    size = events * _EVENT_BYTES
+    size = events * EVENT_BYTES
     if size > MOST_BYTES * (1 if view.window is None else 2):
         begin, until = view.window or (0.0, max(ends))
         span = begin, begin + (min(until, max(ends)) - begin) * MOST_BYTES / size
@@ -219,7 +144,7 @@ def _require_small(found: Sequence[LaneGroup], view: TraceView, hertz: int) -> N
     """Refuse a trace that would be too large to open, by what its events take."""
     segments = [s for group in found for lane in _lanes(group, view) for s in lane.segments]
     own = [s for s in segments if _seen(s, view, hertz)]
-    size = sum(_EVENT_BYTES + len(s.name) for s in own)
+    size = sum(EVENT_BYTES + len(s.name) for s in own)
     if size <= MOST_BYTES:
         return
     ends = (min(s.start for s in own) * 1e6 / hertz, max(s.end for s in own) * 1e6 / hertz)

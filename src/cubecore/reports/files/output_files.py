@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.errors import unable
-from cubecore.reports.files.chrome_trace import WHOLE, TraceView
+from cubecore.reports.files.trace_view import WHOLE, TraceView
 from cubecore.workflows.data.files import require_writable, write_whole
 
 if TYPE_CHECKING:

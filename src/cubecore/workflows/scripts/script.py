@@ -9,7 +9,7 @@ from time import perf_counter
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import Violation, refuse, unable, unreadable
-from cubecore.frontends.cpp.asked import SUFFIXES, Asked
+from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions
 from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.source_locations import KernelError
@@ -140,7 +140,7 @@ def run_script(
     settings: Mapping[str, str] | None = None,
     quiet: bool = False,
     debugger: LaunchDebugger | None = None,
-    asked: Asked | None = None,
+    asked: CppLaunchOptions | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
@@ -170,7 +170,7 @@ def time_script(
     record: int = 0,
     quiet: bool = False,
     advise: bool = False,
-    asked: Asked | None = None,
+    asked: CppLaunchOptions | None = None,
 ) -> ScriptTime:
     """Run a script, and time what its launches issued.
 
@@ -232,19 +232,19 @@ _Work = Callable[[JsonMapping], str | None]
 """Launches, given the options of the session; returns what an assertion said."""
 
 
-def _work(path: str, arguments: tuple[str, ...], asked: Asked | None) -> _Work:
+def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None) -> _Work:
     """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
     if path.endswith(SUFFIXES):
 
         def launch(options: JsonMapping) -> str | None:
             from cubecore.frontends.cpp.arguments import call_of, program_of
 
-            program = program_of(path, asked or Asked())
+            program = program_of(path, asked or CppLaunchOptions())
             if program is not None:
                 return program(arguments)
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
-            call_of(path, asked or Asked(), options).run()
+            call_of(path, asked or CppLaunchOptions(), options).run()
             return None
 
         return launch

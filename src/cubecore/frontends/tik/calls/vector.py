@@ -22,7 +22,7 @@ _REPEAT_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class VectorCall:
     """One TIK call: the instruction, its sources, whether a scalar follows, block strides or not.
 
     `late` are element types that Ascend310 has not got (spec/tik.md 6).
@@ -57,14 +57,14 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     *((n, "", _ONE, "value", ()) for n in ("vmaxs", "vmins")),
     *((n, "", _ONE, "distance", ()) for n in ("vshl", "vshr")),
 )
-CALLS: dict[str, Call] = {
-    name: Call(low, sources, scalar, name == low, absent)
+CALLS: dict[str, VectorCall] = {
+    name: VectorCall(low, sources, scalar, name == low, absent)
     for low, high, sources, scalar, absent in _TABLE
     for name in (low, high)
     if name
 }
-CALLS["vector_dup"] = Call("vector_dup", (), "value", blocks=True)
-CALLS["vec_dup"] = Call("vector_dup", (), "value")
+CALLS["vector_dup"] = VectorCall("vector_dup", (), "value", blocks=True)
+CALLS["vec_dup"] = VectorCall("vector_dup", (), "value")
 """Every call of the plain template (spec/tik.md 3)."""
 _NEVER_COUNTS = ("m100", "1001")
 """Architectures that ignore mask_mode (spec/tik.md 3)."""
@@ -188,7 +188,7 @@ class Vector(Language):
             raise refuse(f"{name}.round_en", "be False", given["round_en"])
         return mode == "counter" and self.trace.chip.arch not in _NEVER_COUNTS
 
-    def _types(self, name: str, call: Call, operands: Sequence[Tensor]) -> dict[str, Any]:
+    def _types(self, name: str, call: VectorCall, operands: Sequence[Tensor]) -> dict[str, Any]:
         dst, *sources = operands
         if call.instruction in _MIXED:
             return {"dst_type": dst.record, "src_type": sources[0].record}
@@ -201,7 +201,7 @@ class Vector(Language):
 
 
 def _accumulates_in_src0(
-    call: Call, operands: Sequence[Tensor], parameters: Mapping[str, Any]
+    call: VectorCall, operands: Sequence[Tensor], parameters: Mapping[str, Any]
 ) -> bool:
     """Whether a sum runs through src0; the documents name src1 for it, programs use either."""
     if call.instruction not in _COMMUTE:
@@ -212,7 +212,7 @@ def _accumulates_in_src0(
     return same and all(stride.constant == 0 for stride in strides)
 
 
-def _scalar(name: str, call: Call, value: TikValue, dtype: ElementType) -> Expr:
+def _scalar(name: str, call: VectorCall, value: TikValue, dtype: ElementType) -> Expr:
     if call.scalar == "distance":
         return integer(value, f"{name}.scalar")
     is_float = isinstance(value, float) or (isinstance(value, Value) and value.is_float)

@@ -1,4 +1,4 @@
-"""A launch in words, as the command line gives them."""
+"""Options of the command line for the launch of a C or C++ kernel."""
 
 from dataclasses import dataclass, fields
 
@@ -9,8 +9,8 @@ TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says of a launch: texts, as they were typed."""
+class CppLaunchOptions:
+    """Options of a launch on the command line: texts, as they were typed."""
 
     entry: str | None = None
     blocks: int | None = None
@@ -25,7 +25,7 @@ class Asked:
     @property
     def given(self) -> tuple[str, ...]:
         """The options that were given: for a file that has none of them."""
-        plain = Asked()
+        plain = CppLaunchOptions()
         names = {"arguments": "--arg", "outputs": "--out-arg", "defines": "-D"}
         names["timeout_s"] = "--timeout"
         return tuple(
