@@ -1,4 +1,4 @@
-"""Where the element of a matrix lies: ND, NZ, ZZ and ZN as index maps.
+"""Layouts of a matrix: ND, NZ, ZZ and ZN as index maps.
 
 A layout cuts a matrix into fractals; a letter says how things follow each other, Z row by row, N
 column by column: first letter the elements inside a fractal, second letter the fractals (the field

@@ -1,4 +1,4 @@
-"""What a move or a product costs on a chip, as formulas over the chip's constants.
+"""Costs of copies and products on a chip, as formulas over the chip's constants.
 
 The planner's closed form and the instructions' costs both come from here. Arguments may be integers
 or NumPy arrays; results are cycles, not rounded. A constant that the catalogue does not know adds

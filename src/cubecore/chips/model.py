@@ -155,7 +155,7 @@ class Chip:
 
     @property
     def joins_vector(self) -> bool:
-        """Whether the Vector unit is part of the AI Core: one core has all the memories."""
+        """True if the Vector unit is part of the AI Core: one core has all the memories."""
         return self.arch in JOINED_ARCHS
 
     @property

@@ -1,4 +1,4 @@
-"""Which element types the Cube of an architecture multiplies (Mmad, tables 4 to 7)."""
+"""Element types that the Cube of an architecture multiplies (Mmad, tables 4 to 7)."""
 
 from dataclasses import dataclass
 

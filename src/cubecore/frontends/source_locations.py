@@ -1,4 +1,4 @@
-"""Where in the user's source something happens."""
+"""Source locations: the file and line of the user's code behind a call."""
 
 import os
 import sys
@@ -48,7 +48,7 @@ def kernel_frame() -> FrameType | None:
 
 
 def is_outside(code: CodeType) -> bool:
-    """Whether code is not this package's."""
+    """True if code is not this package's."""
     return not code.co_filename.startswith(_PACKAGE)
 
 

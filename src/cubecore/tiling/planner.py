@@ -97,7 +97,7 @@ def _require_room(problem: Problem, chip: Chip) -> None:
 
 
 def _doubtful(problem: Problem, chip: Chip) -> bool:
-    """Whether it is worth a look if there is any legal tiling before the fastest is searched."""
+    """True if a search for any legal tiling pays before the search for the fastest."""
     case = least(problem, planned_chip(chip))
     return bool(problem.fix.fields) or not legal(case)
 

@@ -1,4 +1,4 @@
-"""What would help: changes of a kernel, its request, its data or its chip, each timed anew.
+"""Advice by timing: changes of a kernel, its request, its data or its chip, each timed anew.
 
 Nothing here is a rule of thumb. A change is made, a tiling that it asks for is searched, the whole
 launch is timed again, and the difference is the gain.

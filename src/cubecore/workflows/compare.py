@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def legal(self) -> bool:
-        """Whether both are legal."""
+        """True if both are legal."""
         return self.first.findings.legal and self.second.findings.legal
 
     def to_json(self) -> Json:

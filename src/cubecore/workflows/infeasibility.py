@@ -1,4 +1,4 @@
-"""Why a request has no legal tiling: what its chip, its problem and its wishes narrow."""
+"""Requests without a legal tiling: what their chip, problem and limits exclude."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

@@ -77,7 +77,7 @@ class Run:
 
     @property
     def verified(self) -> bool:
-        """Whether the result is the product and nothing was found on the way."""
+        """True if the result is the product and nothing was found on the way."""
         return self.verification.verified and not self.findings
 
     @property

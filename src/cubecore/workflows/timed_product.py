@@ -60,7 +60,7 @@ class TimedProduct:
 
     @property
     def legal(self) -> bool:
-        """Whether the tiling satisfies every rule."""
+        """True if the tiling satisfies every rule."""
         return not check_tiling(self.tiling, self.problem, self.chip).findings
 
 

@@ -116,7 +116,7 @@ class Form:
         return self.signature.index(self.operands[0])
 
     def knows(self, word: str) -> bool:
-        """Whether a parameter is called so."""
+        """True if a parameter is called so."""
         return word in self._fields
 
     @cached_property
@@ -140,7 +140,7 @@ class Form:
 
     @property
     def masked(self) -> bool:
-        """Whether the instruction takes the vector mask."""
+        """True if the instruction takes the vector mask."""
         return any(f.name == "lanes" for f in fields(self.kind))  # type: ignore[arg-type]
 
     def typed(self, pointers: Sequence[Pointer]) -> dict[str, ElementType]:
@@ -179,7 +179,7 @@ class Form:
         return template
 
     def _takes(self, typed: Mapping[str, ElementType]) -> bool:
-        """Whether the types are among those of their parameters."""
+        """True if the types are among those of their parameters."""
         ranges = {f.name: f.metadata for f in fields(self.kind)}  # type: ignore[arg-type]
         return all(kind.name in ranges[name]["types"] for name, kind in typed.items())
 
@@ -230,7 +230,7 @@ def forms(call: str, arch: str = "") -> tuple[Form, ...]:
 
 
 def known(call: str) -> bool:
-    """Whether the C API's `call` is an instruction, or one with a wait for all pipes behind it."""
+    """True if the C API's `call` is an instruction, or one with a wait for all pipes behind it."""
     return bool(forms(call) or forms(call.removesuffix(_SYNC)))
 
 

@@ -82,5 +82,5 @@ class Sites:
 
 
 def _is_signed(number: object) -> bool:
-    """Whether a number is a float that equals none of another sign."""
+    """True if a number is a float that equals none of another sign."""
     return isinstance(number, float) and number != 0

@@ -111,7 +111,7 @@ class CoreHandle:
 
     @property
     def debugged(self) -> bool:
-        """Whether somebody looks at every single instruction."""
+        """True if somebody looks at every single instruction."""
         return self._debugger is not None
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
@@ -134,12 +134,12 @@ class CoreHandle:
 
     @property
     def is_aic(self) -> bool:
-        """Whether this is the Cube part of an AI Core (ASC_IS_AIC)."""
+        """True if this is the Cube part of an AI Core (ASC_IS_AIC)."""
         return self._core.id.is_aic
 
     @property
     def is_aiv(self) -> bool:
-        """Whether this is a Vector part of an AI Core (ASC_IS_AIV)."""
+        """True if this is a Vector part of an AI Core (ASC_IS_AIV)."""
         return not self._core.id.is_aic
 
     @property

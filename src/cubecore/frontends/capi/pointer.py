@@ -1,4 +1,4 @@
-"""What a kernel holds: pointers into memories, and integers that only the chip knows."""
+"""Values of a kernel: pointers into memories, and integers that only the chip knows."""
 
 from dataclasses import dataclass
 from operator import index

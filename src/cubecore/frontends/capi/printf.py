@@ -1,4 +1,4 @@
-"""What a kernel shows of itself while it runs: `dump` and `printf`."""
+"""Output of a kernel while it runs: `dump` and `printf`."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What was compiled, by content: a folder that may be emptied at any time."""
+"""The cache of compiled kernels, by content: a folder that may be emptied at any time."""
 
 import atexit
 import hashlib

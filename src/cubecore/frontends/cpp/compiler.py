@@ -63,7 +63,7 @@ def compiler() -> Compiler:
 
 
 def has_compiler() -> bool:
-    """Whether a compiler is there."""
+    """True if a compiler is there."""
     try:
         compiler()
     except CubecoreError:

@@ -1,4 +1,4 @@
-"""Whether a shared library has variables that its functions write: each core needs its own then."""
+"""Variables of a shared library that its functions write: each core needs its own then."""
 
 import struct
 from pathlib import Path

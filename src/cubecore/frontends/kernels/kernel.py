@@ -103,7 +103,7 @@ class KernelRun:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """True if nothing was found."""
         return not self.findings
 
     def to_json(self) -> Json:

@@ -1,4 +1,4 @@
-"""What the setters of `setters` have said, and the request that it makes."""
+"""The values that setters were given, and the request that they make."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace

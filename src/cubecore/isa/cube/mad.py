@@ -216,12 +216,12 @@ class Mad(CubeProduct):
 
     @property
     def accumulates(self) -> bool:
-        """Whether the old value of c is read."""
+        """True if the old value of c is read."""
         return super().accumulates and not self.bias_in_l0c
 
     @property
     def starts_from_tile(self) -> bool:
-        """Whether the start operand is read."""
+        """True if the start operand is read."""
         return self.bias_in_l0c and not (self.c_matrix_init_val or self.c_matrix_source)
 
     @property
@@ -238,7 +238,7 @@ class Mad(CubeProduct):
 
     @property
     def is_gemv(self) -> bool:
-        """Whether a is read as a vector."""
+        """True if a is read as a vector."""
         return self.m == 1 and not self.disable_gemv
 
     @property

@@ -204,7 +204,7 @@ class MadMx(CubeProduct):
 
     @property
     def is_gemv(self) -> bool:
-        """Whether a is read as a vector."""
+        """True if a is read as a vector."""
         return self.m == 1 and not self.disable_gemv
 
     def offsets_a(self) -> Offsets:

@@ -39,12 +39,12 @@ class CubeProduct(Instruction):
 
     @property
     def starts_from_bias(self) -> bool:
-        """Whether the bias operand is read."""
+        """True if the bias operand is read."""
         return self.c_matrix_source and not self.c_matrix_init_val
 
     @property
     def accumulates(self) -> bool:
-        """Whether the old value of c is read."""
+        """True if the old value of c is read."""
         return not (self.c_matrix_init_val or self.c_matrix_source)
 
     @property
@@ -70,7 +70,7 @@ class CubeProduct(Instruction):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing happens."""
+        """True if nothing happens."""
         return 0 in (self.m, self.k, self.n)
 
     def offsets_c(self) -> Offsets:

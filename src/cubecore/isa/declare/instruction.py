@@ -74,12 +74,12 @@ class OperandAccess(Enum):
 
     @property
     def reads(self) -> bool:
-        """Whether old values matter."""
+        """True if old values matter."""
         return self is not OperandAccess.WRITE
 
     @property
     def writes(self) -> bool:
-        """Whether new values are stored."""
+        """True if new values are stored."""
         return self is not OperandAccess.READ
 
 
@@ -280,7 +280,7 @@ class Instruction(Template):
 
     @property
     def takes_registers(self) -> bool:
-        """Whether `resolved` may change this template."""
+        """True if `resolved` may change this template."""
         return type(self).resolved is not Instruction.resolved
 
     def resolved(self, registers: Registers) -> Self:
@@ -319,7 +319,7 @@ class Instruction(Template):
 
     @property
     def lies_anywhere(self) -> bool:
-        """Whether only the operands' alignment, bounds and distances decide anything."""
+        """True if only the operands' alignment, bounds and distances decide anything."""
         own = type(self)
         return (
             own.address_violations is Instruction.address_violations
@@ -373,16 +373,16 @@ class Instruction(Template):
 
     @property
     def shares_units(self) -> bool:
-        """Whether it waits for the flags that L0C has for each 512 B (the unit flag)."""
+        """True if it waits for the flags that L0C has for each 512 B (the unit flag)."""
         return False
 
     @property
     def hands_units_over(self) -> bool:
-        """Whether it turns the flags that it has waited for."""
+        """True if it turns the flags that it has waited for."""
         return False
 
     def keeps_behind(self, earlier: "Instruction", mem: Mem) -> bool:
-        """Whether the hardware keeps its accesses to `mem` behind those of an earlier instruction.
+        """True if the hardware keeps its accesses to `mem` behind those of an earlier instruction.
 
         Flags and barriers are not meant; what they order is known without asking.
         """

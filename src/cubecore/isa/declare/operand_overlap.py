@@ -113,7 +113,7 @@ _steered_relation = lru_cache(maxsize=STEERED)(_find_relation)
 
 
 def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
-    """Whether bytes that one repeat writes are bytes that another reads."""
+    """True if bytes that one repeat writes are bytes that another reads."""
     operands = template.operands()
     for to in operands:
         if not to.access.writes:

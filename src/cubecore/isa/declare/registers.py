@@ -162,20 +162,20 @@ class Registers:
 
     @property
     def mask_counts(self) -> bool:
-        """Whether the mask is an element count."""
+        """True if the mask is an element count."""
         return bool(self.ctrl >> CTRL_MASK_COUNTS_BIT & 1)
 
     @property
     def float_ieee(self) -> bool:
-        """Whether half results may be infinite or NaN."""
+        """True if half results may be infinite or NaN."""
         return bool(self.ctrl >> CTRL_FLOAT_IEEE_BIT & 1)
 
     @property
     def int_saturates(self) -> bool:
-        """Whether integer arithmetic clamps instead of wrapping."""
+        """True if integer arithmetic clamps instead of wrapping."""
         return bool(self.ctrl >> CTRL_INT_SATURATE_BIT & 1)
 
     @property
     def cast_wraps(self) -> bool:
-        """Whether conversions to integers keep the low bits instead of clamping."""
+        """True if conversions to integers keep the low bits instead of clamping."""
         return self.ctrl >> CTRL_CAST_WRAPS_BIT & 3 == 3

@@ -57,7 +57,7 @@ class Template:
         self.__dict__.update(made)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is of the same class with the same parameters."""
+        """True if the other is of the same class with the same parameters."""
         if other.__class__ is not self.__class__:
             return NotImplemented
         mine, its = self.__dict__, other.__dict__

@@ -136,7 +136,7 @@ class _ToNz(Instruction):
 
     @property
     def small(self) -> bool:
-        """Whether rows are 4 elements."""
+        """True if rows are 4 elements."""
         return self.smallc0_en and self.d_value <= _SMALL_C0
 
     def _axes(self) -> tuple[Offsets, Offsets, Offsets]:

@@ -96,7 +96,7 @@ class _Aligned(Instruction):
 
     @property
     def packed(self) -> bool:
-        """Whether runs follow each other in UB, not each from a block on."""
+        """True if runs follow each other in UB, not each from a block on."""
         stride: int = getattr(self, f"{self.in_ub}_stride")
         return self.n_burst > 1 and stride == self.len_burst and stride % DATA_BLOCK_BYTES != 0
 

@@ -231,7 +231,7 @@ class Img2col(Instruction):
 
     @property
     def turned(self) -> bool:
-        """Whether the window is transposed on the way."""
+        """True if the window is transposed on the way."""
         return self.transposes or self.transpose
 
     def fill(self, registers: Registers) -> bytes | None:

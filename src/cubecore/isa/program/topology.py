@@ -15,7 +15,7 @@ class CoreId:
 
     @property
     def is_aic(self) -> bool:
-        """Whether it is the Cube part."""
+        """True if it is the Cube part."""
         return self.sub == 0
 
     def __str__(self) -> str:

@@ -129,7 +129,7 @@ class Program:
 
     @cached_property
     def is_uniform(self) -> bool:
-        """Whether cores differ in addresses alone, each by a distance that never changes.
+        """True if cores differ in addresses alone, each by a distance that never changes.
 
         So it is when slots stand in addresses only, and there in a straight line.
         """

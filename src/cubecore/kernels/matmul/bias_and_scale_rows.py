@@ -82,7 +82,7 @@ class TableRow(ABC):
 
     @property
     def is_resident(self) -> bool:
-        """Whether the whole row is in L1."""
+        """True if the whole row is in L1."""
         return self.n <= _LONGEST_ROW and self.row_bytes <= self.room_bytes
 
     @property

@@ -56,7 +56,7 @@ class BlockShape:
     has_bias: bool = True
 
     def lies_as(self, other: "BlockShape") -> bool:
-        """Whether its buffers lie in L1 where those of `other` do."""
+        """True if its buffers lie in L1 where those of `other` do."""
         return (self.m, self.n, self.k) == (other.m, other.n, other.k)
 
 

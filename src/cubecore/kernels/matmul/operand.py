@@ -82,7 +82,7 @@ class OperandPlan:
 
     @property
     def banded(self) -> bool:
-        """Whether L1 holds bands of 16 rows, each with all its pieces of C0 side by side.
+        """True if L1 holds bands of 16 rows, each with all its pieces of C0 side by side.
 
         A transposing load of 32-bit elements takes two fractals that follow each other: the left
         and the right half of a square. NZ would put one above the other.
@@ -112,14 +112,14 @@ class OperandPlan:
 
     @property
     def apart(self) -> bool:
-        """Whether each base block along the inner axis is a matrix of its own.
+        """True if each base block along the inner axis is a matrix of its own.
 
         A block that starts inside a C0 piece could not be loaded from a common one.
         """
         return self.step_columns > 1 and self.base_columns % self.dtype.c0 != 0
 
     def has_vector(self, r: int) -> bool:
-        """Whether a chunk of `r` rows ends in a base block of one row that GEMV must read as ND."""
+        """True if a chunk of `r` rows ends in a base block of one row that GEMV must read as ND."""
         return self.is_a and self.k_inner and not self.nz and r % self.base_r == 1
 
     def chunk(self, r: int, k: int) -> Chunk:

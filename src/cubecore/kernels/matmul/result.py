@@ -23,7 +23,7 @@ class ResultPlan:
 
     @property
     def nz(self) -> bool:
-        """Whether C is stored in fractals."""
+        """True if C is stored in fractals."""
         return self.problem.format_c == "NZ"
 
     @property
@@ -52,7 +52,7 @@ class ResultPlan:
 
     @property
     def _by_elements(self) -> bool:
-        """Whether the chip's fixpipe counts elements in NZ."""
+        """True if the chip's fixpipe counts elements in NZ."""
         return self.problem.chip_record.arch == "3510"
 
     def start(self, m0: int, n0: int) -> int:

@@ -43,15 +43,15 @@ class L0CTile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it fills its fractals."""
+        """True if it fills its fractals."""
         return self.m % FRACTAL_ROWS == 0 and self.n % FRACTAL_ROWS == 0
 
     def meets(self, other: "L0CTile") -> bool:
-        """Whether their fractals overlap."""
+        """True if their fractals overlap."""
         return self.address < other.end and other.address < self.end
 
     def hides(self, other: "L0CTile") -> bool:
-        """Whether no lane of an older tile is left."""
+        """True if no lane of an older tile is left."""
         if self.is_whole and self.address <= other.address and other.end <= self.end:
             return True
         here, there = ((p.address, p.column_rows, p.size) for p in (self, other))

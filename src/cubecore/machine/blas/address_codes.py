@@ -115,7 +115,7 @@ class Shape:
     relative: Codes
 
     def is_of(self, kind: int, taken: int, relative: Codes) -> bool:
-        """Whether codes are those of such a block."""
+        """True if codes are those of such a block."""
         alike = self.kind == kind and self.taken == taken
         return alike and np.array_equal(self.relative, relative)
 

@@ -55,7 +55,7 @@ class Block:
 
     @property
     def is_nz(self) -> bool:
-        """Whether its rows are not in one piece."""
+        """True if its rows are not in one piece."""
         return self.step != self.kind.c0
 
     def start(self, core: int) -> int:
@@ -186,7 +186,7 @@ def product_bound(a: Block, b: Block) -> int:
 
 
 def fits_int32(magnitude: int) -> bool:
-    """Whether int32 holds it with either sign."""
+    """True if int32 holds it with either sign."""
     return magnitude < 1 << 31
 
 

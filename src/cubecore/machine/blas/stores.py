@@ -52,7 +52,7 @@ class Target:
         return None if n % self.wide else n // self.wide * self.step
 
     def meets_itself(self, m: int, n: int) -> bool:
-        """Whether m by n elements may not all have places of their own."""
+        """True if m by n elements may not all have places of their own."""
         if not self.wide:
             return m > 1 and self.pitch < n
         return n > self.wide and self.step < m * self.pitch
@@ -100,7 +100,7 @@ class ProvenStore:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it takes all of one product and nothing else."""
+        """True if it takes all of one product and nothing else."""
         tile = self.tile
         if len(tile.terms) != 1:
             return False

@@ -219,7 +219,7 @@ class Break:
         return cls(text, frozenset(c.name for c, _ in classes), condition=condition)
 
     def meets(self, stop: Stop) -> bool:
-        """Whether to stop there.
+        """True if the run stops there.
 
         Raises:
             RequestError: the condition cannot be computed.

@@ -34,7 +34,7 @@ def steers(template: Instruction) -> tuple[Operand, ...]:
 
 
 def prepares(template: Instruction, registers: Registers) -> bool:
-    """Whether a resolved template, located if values steer it, is done for all cores at once."""
+    """True if a resolved template, located if values steer it, is done for all cores at once."""
     kind = type(template)
     if not template.lies_anywhere:
         return False

@@ -113,7 +113,7 @@ def _lies_well(
     touched: Footprint,
     places: tuple[int, ...],
 ) -> bool:
-    """Whether all that is read was written, before `ends`, and apart from what is written."""
+    """True if all that is read was written, before `ends`, and apart from what is written."""
     at, stack, (steering, target) = places[source.place], source.stack, others
     low, high = at + touched.low, at + touched.high
     if stack is None or at % source.operand.alignment or high > ends:

@@ -326,7 +326,7 @@ class LockstepGroup:
 
 
 def _decides(template: Instruction) -> bool:
-    """Whether an initialised map depends on values, or on what it was."""
+    """True if an initialised map depends on values, or on what it was."""
     return template.propagates or template.copies or bool(template.steering)
 
 

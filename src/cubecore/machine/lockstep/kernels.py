@@ -149,7 +149,7 @@ class Recorder(Core):
 
     @property
     def records(self) -> bool:
-        """Whether nothing is executed by this core itself yet."""
+        """True if nothing is executed by this core itself yet."""
         return self.real is None
 
     def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:

@@ -50,7 +50,7 @@ class GroupWatch(CoreWatch):
 
     @property
     def uses(self) -> bool:
-        """Whether results that nobody reads are looked for: then who reads what counts."""
+        """True if results that nobody reads are looked for: then who reads what counts."""
         return USECHECK in self._launch.log.checks
 
     def enter(self, pipe: int, found: list[Touched]) -> None:

@@ -26,7 +26,7 @@ class Footprint:
 
     @property
     def is_run(self) -> bool:
-        """Whether the bytes follow each other."""
+        """True if the bytes follow each other."""
         return self.starts.size == 1
 
     @staticmethod
@@ -71,7 +71,7 @@ class Footprint:
         return int(low), int(min(self.ends[mine], other.ends[theirs]))
 
     def covers(self, other: "Footprint") -> bool:
-        """Whether every byte of `other` is touched."""
+        """True if every byte of `other` is touched."""
         if self.is_run or self.low > other.low or self.high < other.high:
             return self.low <= other.low and other.high <= self.high
         place = self.ends.searchsorted(other.starts, side="right")

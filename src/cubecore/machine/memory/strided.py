@@ -27,7 +27,7 @@ class Lattice:
 
     @property
     def distinct(self) -> bool:
-        """Whether no two elements are surely one: each axis steps over all within it."""
+        """True if no two elements are surely one: each axis steps over all within it."""
         reach = 0
         for step, count in sorted(
             (abs(step), count) for step, count in zip(self.steps, self.shape, strict=True)

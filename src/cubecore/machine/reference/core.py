@@ -79,7 +79,7 @@ class Core:
         return AIC_MEMORIES if self.id.is_aic else AIV_MEMORIES
 
     def has(self, mem: Mem) -> bool:
-        """Whether this part of the core has a local memory."""
+        """True if this part of the core has a local memory."""
         return mem in self._own
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:

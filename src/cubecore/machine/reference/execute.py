@@ -143,7 +143,7 @@ def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
 
 
 def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
-    """Whether nothing is wrong with the operands' addresses beyond alignment and bounds."""
+    """True if nothing is wrong with the operands' addresses beyond alignment and bounds."""
     return core.report(template.address_violations(_named(template, places)), template, where)
 
 

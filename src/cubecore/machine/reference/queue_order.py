@@ -128,7 +128,7 @@ class _Entry:
 
     @property
     def orders(self) -> bool:
-        """Whether nothing of its pipe changes places with it."""
+        """True if nothing of its pipe changes places with it."""
         return isinstance(self.template, Sync)
 
 

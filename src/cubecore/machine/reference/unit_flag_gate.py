@@ -24,7 +24,7 @@ class UnitGate:
         self._up: set[int] = set()
 
     def lets(self, template: Instruction, addresses: tuple[int, ...], registers: Registers) -> bool:
-        """Whether an instruction need not wait."""
+        """True if an instruction need not wait."""
         if not template.shares_units:
             return True
         tile = _tile(template.resolved(registers), addresses)

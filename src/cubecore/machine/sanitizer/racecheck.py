@@ -230,7 +230,7 @@ class CoreWatch:
         return self._with_units(template, where, registers, follow)
 
     def _judges_units(self, registers: Registers) -> bool:
-        """Whether unit flags are judged: not where some are reset, nor behind a deadlock."""
+        """True if unit flags are judged: not where some are reset, nor behind a deadlock."""
         return not (self.order.stuck or registers.resets_units)
 
     def _with_units(
@@ -400,7 +400,7 @@ def touches(
 
 
 def _leaves(template: Instruction) -> bool:
-    """Whether it leaves a register, which may be all that somebody wants of it."""
+    """True if it leaves a register, which may be all that somebody wants of it."""
     return type(template).leaves is not Instruction.leaves
 
 

@@ -385,7 +385,7 @@ def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
 
 
 def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
-    """Whether nothing orders two accesses, which share a byte."""
+    """True if nothing orders two accesses, which share a byte."""
     touch, number = access.touch, other.number
     if not (touch.writes or other.touch.writes):
         return False
@@ -398,7 +398,7 @@ def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
 
 
 def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
-    """Whether `entry` says all that `other` said of the page [first, last)."""
+    """True if `entry` says all that `other` said of the page [first, last)."""
     if entry.low > max(other.low, first) or entry.high < min(other.high, last):
         return False
     touch, before = entry.access.touch, other.access

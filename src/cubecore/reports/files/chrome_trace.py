@@ -169,7 +169,7 @@ def _too_large(
 
 
 def _seen(segment: Segment, view: TraceView, hertz: int) -> bool:
-    """Whether a part of a segment lies in the window."""
+    """True if a part of a segment lies in the window."""
     if view.window is None:
         return True
     begin, end = (us * hertz / 1e6 for us in view.window)

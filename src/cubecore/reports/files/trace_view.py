@@ -46,7 +46,7 @@ class TraceView:
 
     @property
     def is_long(self) -> bool:
-        """Whether more instructions are asked for than always make a small trace."""
+        """True if more instructions are asked for than always make a small trace."""
         return self.record > TRACED_INSTRUCTIONS
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Which core computes which block of C, as cells of a grid; big grids are aggregated."""
+"""The map of cores to blocks of C, as cells of a grid; big grids are aggregated."""
 
 from collections.abc import Sequence
 

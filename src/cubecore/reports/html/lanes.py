@@ -53,7 +53,7 @@ class Lane:
 
     @property
     def complete(self) -> bool:
-        """Whether every instruction of the pipe is among the segments."""
+        """True if every instruction of the pipe is among the segments."""
         return len(self.segments) == self.started
 
 
@@ -92,7 +92,7 @@ class LaneGroup:
 
     @property
     def complete(self) -> bool:
-        """Whether the group's run is shown to its end."""
+        """True if the group's run is shown to its end."""
         return all(lane.complete for lane in self.lanes)
 
     @property
@@ -141,7 +141,7 @@ def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:
 
 
 def is_wait(segment: Segment) -> bool:
-    """Whether what happened aside is a wait, not the scalar unit's own work."""
+    """True if what happened aside is a wait, not the scalar unit's own work."""
     return segment.pipe not in _NOT_RECORDED or segment.name.startswith(_SCALAR_WAITS)
 
 

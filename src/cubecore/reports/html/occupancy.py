@@ -1,4 +1,4 @@
-"""What lies in each buffer of a core, in bytes, from the tiling and the chip.
+"""Occupancy of each buffer of a core, in bytes, from the tiling and the chip.
 
 L1 holds depth base blocks of each operand as L1-CAPACITY counts them; L0 buffers are cut evenly
 into their one or two slots, as the kernel addresses them.

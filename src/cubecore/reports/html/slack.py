@@ -1,4 +1,4 @@
-"""How much of each rule's limit a tiling uses."""
+"""Slack of each rule: the share of its limit that a tiling uses."""
 
 from cubecore.aliases import Json
 from cubecore.tiling.rules.checker import rules

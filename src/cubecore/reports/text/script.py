@@ -1,4 +1,4 @@
-"""What a script's launches left, and where their cycles go, as text."""
+"""A script's launches, their results and their cycles, as text."""
 
 from __future__ import annotations
 

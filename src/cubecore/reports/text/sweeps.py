@@ -1,4 +1,4 @@
-"""What a sweep did, and what a store holds, as text and JSON."""
+"""Sweeps and stores as text and JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SweepTally:
 
     @property
     def every_one_planned(self) -> bool:
-        """Whether every query has a plan."""
+        """True if every query has a plan."""
         return self.planned + self.planned_before == self.queries
 
     def to_json(self) -> Json:

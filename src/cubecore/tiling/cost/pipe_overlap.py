@@ -101,7 +101,7 @@ class Work(Inner):
 
     @cached_property
     def waited_for(self) -> tuple[Column, Column]:
-        """Whether every chunk of A, and of B, is waited for: there is one buffer.
+        """True if every chunk of A, and of B, is waited for: there is one buffer.
 
         NORM uses a block as soon as it is there: only one alone is waited for.
         """

@@ -362,7 +362,7 @@ def _kind(name: str, values: tuple[Column, ...]) -> str:
 
 
 def _column(value: Column) -> bool:
-    """Whether a value has a row for each candidate."""
+    """True if a value has a row for each candidate."""
     return isinstance(value, Symbol) and value.kind != ""
 
 

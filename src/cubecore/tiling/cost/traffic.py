@@ -45,7 +45,7 @@ class Stored:
 
     @property
     def banded(self) -> bool:
-        """Whether L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
+        """True if L1 takes bands of 16 rows, each a transfer: 32-bit squares to be transposed."""
         return not self.k_inner and self.kind.c0 < FRACTAL_ROWS
 
     def whole_bytes(self, elements: Column) -> Column:

@@ -1,4 +1,4 @@
-"""Which core computes which block of C (D12)."""
+"""The grid of cores: the block of C that each core computes (D12)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a request asks of a tiling beyond the rules: values, ranges and multiples of fields.
+"""Limits of a request on a tiling's fields: values, ranges and multiples.
 
 The solver proposes candidates by itself; where a field is asked for, it proposes values that fit,
 and takes nothing else.
@@ -193,7 +193,7 @@ class FieldLimits:
 
 
 def is_uncut(name: str, tiling: Tilings) -> Column:
-    """Whether the share `name` is its whole extent: of one tiling, or of each of many."""
+    """True if the share `name` is its whole extent: of one tiling, or of each of many."""
     share = getattr(tiling, name)
     wholes = [share >= getattr(tiling, extent) for extent in SHARED_AXES[name]]
     return wholes[0] if len(wholes) == 1 else wholes[0] | wholes[1]

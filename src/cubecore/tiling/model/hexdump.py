@@ -69,7 +69,7 @@ def from_hex_dump(text: str, subject: str = "hex dump") -> TCubeTiling:
 
 
 def looks_like_hex(text: str) -> bool:
-    """Whether the first line that is not blank is a line of a hex dump."""
+    """True if the first line that is not blank is a line of a hex dump."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     try:
         return bool(_line(first, "", has_offsets=False).data) if first else False

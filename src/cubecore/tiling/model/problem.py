@@ -1,4 +1,4 @@
-"""What is asked: one matrix product, its element types, and where it runs.
+"""The problem: one matrix product, its element types, and the cores that compute it.
 
 The keys are the public contract's. A `Problem` that exists is well formed on its own; whether the
 chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
@@ -265,12 +265,12 @@ class Problem:
 
     @property
     def scales_columns(self) -> bool:
-        """Whether fixpipe takes a scale for each column of C."""
+        """True if fixpipe takes a scale for each column of C."""
         return self.fixpipe is not None and self.fixpipe.scaling == "column"
 
     @property
     def shares_unit_flag(self) -> bool:
-        """Whether Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
+        """True if Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
 
         NORM and IBSHARE do, MDL does not.
         """
@@ -283,7 +283,7 @@ class Problem:
 
     @property
     def mx(self) -> bool:
-        """Whether this is MxMatmul: both inputs have scales."""
+        """True if this is MxMatmul: both inputs have scales."""
         return self.scale_a is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Which values of some fields make a tiling legal, the others held: all of them, or a proof.
+"""Feasible values of some fields, the others held: all of them, or a proof of none.
 
 The fields' domains are joined one field at a time, and every rule is applied as soon as all that it
 reads is known. What excludes a combination is remembered: if none is left, the fields that those
@@ -199,7 +199,7 @@ class Explorer:
         return min(missing, key=lambda name: (self._is_given(name), len(values[name]), name))
 
     def _is_given(self, name: str) -> bool:
-        """Whether it is better to wait until a rule gives the field's value.
+        """True if it is better to wait until a rule gives the field's value.
 
         A length must: it has no values of its own that could stand for all.
         """

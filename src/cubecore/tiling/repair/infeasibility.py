@@ -1,4 +1,4 @@
-"""Why no tiling is legal: a smallest set of constraints that no tiling satisfies together.
+"""A smallest set of constraints that no tiling satisfies together.
 
 Constraints are the rules, the fields that the user wants kept, and what the request narrows (a
 what-if chip's fields, a number of cores). A free field takes any value of its kind: rules that say

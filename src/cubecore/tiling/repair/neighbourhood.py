@@ -49,7 +49,7 @@ class WorkBudget:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
+        """True if nothing is left."""
         return self.left <= 0
 
 
@@ -156,7 +156,7 @@ class Neighbourhood:
 
 
 def says_the_kind(found: RuleReads, case: RuleCase, about: Fields) -> bool:
-    """Whether a rule reads one field only, of `about`, and says what kind of value it has."""
+    """True if a rule reads one field only, of `about`, and says what kind of value it has."""
     if len(found.reads) != 1 or not found.reads <= about:
         return False
     judged = RuleCase(

@@ -12,7 +12,7 @@ from cubecore.units import FRACTAL_ROWS
 
 
 def legal(case: RuleCase) -> bool:
-    """Whether the case's tiling keeps every rule."""
+    """True if the case's tiling keeps every rule."""
     measures = (rule.measure(case) for rule in rules())
     return all(measure is None or bool(measure.holds()) for measure in measures)
 

@@ -1,4 +1,4 @@
-"""How the matrices of a batch lie in memory, and the fields of TCubeTiling that say so.
+"""Memory layout of the matrices of a batch, and the fields of TCubeTiling that state it.
 
 The layouts are the vendor's (asc-devkit, IterateBatch): NORMAL is [B, M, K] by [B, K, N]; BSNGD,
 SBNGD and BNGS1S2 name axes of attention, where S and D of A are M and K, S of B is N, and a matrix

@@ -1,4 +1,4 @@
-"""What a chip multiplies, and what the planner can plan so far.
+"""Capabilities: products that a chip computes, and those that the planner can plan.
 
 `validate` is about the chip: Mmad, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
 `require_plannable` is about options together: one sentence for each that the hardware does not do.

@@ -114,7 +114,7 @@ class Findings:
 
     @property
     def legal(self) -> bool:
-        """Whether no rule is violated."""
+        """True if no rule is violated."""
         return not self.findings
 
     def to_json(self) -> Json:

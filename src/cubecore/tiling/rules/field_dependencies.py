@@ -1,4 +1,4 @@
-"""Which fields of a tiling each rule reads: what may be changed to make a broken rule hold.
+"""Fields of a tiling that each rule reads: what may be changed to satisfy a broken rule.
 
 A rule is a function of the fields that it looks at. They are found by letting it measure a tiling
 that takes notes; a test holds that no other field makes a difference.

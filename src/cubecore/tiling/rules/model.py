@@ -53,7 +53,7 @@ class RuleCase:
 
     @cached_property
     def effective(self) -> bool:
-        """Whether the reading is what the hardware and a kernel need."""
+        """True if the reading is what the hardware and a kernel need."""
         return self.reading == "effective"
 
     @cached_property
@@ -92,7 +92,7 @@ class RuleCase:
         return max(self.k_align if self.effective else 1, FRACTAL_ROWS)
 
     def k_is_inner(self, operand: str) -> bool:
-        """Whether K is the contiguous axis of operand "a" or "b" as it is stored."""
+        """True if K is the contiguous axis of operand "a" or "b" as it is stored."""
         return not self.problem.trans_a if operand == "a" else self.problem.trans_b
 
     @cached_property
@@ -161,7 +161,7 @@ class Measure:
     applies: Column = True
 
     def holds(self) -> Column:
-        """Whether the relation holds, or the rule does not apply; an array for many candidates."""
+        """True if the relation holds, or the rule does not apply; an array for many candidates."""
         found = RELATIONS[self.relation](self.used, self.limit)
         if self.applies is True:
             return found
@@ -305,7 +305,7 @@ def spelled(name: str, value: int, padded: int) -> str:
 
 
 def satisfied(case: RuleCase, measure: Measurer) -> bool:
-    """Whether `measure` holds for `case`, or has nothing to say about it."""
+    """True if `measure` holds for `case`, or has nothing to say about it."""
     measured = measure(case)
     return measured is None or bool(measured.holds())
 

@@ -33,7 +33,7 @@ _ROWS = ("000/t1/transLength", "001/t1/transLength")
 
 
 def converts_in_ub(case: RuleCase) -> bool:
-    """Whether the chip changes the layout of operands in UB."""
+    """True if the chip changes the layout of operands in UB."""
     return case.chip.arch in UB_CONVERSION_ARCHS
 
 

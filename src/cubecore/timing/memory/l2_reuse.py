@@ -190,7 +190,7 @@ def _leaves(body: Sequence[Node], place: _TreePosition, chip: Chip) -> Iterator[
 
 
 def is_access(issue: Issue) -> bool:
-    """Whether a leaf reads or writes global memory."""
+    """True if a leaf reads or writes global memory."""
     return any(operand.mem is Mem.GM for operand in issue.template.operands())
 
 
@@ -446,7 +446,7 @@ def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:
 
 
 def _follows(leaf: GlobalAccess, earlier: GlobalAccess) -> bool:
-    """Whether both happen, in order: not the sides of a branch, and not one walk."""
+    """True if both happen, in order: not the sides of a branch, and not one walk."""
     if leaf.issue.walk is not None and leaf.issue.walk == earlier.issue.walk:
         return False
     return all(leaf.sides.get(branch, side) == side for branch, side in earlier.sides.items())

@@ -76,7 +76,7 @@ def _mark(leaf: GlobalAccess, levels: Levels) -> Node:
 
 
 def _is_fixed_mark(node: Node, index: Var) -> bool:
-    """Whether a node is a mark that does not depend on an index."""
+    """True if a node is a mark that does not depend on an index."""
     if isinstance(node, Issue):
         return isinstance(node.template, ReuseMark)
     if not isinstance(node, Branch) or index in node.condition.left.variables():

@@ -34,7 +34,7 @@ def off_cycles(traffic: GlobalTraffic, address: Expr, slots: Mapping[Var, int], 
 
 
 def _matters(traffic: GlobalTraffic) -> bool:
-    """Whether all rows start alike; the cost of others looks at how far they are apart."""
+    """True if all rows start alike; the cost of others looks at how far they are apart."""
     return bool(traffic.pitch_bytes) and traffic.pitch_bytes % costs.LINE_BYTES == 0
 
 

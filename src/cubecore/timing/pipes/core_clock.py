@@ -47,7 +47,7 @@ from cubecore.timing.records import Segment
 
 
 def is_plain(issue: Issue) -> bool:
-    """Whether a leaf takes the same time again and again, on a pipe."""
+    """True if a leaf takes the same time again and again, on a pipe."""
     template = issue.template
     plain = not deciding(issue) and template.pipe is not Pipe.S
     return plain and not template.takes_registers

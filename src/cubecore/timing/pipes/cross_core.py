@@ -17,7 +17,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 
 
 def crosses(program: Program) -> bool:
-    """Whether a program signals other cores, or waits for their signals."""
+    """True if a program signals other cores, or waits for their signals."""
     return any(isinstance(i.template, (FftsCrossCoreSync, WaitFlagDev)) for i in program.issues)
 
 

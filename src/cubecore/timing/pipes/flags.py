@@ -24,7 +24,7 @@ from cubecore.timing.records import Segment
 
 
 def has_late_event(issue: Issue) -> bool:
-    """Whether a leaf is a flag whose event is known late."""
+    """True if a leaf is a flag whose event is known late."""
     return bool(issue.late) and isinstance(issue.template, (SetFlag, WaitFlag))
 
 

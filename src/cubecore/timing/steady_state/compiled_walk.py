@@ -229,7 +229,7 @@ class _Text:
 
 
 def _is_long(loop: Loop) -> bool:
-    """Whether looking for a steady state may pay."""
+    """True if looking for a steady state may pay."""
     trips = loop.trips.constant
     return trips is None or trips * _leaves(loop.body, _WORTHWHILE) >= _WORTHWHILE
 

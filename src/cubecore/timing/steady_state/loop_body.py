@@ -98,7 +98,7 @@ class LoopBody:
         )
 
     def was_reset(self, began: Sequence[int], ended: Sequence[int], now: Sequence[int]) -> bool:
-        """Whether a counter that is elsewhere `now` was reset where it began and ended there.
+        """True if a counter that is elsewhere `now` was reset where it began and ended there.
 
         Then it may have been anywhere between, and where it will be is not known.
         """

@@ -1,7 +1,7 @@
-"""Loop guards: will the next iterations take the same branches?
+"""Loop guards: conditions under which the next iterations of a loop take the same branches.
 
-What decides the way is written once for a program, by the places of the variables (`Guards`); it is
-asked often, of ever other ranges.
+The conditions are written once for a program, by the index of each variable (`Guards`), and
+evaluated often, for many ranges.
 """
 
 from abc import ABC, abstractmethod
@@ -153,7 +153,7 @@ class _Unchanged:
         return _Unchanged(names.bits(*expressions), fixed, tuple(moduli))
 
     def holds(self, walked: _Paths) -> bool:
-        """Whether the values are the same along these paths."""
+        """True if the values are the same along these paths."""
         if not self.bits & walked.moved:
             return True
         if self.fixed & walked.moved:

@@ -220,7 +220,7 @@ class Recurrence:
         return next((one for one in found if self._follows(one, now, total, given)), None)
 
     def _follows(self, known: Stretch, now: Visit, total: int, given: tuple[int, ...]) -> bool:
-        """Whether a known stretch follows: device memory is no later, and it takes its way."""
+        """True if a known stretch follows: device memory is no later, and it takes its way."""
         before, after = known.before, known.after
         if now.trip + after.trip - before.trip > total:
             return False
@@ -347,7 +347,7 @@ class Recurrence:
         )
 
     def _idles_alike(self, before: Visit, after: Visit, now: Visit) -> bool:
-        """Whether each pipe used from `before` to `after` has been idle now for as long as then.
+        """True if each pipe used from `before` to `after` has been idle now for as long as then.
 
         Stalls count it. A pipe that loads is idle from when it is free and its last data are there.
         """
@@ -360,7 +360,7 @@ class Recurrence:
         return True
 
     def _served_alike(self, before: Visit, now: Visit) -> bool:
-        """Whether device memory is where it was, or falls behind without having held up anyone.
+        """True if device memory is where it was, or falls behind without having held up anyone.
 
         If it comes to a period with less in hand than to the one before and that one did not wait
         for it, none that follows does.

@@ -48,7 +48,7 @@ class Notes:
 
 
 def without_launch(point: Point, notes: Notes) -> bool:
-    """Whether a publication gives the time of the cores as a kernel's time."""
+    """True if a publication gives the time of the cores as a kernel's time."""
     if point.origin == "cannbench":
         notes.add("a kernel's time, without its launch")
         return True

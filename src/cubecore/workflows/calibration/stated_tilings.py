@@ -52,7 +52,7 @@ class Stated:
 
 
 def has_tiling(point: Point) -> bool:
-    """Whether a point states base blocks."""
+    """True if a point states base blocks."""
     return any(name in point.tiling for name in _STATES)
 
 
@@ -109,7 +109,7 @@ def _step(point: Point, text: str, template: str) -> str:
 
 
 def _preloads(point: Point, problem: Problem, stated: Stated, step: str, notes: Notes) -> bool:
-    """Whether a chunk with all of K is loaded ahead: by hand it is, in the API if asked for."""
+    """True if a chunk with all of K is loaded ahead: by hand it is, in the API if asked for."""
     whole = max(stated.step_k) * stated.base[2] >= problem.k
     if problem.template != "MDL" or step == "BASIC" or "preload" in point.tiling or not whole:
         return True

@@ -1,4 +1,4 @@
-"""What a validation answers: every case's error, and what they amount to."""
+"""The answer of a validation: every case's error, and statistics of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

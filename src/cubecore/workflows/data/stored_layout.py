@@ -1,4 +1,4 @@
-"""How operands and results are stored: ND or NZ, a batch one after another, 4 bits packed.
+"""Stored operands and results: ND or NZ, a batch one after another, 4 bits packed.
 
 A matrix [rows, columns] in NZ is an array [columns / C0, rows / 16, 16, C0]; its last pieces are
 padded with zeros. In files and arrays a 4-bit element takes a byte; in memory two share one.

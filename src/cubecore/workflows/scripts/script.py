@@ -50,7 +50,7 @@ class ScriptRun:
 
     @property
     def verified(self) -> bool:
-        """Whether nothing was found and the script holds what the kernels left for right."""
+        """True if nothing was found and the script holds what the kernels left for right."""
         return self.failure is None and not self.findings
 
     def to_json(self) -> Json:
@@ -125,7 +125,7 @@ class ScriptTime:
 
 
 def is_script(name: str) -> bool:
-    """Whether an argument of the command line names a script, or a file of C++ kernels."""
+    """True if an argument of the command line names a script, or a file of C++ kernels."""
     return name.endswith((".py", *SUFFIXES))
 
 

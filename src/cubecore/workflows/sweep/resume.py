@@ -163,7 +163,7 @@ def _open_plain(path: Path, flags: int = 0) -> BinaryIO:
 
 
 def _is_part(name: str) -> bool:
-    """Whether a journal may name such a file: one in its own folder that a sweep has made."""
+    """True if a journal may name such a file: one in its own folder that a sweep has made."""
     return name.startswith(TEMPORARY) and name.endswith(_PART) and os.sep not in name
 
 

@@ -229,7 +229,7 @@ def _connected(name: str, where: str, *, write: bool = False) -> sqlite3.Connect
 
 
 def _takes_no_files(store: Path) -> bool:
-    """Whether a store lies in a folder that takes no files, and nothing is still on its way in."""
+    """True if a store lies in a folder that takes no files, and nothing is still on its way in."""
     log = store.with_name(f"{store.name}-wal")
     return not os.access(store.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
 

@@ -1,4 +1,4 @@
-"""What a store is good for: two models compared, and everything as CSV."""
+"""Stores read back: two models compared, and all plans as CSV."""
 
 import csv
 import json

@@ -89,7 +89,7 @@ def plan_of(row: tuple[Any, ...]) -> StoredPlan | None:
 
 
 def _is_whole(plan: StoredPlan) -> bool:
-    """Whether what `key` does not stand for has the right kinds."""
+    """True if what `key` does not stand for has the right kinds."""
     planned = plan.message is None
     numbers = all(isinstance(getattr(plan, name), float | int | None) for name in _NUMBERS)
     texts = [getattr(plan, name) for name in _TEXTS]

@@ -39,7 +39,7 @@ class Axis:
 
     @property
     def is_number(self) -> bool:
-        """Whether the values have distances."""
+        """True if the values have distances."""
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
     @classmethod
@@ -189,7 +189,7 @@ class Series:
 
     @property
     def complete(self) -> bool:
-        """Whether every point has a time."""
+        """True if every point has a time."""
         return all(answer.timed is not None for answer in self.answers)
 
     def to_json(self) -> Json:

@@ -152,7 +152,7 @@ class Gathering(Vector):
 
 
 def _is_counted(call: str, stride_unit: TikValue, mask_mode: str) -> bool:
-    """Whether a call's mask counts elements; refuse what these calls have no other form for."""
+    """True if a call's mask counts elements; refuse what these calls have no other form for."""
     if stride_unit or mask_mode not in {"normal", "counter"}:
         got = f"{stride_unit} and {mask_mode!r}"
         raise refuse(call, "have stride_unit 0 and mask_mode normal or counter", got)

@@ -178,7 +178,7 @@ class Vector(Language):
             self.trace.count(None)
 
     def _counted(self, name: str, given: Mapping[str, object]) -> bool:
-        """Whether the mask counts elements: where the chip has that mode, else it is ignored."""
+        """True if the mask counts elements: where the chip has that mode, else it is ignored."""
         mode = given.get("mask_mode", "normal")
         if mode not in {"normal", "counter"}:
             raise refuse(f"{name}.mask_mode", "be normal or counter", repr(mode))
@@ -203,7 +203,7 @@ class Vector(Language):
 def _accumulates_in_src0(
     call: VectorCall, operands: Sequence[Tensor], parameters: Mapping[str, Any]
 ) -> bool:
-    """Whether a sum runs through src0; the documents name src1 for it, programs use either."""
+    """True if a sum runs through src0; the documents name src1 for it, programs use either."""
     if call.instruction not in _COMMUTE:
         return False
     dst, src0, _ = operands

@@ -50,7 +50,7 @@ class TikRun:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """True if nothing was found."""
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What programs ask their platform: sizes, names, and which calls exist."""
+"""The platform as TIK programs query it: sizes, names, and the calls that exist."""
 
 from typing import Any
 

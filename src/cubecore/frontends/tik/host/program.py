@@ -20,7 +20,7 @@ _ADAPTER = "impl.util.platform_adapter"
 
 
 def imports_tik(path: str) -> bool:
-    """Whether a program imports TIK, or another module of the kit; False for what is no Python."""
+    """True if a program imports TIK, or another module of the kit; False for what is no Python."""
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -52,7 +52,7 @@ class TensorBuffer:
 
     @property
     def unreached(self) -> bool:
-        """Whether the trace is where the program never comes: nothing is checked there."""
+        """True if the trace is where the program never comes: nothing is checked there."""
         return self.owner is not None and self.owner.unreached > 0
 
 

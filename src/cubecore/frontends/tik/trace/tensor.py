@@ -93,7 +93,7 @@ class Tensor:
 
     @property
     def contiguous(self) -> bool:
-        """Whether its elements lie one behind another, as far as the program knows."""
+        """True if its elements lie one behind another, as far as the program knows."""
         plain = _strides(self.shape)
         return all(
             isinstance(extent, int) and (extent == 1 or mine == theirs)

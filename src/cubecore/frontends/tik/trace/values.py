@@ -43,7 +43,7 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a float."""
+        """True if it is a float."""
         return self.dtype_record.kind == "float"
 
     def __bool__(self) -> NoReturn:
