@@ -1,4 +1,4 @@
-"""What this process takes, and what the machine has."""
+"""Memory of this process, and of the machine."""
 
 import os
 import sys
