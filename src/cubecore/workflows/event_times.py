@@ -23,7 +23,7 @@ def shortlist(request: TilingRequest) -> int:
 
 
 def can_be_timed(request: TilingRequest) -> bool:
-    """Whether `time` takes the problem on its chip."""
+    """True if `time` takes the problem on its chip."""
     try:
         require_runnable(request.chip)
         require_supported(request.problem)

@@ -46,7 +46,7 @@ _LAUNCH, _ALLOCATE, _WRITTEN, _FREE = range(4)
 
 
 def has_main(source: Source) -> bool:
-    """Whether a file is a program: it defines main."""
+    """True if a file is a program: it defines main."""
     return _MAIN.search(source.text) is not None
 
 

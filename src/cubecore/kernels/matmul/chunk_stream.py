@@ -261,7 +261,7 @@ class ChunkStream(Stream):
 
     @property
     def ahead(self) -> bool:
-        """Whether the next chunk is asked for while one is used."""
+        """True if the next chunk is asked for while one is used."""
         return self._left is not None
 
     @property

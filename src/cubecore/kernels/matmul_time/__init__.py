@@ -1,1 +1,1 @@
-"""When a matmul kernel ends: its launch timed without building or compiling its trees."""
+"""The time of a matmul kernel's launch, without building or compiling its trees."""

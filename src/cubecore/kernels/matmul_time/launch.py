@@ -70,7 +70,7 @@ def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime
 
 
 def is_known(problem: Problem, chip: Chip) -> bool:
-    """Whether the walk knows the kernel's instructions."""
+    """True if the walk knows the kernel's instructions."""
     p = problem
     plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
     return plain and p.bias_type is None and not p.scales_columns and not chip.unknown_costs

@@ -1,4 +1,4 @@
-"""What recurs from tile to tile of a block is not walked again.
+"""Recurrence from tile to tile of a block: recurring tiles are not walked again.
 
 At the head of a tile everything that decides what follows is compared relative to the scalar unit's
 time. Where it is as before an earlier tile, and the tiles and the chunks to come are like those
@@ -122,7 +122,7 @@ def _coming(times: Sequence[int] | deque[int], now: int) -> tuple[int, ...]:
 
 
 def _served_alike(before: _Visit, now: _Visit) -> bool:
-    """Whether device memory is where it was, or falls behind without having held up anything."""
+    """True if device memory is where it was, or falls behind without having held up anything."""
     if now.served == before.served:
         return True
     held_up = now.delays != before.delays

@@ -1,4 +1,4 @@
-"""What the instructions of a block of C cost, by the shape of a tile and of a base-K step.
+"""Costs of the instructions of a block of C, by the shape of a tile and of a base-K step.
 
 Costs are those of the templates that the kernel issues.
 """
