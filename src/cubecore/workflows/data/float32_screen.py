@@ -33,7 +33,7 @@ _MOST_DOUBTFUL = 1 / 128
 
 
 def is_worth_screening(problem: Problem) -> bool:
-    """Whether a product is large, and of floats that are written by rounding alone."""
+    """True if a product is large, and of floats that are written by rounding alone."""
     p = problem
     return (
         p.m * p.n * p.k >= _SMALLEST

@@ -88,7 +88,7 @@ class Limits:
 
     @property
     def exact_sums(self) -> bool:
-        """Whether sums have no error: they are of integers."""
+        """True if sums have no error: they are of integers."""
         return self.problem.accumulator_type.kind == "int"
 
     @property

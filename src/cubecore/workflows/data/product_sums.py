@@ -100,7 +100,7 @@ class Factors:
 
     @property
     def _may_saturate(self) -> bool:
-        """Whether a partial sum could leave int32."""
+        """True if a partial sum could leave int32."""
         p = self.problem
         most = 0 if self.bias is None else int(np.abs(self.bias.astype(np.int64)).max())
         return most + (p.k << (p.a_type.bits + p.b_type.bits - 2)) >= 1 << 31
