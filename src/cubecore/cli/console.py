@@ -301,8 +301,7 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
         _fail({"kind": "InternalError", "message": text}, as_json, BAD_REQUEST)
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
-    told = {shown["message"], *shown["message"].splitlines()}
-    others = tuple(f for f in error.findings if f.message not in told)
+    others = tuple(f for f in error.findings if f.message not in shown["message"])
     if others and not as_json:
         from cubecore.reports.text.script import finding_lines
 

@@ -1,6 +1,5 @@
 """Source locations: the file and line of the user's code behind a call."""
 
-import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -22,12 +21,18 @@ class KernelError(CubecoreError):
 
 
 def location_of(file: str, line: int, function: str) -> Location:
-    """Return a place; the file is named from the working directory on."""
+    """Return a place; the file is named as `shown_path` does."""
+    return Location(shown_path(file), line, function)
+
+
+def shown_path(file: str | Path) -> str:
+    """Return a file relative to the working directory if it lies inside, else its whole path."""
     try:
-        shown = os.path.relpath(Path(file).resolve())
-    except (OSError, ValueError):  # another drive, or no working directory any more
-        shown = Path(file).name
-    return Location(shown, line, function)
+        whole = Path(file).resolve()
+        here = Path.cwd()
+    except (OSError, ValueError):  # no working directory any more
+        return Path(file).name
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 
 _location = lru_cache(maxsize=65536)(location_of)

@@ -144,8 +144,18 @@ def test_mode_0_with_one_core_that_does_not_signal():
         script.run()
     assert str(caught.value) == (
         "deadlock, no core sends a signal: core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
-        "core 1 AIV0 waits for flag 3 at kernel.py:3 (kernel)"
+        "which core 2 AIV0 has not sent; core 1 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
+        "which core 2 AIV0 has not sent"
     )
+    assert [(f.id, f.core, f.message) for f in caught.value.findings] == [
+        (
+            "deadlock",
+            f"core {core} AIV0",
+            f"core {core} AIV0 waits for flag 3 at kernel.py:3 (kernel), which core 2 AIV0 has "
+            "not sent",
+        )
+        for core in (0, 1)
+    ]
 
 
 def test_mode_1_is_between_the_two_vector_cores_of_one_core():
@@ -184,7 +194,8 @@ def test_mode_2_from_the_vector_cores_needs_both():
     with pytest.raises(DeadlockError) as caught:
         script.run()
     assert str(caught.value) == (
-        "deadlock, no core sends a signal: core 0 AIC waits for flag 4 at kernel.py:3 (kernel)"
+        "deadlock, no core sends a signal: core 0 AIC waits for flag 4 at kernel.py:3 (kernel), "
+        "which core 0 AIV1 has not sent"
     )
 
 

@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.capi_header import header
 from cubecore.frontends.cpp.compiler import compiler
 from cubecore.frontends.cpp.elf import has_variables
 from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
+from cubecore.frontends.source_locations import shown_path
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
@@ -84,7 +85,7 @@ def require_entry(source: Source, name: str | None) -> str:
         RequestError: no such entry, or several and none named.
     """
     known = [entry.name for entry in source.scan.entries]
-    shown = os.path.relpath(source.path)
+    shown = shown_path(source.path)
     if name is None:
         if len(known) == 1:
             return known[0]
@@ -335,7 +336,7 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
             timeout=_LONGEST_S,
         )
     except subprocess.TimeoutExpired:
-        shown = os.path.relpath(path)
+        shown = shown_path(path)
         raise refuse(shown, f"compile within {_LONGEST_S} s", "no end") from None
     except OSError as error:
         raise refuse(command[0], "be a compiler", error.strerror or "none") from None
@@ -366,7 +367,7 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
             outside = _outside(lines, number)
             if outside is not None:
                 file, at = outside
-        where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else os.path.relpath(path)
+        where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
         for own in _OURS:
             if said.startswith(own):
                 return _refused(where, said.removeprefix(own).strip(' "'))
@@ -380,7 +381,7 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
         return refuse(where, "compile", said + more, remedy)
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
     got += f": {lines[-1]}" if lines else ""
-    return refuse(os.path.relpath(path), "compile", got)
+    return refuse(shown_path(path), "compile", got)
 
 
 @cache
@@ -409,9 +410,9 @@ def _outside(lines: Sequence[str], number: int) -> tuple[Path, str] | None:
 
 def _shown(file: Path, path: Path) -> str:
     if file.is_relative_to(folder()):
-        return os.path.relpath(path)
+        return shown_path(path)
     try:
-        return os.path.relpath(file)
+        return shown_path(file)
     except ValueError:
         return str(file)
 

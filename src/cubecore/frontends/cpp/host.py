@@ -1,7 +1,6 @@
 """Host programs: a file's own main, whose `<<<>>>` launches kernels on memory of aclrtMalloc."""
 
 import ctypes
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from cubecore.frontends.kernels.kernel import (
     current_session,
     ready_launch,
 )
-from cubecore.frontends.source_locations import location_of
+from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
@@ -84,7 +83,7 @@ def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEO
         ctypes.CDLL(None).fflush(None)
         return code, program.launched
 
-    name = os.path.relpath(source.path)
+    name = shown_path(source.path)
     code, launched = answered(work, ChildSubject("the program", timeout_s, (), name))
     for left in launched:
         run = KernelRun(
@@ -192,5 +191,5 @@ def require_clean_end(source: Source, code: int) -> str | None:
     """Return what is to be said of a program that ended with a code; None for 0."""
     if code == 0:
         return None
-    shown = os.path.relpath(source.path)
+    shown = shown_path(source.path)
     return str(refuse(shown, "end with 0", code))

@@ -27,6 +27,7 @@ from cubecore.machine.sanitizer.racecheck import Sanitizer
 Body = Callable[[Core], None]
 Wait = tuple[int, Location]
 """The flag that a core waits for, and where."""
+_SHOWN_CORES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ class _CrossFlags:
             if value > CROSS_CORE_LIMIT:
                 over.append(receiver)
         return over
+
+    def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
+        """Return the cores whose signal a receiver lacks where others have sent theirs."""
+        found: set[CoreId] = set()
+        for (sender, mode, number), count in self.arrivals.items():
+            if count and number == flag and receiver in self.topology.receivers(sender, mode):
+                peers = self.topology.peers(sender, mode)
+                found |= {peer for peer in peers if not self.arrivals.get((peer, mode, flag), 0)}
+        return sorted(found)
 
     def take(self, core: CoreId, flag: int) -> bool:
         """Take one from a counter; False while it stands at 0."""
@@ -131,7 +141,7 @@ def run(
             _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
         except CubecoreError as error:
             if isinstance(error, DeadlockError):
-                _log_deadlock(log, error, waiting)
+                _log_deadlock(log, error, waiting, flags)
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
@@ -157,7 +167,7 @@ def _run_threads(
     while threads:
         able = [i for i in threads if _is_ready(i, waiting, flags)]
         if not able:
-            raise _deadlock(waiting)
+            raise _deadlock(waiting, flags)
         ready = able[choose(len(able))]
         waiting.pop(ready, None)
         threads[ready].switch()
@@ -183,18 +193,29 @@ def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> 
     return wait is None or flags.counters.get((core, wait[0]), 0) > 0
 
 
-def _log_deadlock(log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait]) -> None:
-    """Log a deadlock where the first core waits for another; pipes that wait have no one place."""
-    core, where, name = "all cores", Location("kernel", 0, ""), "wait_flag"
-    if waiting:
-        first = min(waiting)
-        core, where, name = str(first), waiting[first][1], WaitFlagDev.name
-    log.add(SanitizerFinding("deadlock", str(error), name, where, core))
+def _log_deadlock(
+    log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait], flags: _CrossFlags
+) -> None:
+    """Log a deadlock for each core that waits for another; pipes that wait have no one place."""
+    for core, (flag, where) in sorted(waiting.items()):
+        message = _stuck(core, flag, where, flags)
+        finding = SanitizerFinding("deadlock", message, WaitFlagDev.name, where, str(core))
+        log.add(finding, str(core))
+    if not waiting:
+        where = Location("kernel", 0, "")
+        log.add(SanitizerFinding("deadlock", str(error), "wait_flag", where, "all cores"))
 
 
-def _deadlock(waiting: dict[CoreId, Wait]) -> DeadlockError:
-    stuck = ", ".join(
-        f"{core} waits for flag {flag} at {where}" for core, (flag, where) in waiting.items()
-    )
+def _deadlock(waiting: dict[CoreId, Wait], flags: _CrossFlags) -> DeadlockError:
+    stuck = "; ".join(_stuck(core, *wait, flags) for core, wait in waiting.items())
     sentence = f"deadlock, no core sends a signal: {stuck}"
     return DeadlockError([Violation("every wait_flag_dev", "", stuck, sentence=sentence)])
+
+
+def _stuck(core: CoreId, flag: int, where: Location, flags: _CrossFlags) -> str:
+    missing = [str(sender) for sender in flags.missing(core, flag)]
+    if len(missing) > _SHOWN_CORES:
+        missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]
+    verb = "has" if len(missing) == 1 else "have"
+    unsent = f"{', '.join(missing)} {verb} not sent" if missing else "no core has sent"
+    return f"{core} waits for flag {flag} at {where}, which {unsent}"

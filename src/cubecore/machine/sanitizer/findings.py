@@ -87,6 +87,9 @@ KINDS: dict[str, Kind] = {
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 
+CONSEQUENCES = frozenset({"flag-unmet", "flag-doubled", "flag-leaked", "flag-late"})
+"""Kinds that a missing or doubled flag leaves behind; a race beside them names what it breaks."""
+
 FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
 
@@ -222,7 +225,8 @@ class FindingLog:
         return known
 
     def __iter__(self) -> Iterator[SanitizerFinding]:
-        for tally in self._tallies.values():
+        """Yield findings as they were made, but first those that explain others: races."""
+        for tally in sorted(self._tallies.values(), key=lambda t: t.first.id in CONSEQUENCES):
             yield replace(tally.first, count=tally.count)
 
     def __len__(self) -> int:
