@@ -5,6 +5,9 @@ from typing import TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+MOST_PROGRAMS = 128
+"""Programs of which something derived is kept: those of some ten launches."""
+
 
 class BoundedCache(dict[K, V]):
     """A dictionary of at most `most` entries; one more empties it first.

@@ -11,7 +11,7 @@ MOST_BYTES = 2**24
 """Of one instruction: 32 times what L1 holds, for those that read a run again and again."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def template_violations(template: Instruction, chip: Chip) -> tuple[Violation, ...]:
     """Return what a template breaks on a chip: ranges, types, preconditions; each judged once.
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from weakref import WeakKeyDictionary
 
+from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem
@@ -158,15 +158,16 @@ class Accesses:
         return tuple((x.traffic, x.address) for x in self.leaves if not x.traffic.writes)
 
 
-_ACCESSES = WeakKeyDictionary[Program, dict[Chip, Accesses]]()
+_ACCESSES = BoundedCache[tuple[Program, Chip], Accesses](MOST_PROGRAMS)
 
 
 def accesses(program: Program, chip: Chip) -> Accesses:
-    """Return what a program accesses; it is kept for as long as the program is."""
-    known = _ACCESSES.setdefault(program, {})
-    if chip not in known:
-        known[chip] = Accesses(program, tuple(_leaves(program.body, _TreePosition(), chip)))
-    return known[chip]
+    """Return what a program accesses; that of the latest programs is kept."""
+    known = _ACCESSES.get((program, chip))
+    if known is None:
+        known = Accesses(program, tuple(_leaves(program.body, _TreePosition(), chip)))
+        _ACCESSES[program, chip] = known
+    return known
 
 
 @dataclass(frozen=True, slots=True)

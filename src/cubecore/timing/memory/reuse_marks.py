@@ -5,8 +5,8 @@ Only where that makes a difference: where L2 holds as much of them either way, t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
+from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Var
 from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
@@ -26,23 +26,23 @@ class ReuseMark(Instruction):
     level: int
 
 
-_MARKED = WeakKeyDictionary[Program, dict[tuple[Levels, ...], Program]]()
+_MARKED = BoundedCache[tuple[Program, tuple[Levels, ...]], Program](MOST_PROGRAMS)
 
 
 def marked(accesses: Accesses, gone: Sequence[Sequence[int]]) -> Program:
     """Return the program with a mark before each load for which the level counts.
 
-    `gone` has for each access what L2 no longer holds, by level. The answer is kept for as long as
-    the program is.
+    `gone` has for each access what L2 no longer holds, by level. Those of the latest programs
+    are kept.
     """
     program = accesses.program
     levels = tuple(tuple([parts.index(part) for part in parts]) for parts in gone)
-    known = _MARKED.setdefault(program, {})
-    if levels not in known:
+    known = _MARKED.get((program, levels))
+    if known is None:
         todo = iter(zip(accesses.leaves, levels, strict=True))
         body = tuple(_marked(program.body, todo))
-        known[levels] = Program(body, program.slots, program.name)
-    return known[levels]
+        known = _MARKED[program, levels] = Program(body, program.slots, program.name)
+    return known
 
 
 def _marked(body: Sequence[Node], todo: Iterator[tuple[GlobalAccess, Levels]]) -> Iterator[Node]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
-from weakref import WeakKeyDictionary
 
+from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.isa.program.arithmetic import FUNCTIONS
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
@@ -53,15 +53,15 @@ class _Written:
     numbers: Sequence[int]
 
 
-_TEXTS = WeakKeyDictionary[Program, dict[bool, _Written]]()
+_TEXTS = BoundedCache[tuple[Program, bool], _Written](MOST_PROGRAMS)
 
 
 def _written(program: Program, *, recording: bool) -> _Written:
-    """Return the function; it is kept for as long as the program is."""
-    known = _TEXTS.setdefault(program, {})
-    if recording not in known:
-        known[recording] = _write(program, recording=recording)
-    return known[recording]
+    """Return the function; those of the latest programs are kept."""
+    known = _TEXTS.get((program, recording))
+    if known is None:
+        known = _TEXTS[program, recording] = _write(program, recording=recording)
+    return known
 
 
 def _write(program: Program, *, recording: bool) -> _Written:
