@@ -32,6 +32,10 @@ class ElementType:
         """Return the name."""
         return self.name
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how to find this type again, so that a copy of it is the type itself."""
+        return (_type_called, (self.name,))
+
     @property
     def c0(self) -> int:
         """Elements in 32 bytes: the inner extent of a fractal (TCubeTiling structure and Mmad)."""
@@ -110,6 +114,13 @@ FRACTAL = ElementType("fractal", 4096, "raw", "raw")
 """512 bytes that move together."""
 INDEX_FRACTAL = ElementType("index fractal", 1024, "raw", "raw")
 """128 bytes of indices of a sparse matrix, which belong to a fractal."""
+_BY_NAME = ELEMENT_TYPES | {t.name: t for t in (RAW_BYTE, DATA_BLOCK, FRACTAL, INDEX_FRACTAL)}
+
+
+def _type_called(name: str) -> ElementType:
+    return _BY_NAME[name]
+
+
 FLOAT16 = ELEMENT_TYPES["float16"]
 BFLOAT16 = ELEMENT_TYPES["bfloat16"]
 FLOAT32 = ELEMENT_TYPES["float32"]
@@ -117,6 +128,19 @@ INT4 = ELEMENT_TYPES["int4"]
 INT8 = ELEMENT_TYPES["int8"]
 INT16 = ELEMENT_TYPES["int16"]
 INT32 = ELEMENT_TYPES["int32"]
+
+
+def type_name(given: object) -> object:
+    """Return the name of a type that NumPy, ml_dtypes or PyTorch made; anything else as it is."""
+    if isinstance(given, str) or given is None:
+        return given
+    if type(given).__module__ == "torch":
+        return str(given).removeprefix("torch.")
+    named = getattr(given, "name", None)  # of a dtype
+    if isinstance(named, str) and hasattr(given, "itemsize"):
+        return named
+    named_by_class = isinstance(given, type) and given.__module__ in {"numpy", "ml_dtypes"}
+    return given.__name__ if isinstance(given, type) and named_by_class else given
 
 
 def element_type(name: str, subject: str = "dtype") -> ElementType:

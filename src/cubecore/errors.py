@@ -133,6 +133,17 @@ def _reason(error: Exception | str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def no_json(error: Exception) -> str:
+    """Return why a text is no JSON, of what a reader of JSON raises."""
+    if hasattr(error, "pos"):
+        return str(error).splitlines()[0]
+    if isinstance(error, UnicodeDecodeError):
+        return "bytes that are no UTF-8"
+    if isinstance(error, RecursionError):
+        return "values nested too deeply"
+    return "a number of too many digits"
+
+
 def did_you_mean(name: str, known: "Iterable[str]") -> str:
     """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string.
 

@@ -4,6 +4,7 @@ Every field is a fact with a unit in its name; an unknown fact is None and is ne
 each value comes from is in `Chip.sources`, field by field.
 """
 
+import copyreg
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
@@ -14,6 +15,14 @@ from cubecore.errors import did_you_mean, refuse, unable
 
 JOINED_ARCHS = ("m100", "1001", "2002")
 """Architectures whose AI Core has Cube and Vector together (spec/tik.md: L1 and UB of one core)."""
+
+
+def _shown(entries: dict[object, object]) -> MappingProxyType[object, object]:
+    return MappingProxyType(entries)
+
+
+# Records that hold read-only mappings (chips, and so plans) can then be pickled and copied.
+copyreg.pickle(MappingProxyType, lambda shown: (_shown, (dict(shown),)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     """Check the tiling in a file against every rule; --repair finds the nearest legal one."""
     from cubecore.errors import unable
     from cubecore.reports.text.repair import findings_text
-    from cubecore.tiling.model.export import load_tiling, tiling_data
+    from cubecore.tiling.model.export import load_tiling, require_form, tiling_data
     from cubecore.workflows.check import RepairedFindings
     from cubecore.workflows.check import check as make_check
     from cubecore.workflows.data.files import require_writable, write_whole
@@ -45,6 +45,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
         name = "--out" if out is not None else "--keep"
         raise unable(name, f"{name} needs --repair")
     if out is not None:
+        require_form(out, "--out")
         require_writable(out, "--out")
     answer = make_check(load_tiling(tiling), settings=settings, **keys)
     if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:

@@ -51,7 +51,7 @@ def plan(
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
     from cubecore.errors import unable
     from cubecore.reports.text.answers import plan_text
-    from cubecore.tiling.model.export import tiling_data
+    from cubecore.tiling.model.export import require_form, tiling_data
     from cubecore.workflows.data.files import require_writable, write_whole
     from cubecore.workflows.plan import plan as make_plan
 
@@ -67,6 +67,7 @@ def plan(
         if value is not None:
             raise unable(name, f"{name} needs --queries")
     if out is not None:
+        require_form(out, "--out")
         require_writable(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:

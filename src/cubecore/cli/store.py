@@ -125,6 +125,6 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
     if out is None:
         say(text.getvalue(), newline=False)
     else:
-        write_whole(out, text.getvalue().encode(), "--out")
+        write_whole(out, text.getvalue(), "--out")
         show(Exported(count, out), as_json, lambda made: made.text)
     return code

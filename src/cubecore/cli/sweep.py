@@ -74,6 +74,6 @@ def sweep(
             **keys,
         )
     if plot is not None:
-        write_whole(plot, sweep_svg(answer).encode(), "--plot")
+        write_whole(plot, sweep_svg(answer), "--plot")
     show(answer, as_json, sweep_text)
     return DONE if answer.complete else FOUND

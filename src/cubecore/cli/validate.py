@@ -52,6 +52,6 @@ def validate(
         if held_out:
             answer = replace(answer, held_out=make_held_out())
         if report is not None:
-            write_whole(report, scatter_page(answer).encode(), "--report")
+            write_whole(report, scatter_page(answer), "--report")
     show(answer, as_json, validation_text)
     return FOUND if answer.unreadable else DONE

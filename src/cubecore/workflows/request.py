@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
@@ -65,6 +66,18 @@ def make_request(
     record = made.budget.applied(chip(made.chip).what_if(settings or {}))
     validate(made, record)
     return TilingRequest(made, record, MappingProxyType(dict(settings or {})))
+
+
+def of_plan(
+    problem: object, tiling: object, settings: Mapping[str, str] | None
+) -> tuple[Any, Any, Mapping[str, str] | None]:
+    """Return the problem, the tiling and the settings; those of a plan in place of a problem."""
+    asked = getattr(problem, "request", None)
+    if not isinstance(asked, TilingRequest):
+        return problem, tiling, settings
+    own = getattr(problem, "tiling", None)
+    given = tiling if tiling is not None else own
+    return asked.problem, given, {**asked.settings, **(settings or {})}
 
 
 def as_tiling(tiling: TCubeTiling | JsonMapping) -> TCubeTiling:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from io import BytesIO
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
+from cubecore.errors import refuse
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.machine.engines import run_launch
@@ -37,11 +40,12 @@ from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     TilingRequest,
     make_request,
+    of_plan,
     require_runnable,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from cubecore.isa.program.launch import Launch
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
+    from cubecore.workflows.plan import TilingPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +124,10 @@ def _unseen(_stage: str) -> None:
 
 @takes_problem
 def run(
-    problem: Problem | JsonMapping | None = None,
+    problem: Problem | JsonMapping | TilingPlan | None = None,
     *,
     tiling: TCubeTiling | JsonMapping | None = None,
-    operands: Operands | OperandFiles | None = None,
+    operands: Operands | OperandFiles | Sequence[Any] | Mapping[str, Any] | None = None,
     out: str | None = None,
     engine: str = "fast",
     order: str = "program",
@@ -136,13 +141,15 @@ def run(
 
     Parameters
     ----------
-    problem : Problem or mapping or None
-        The product: a record or a JSON object. Keys of it can also be given as keywords, and
-        replace those of `problem`.
+    problem : Problem or mapping or TilingPlan or None
+        The product: a record or a JSON object, or a plan with its tiling. Keys of it can also be
+        given as keywords, and replace those of `problem`.
     tiling : TCubeTiling or mapping or None
         The plan's unless given.
-    operands : Operands or OperandFiles or None
-        Arrays as stored, or files with them; random ones from the problem's seed unless given.
+    operands : Operands or OperandFiles or sequence or mapping or None
+        Arrays as stored, also as ``(A, B)`` or by name, or files with them; random ones from the
+        problem's seed unless given. Arrays may be given as `a`, `b` and `bias`, too: then their
+        types are those keys.
     out : str or None
         A .npy file for C.
     engine : str
@@ -183,10 +190,14 @@ def run(
     begin = perf_counter()
     require_engine(engine)
     require_order(order)
+    keys, operands = _arrays_among(keys, operands)
     switched_on = checks_of(checks.split(","))
-    request = make_request(problem, settings, keys)
+    product, tiling, settings = of_plan(problem, tiling, settings)
+    request = make_request(product, settings, keys)
     require_runnable(request.chip)
     if out is not None:
+        if Path(out).suffix not in {"", ".npy"}:
+            raise refuse("--out", "end in .npy", out)
         files = operands.named if isinstance(operands, OperandFiles) else {}
         inputs = [(file_option(name), array_file(path)) for name, path in files.items()]
         require_apart([("--out", out)], inputs)
@@ -226,6 +237,40 @@ def run(
         peak_bytes=peak_bytes(),
         c=executed.c,
     )
+
+
+def _arrays_among(
+    keys: ProblemKeys, operands: object
+) -> tuple[ProblemKeys, Operands | OperandFiles | None]:
+    """Return the keys with the types of arrays that stand for them, and the operands as records.
+
+    Raises:
+        RequestError: operands that are neither, or arrays beside `operands`.
+    """
+    arrays: dict[str, Any] = {
+        name: value for name in _BY_NAME if hasattr(value := keys.get(name), "shape")
+    }
+    named: object = operands
+    if isinstance(operands, list | tuple):
+        named = dict(zip(_BY_NAME, operands, strict=False)) if len(operands) < 4 else None
+    if arrays:
+        if operands is not None:
+            raise refuse("operands", "come without arrays as a, b or bias", "both")
+        named = arrays
+        types = {name: value.dtype for name, value in arrays.items()}
+        keys = cast("ProblemKeys", {**keys, **types})
+    if named is None and operands is None:
+        return keys, None
+    if isinstance(named, Operands | OperandFiles):
+        return keys, named
+    known = {f.name for f in fields(Operands)}
+    if not isinstance(named, Mapping) or not {"a", "b"} <= set(named) <= known:
+        need = "be Operands, OperandFiles, (A, B), (A, B, bias) or a mapping with a and b"
+        raise refuse("operands", need, type(operands).__name__ if not arrays else "one array")
+    return keys, Operands(**{name: np.asarray(value) for name, value in named.items()})
+
+
+_BY_NAME = ("a", "b", "bias")
 
 
 def _operands(problem: Problem, given: Operands | OperandFiles | None) -> Operands:

@@ -13,6 +13,7 @@ from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import (
     TilingRequest,
     make_request,
+    of_plan,
     require_runnable,
 )
 from cubecore.workflows.timed_product import TimedProduct
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import Timeline
     from cubecore.workflows.advise import TimedChanges
+    from cubecore.workflows.plan import TilingPlan
 
 _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""
@@ -54,7 +56,7 @@ class Timed:
 
 @takes_problem
 def time(
-    problem: Problem | JsonMapping | None = None,
+    problem: Problem | JsonMapping | TilingPlan | None = None,
     *,
     tiling: TCubeTiling | JsonMapping | None = None,
     step: str | None = None,
@@ -68,9 +70,9 @@ def time(
 
     Parameters
     ----------
-    problem : Problem or mapping or None
-        The product: a record or a JSON object. Keys of it can also be given as keywords, and
-        replace those of `problem`.
+    problem : Problem or mapping or TilingPlan or None
+        The product: a record or a JSON object, or a plan with its tiling. Keys of it can also be
+        given as keywords, and replace those of `problem`.
     tiling : TCubeTiling or mapping or None
         The plan's unless given.
     step : str or None
@@ -105,7 +107,8 @@ def time(
     >>> cubecore.time(m=64, n=64, k=64).timeline.limited_by
     'start-up'
     """
-    request = make_request(problem, settings, keys)
+    product, tiling, settings = of_plan(problem, tiling, settings)
+    request = make_request(product, settings, keys)
     require_runnable(request.chip)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)

@@ -86,7 +86,7 @@ class TimeFiles:
             from cubecore.reports.html.page import html_report
 
             page = html_report(timed, tiling_from=self.tiling_from)
-            write_whole(self.report, page.encode(), "--report")
+            write_whole(self.report, page, "--report")
         if self.trace is not None:
             from cubecore.reports.files.chrome_trace import trace_bytes
 
@@ -105,7 +105,7 @@ class TimeFiles:
         if self.report is not None:
             from cubecore.reports.html.pair import pair_report
 
-            write_whole(self.report, pair_report(first, second, title).encode(), "--report")
+            write_whole(self.report, pair_report(first, second, title), "--report")
         if self.trace is not None:
             from cubecore.reports.files.chrome_trace import pair_trace_bytes
 
@@ -125,7 +125,7 @@ class TimeFiles:
             from cubecore.reports.html.page import launch_report
 
             page = launch_report(timed.longest, timed.launches)
-            write_whole(self.report, page.encode(), "--report")
+            write_whole(self.report, page, "--report")
         if self.trace is not None:
             from cubecore.reports.files.chrome_trace import launch_trace_bytes
 

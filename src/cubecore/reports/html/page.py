@@ -111,7 +111,9 @@ def _read(name: str) -> str:
 
 def source_hash(text: str) -> str:
     """Return how a content security policy names an inline style or script."""
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    return (
+        f"'sha256-{b64encode(sha256(text.encode('utf-8', 'backslashreplace')).digest()).decode()}'"
+    )
 
 
 def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:

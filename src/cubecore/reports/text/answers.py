@@ -104,10 +104,19 @@ def tiling_lines(tiling: TCubeTiling) -> list[str]:
     return ["  " + "  ".join(f"{n} {getattr(tiling, n):<7}" for n in g).rstrip() for g in named]
 
 
+def _capped(request: TilingRequest) -> list[str]:
+    """Return the line about cores that were asked for and that the chip does not have."""
+    asked, most = request.problem.cores, request.problem.core_limit(request.chip)
+    if asked is None or asked <= most:
+        return []
+    return [f"{asked} cores were asked for; {request.chip.name} has {most}"]
+
+
 def plan_text(plan: TilingPlan) -> str:
     """Return a plan as text."""
     p = plan.predicted
     lines = [problem_line(plan.request), "", "Tiling", *tiling_lines(plan.tiling), ""]
+    lines[-1:] = [*_capped(plan.request), ""]
     bound = f"{plan.gap:.2f} times what no tiling can beat"
     if plan.lower_bound_us is not None:
         bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
-from cubecore.errors import RequestError, Violation, refuse, unreadable
+from cubecore.errors import RequestError, Violation, no_json, refuse, unreadable
 from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
 from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
 
@@ -121,6 +121,19 @@ def tiling_data(tiling: TCubeTiling, path: str) -> bytes:
     return text.encode()
 
 
+_FORMS = ("", ".json", ".bin", ".hex", ".h", ".hpp")
+
+
+def require_form(path: str, subject: str) -> None:
+    """Refuse a name that ends as no form of a tiling does; without an ending it is JSON.
+
+    Raises:
+        RequestError: another ending.
+    """
+    if Path(path).suffix not in _FORMS:
+        raise refuse(subject, f"end in {', '.join(_FORMS[1:-1])} or {_FORMS[-1]}", path)
+
+
 def load_tiling(path: str | Path) -> TCubeTiling:
     """Return the tiling in a file, in whichever of the four forms.
 
@@ -184,7 +197,7 @@ def _json_object(text: str, subject: str) -> Json:
     try:
         loaded = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        raise refuse(subject, "be JSON", str(error)) from None
+        raise refuse(subject, "be JSON", no_json(error)) from None
     if not isinstance(loaded, dict):
         raise refuse(subject, "be a JSON object", type(loaded).__name__)
     return loaded

@@ -14,7 +14,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.citations import cite
-from cubecore.dtypes import ElementType, element_type
+from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import RequestError, Violation, did_you_mean
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
@@ -58,6 +58,7 @@ MX_FORMATS = {
 FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
 """Keys that are true or false."""
 _DTYPES = ("a", "b", "c")
+_TYPE_KEYS = (*_DTYPES, "bias", "scale_a", "scale_b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +169,8 @@ class Problem:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in _TYPE_KEYS:
+            object.__setattr__(self, name, type_name(getattr(self, name)))
         violations = [*self._extent_violations(), *self._kind_violations()]
         violations += self._asked_violations()
         violations += self._resolve_dtypes()
@@ -188,6 +191,8 @@ class Problem:
         """
         if not isinstance(mapping, Mapping):
             raise RequestError([_wrong("problem", "be a JSON object", mapping)])
+        types = {name: type_name(mapping[name]) for name in _TYPE_KEYS if name in mapping}
+        mapping = {**mapping, **types}
         names = [f.name for f in fields(cls)]
         violations = [
             Violation("problem", "have only known keys", repr(key), did_you_mean(str(key), names))

@@ -139,7 +139,7 @@ def case_of(point: Point) -> CalibrationCase:
         return _CASES[point.kind](point)
     except CubecoreError as error:
         raise because(error) from None
-    except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
+    except (KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         # A tiling is free text and numbers: what does not fit its kind is the point's.
         raise Unmapped(f"the tiling must be stated as its kind has it, got {error!r}") from None
 
@@ -149,6 +149,8 @@ def _timed(case: CalibrationCase, chip: Chip) -> Timeline:
         return time_launch(case.launch(), chip, stand_in=True)
     except (CubecoreError, DeadlockError) as error:
         raise because(error) from None
+    except (KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise Unmapped("the tiling must give the cores work that can be done") from None
 
 
 def _wall(

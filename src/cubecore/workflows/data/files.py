@@ -160,6 +160,8 @@ def _target(path: str, subject: str) -> Path:
     where = f"{subject} {path}"
     try:
         target = Path(path).resolve()
+        if path == "-":
+            raise unwritable(where, "an output is a file; ./- names one called -")
         if path.endswith(os.sep) or target.is_dir():
             raise unwritable(where, "is a directory")
         if target.exists() and not (target.is_file() or target.is_char_device()):
@@ -238,20 +240,22 @@ def _longest_name(folder: Path) -> int:
     return os.pathconf(folder, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
 
 
-def write_whole(path: str, data: bytes, subject: str) -> None:
+def write_whole(path: str, data: bytes | str, subject: str) -> None:
     """Write a file in one step: it holds all of `data` or what it held before.
 
-    A link's target is written, not the link; a terminal or /dev/null is written to as it is.
+    A link's target is written, not the link; a terminal or /dev/null is written to as it is. Of a
+    text, what has no encoding is written as an escape.
     """
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
     target = _target(path, subject)
     part = None
     try:
         if target.is_char_device():
-            target.write_bytes(data)
+            target.write_bytes(raw)
             return
         handle, part = _temporary(target.parent)
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.write(raw)
         put_in_place(Path(part), target)
         part = None
     except OSError as error:

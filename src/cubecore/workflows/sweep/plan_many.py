@@ -6,12 +6,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
+from os import PathLike
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip
 from cubecore.errors import RequestError, refuse
 from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
+from cubecore.units import INT32_MAX
 from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked
 from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
 from cubecore.workflows.sweep.queries import Query
@@ -80,6 +82,9 @@ def plan_many(
     >>> next(answers).planned
     True
     """
+    if isinstance(problems, str | bytes | PathLike | Mapping):
+        need = "be several, each a record or a mapping"
+        raise refuse("problems", need, repr(problems), "cubecore plan --queries reads a file")
     options = make_options(settings, alternatives)
     if processes is not None and processes < 1:
         raise refuse("processes", "be at least 1", processes)
@@ -100,6 +105,8 @@ def make_options(
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
+    if alternatives > INT32_MAX:
+        raise refuse("alternatives", f"be at most {INT32_MAX}", alternatives)
     chip(soc or DEFAULT_CHIP).what_if(settings or {})
     return SweepOptions(dict(settings or {}), alternatives)
 

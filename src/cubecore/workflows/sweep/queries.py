@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import RequestError, refuse, unreadable
+from cubecore.errors import RequestError, no_json, refuse, unreadable
 
 MAX_LINE_BYTES = 1 << 16
 """Longer lines are no problems."""
@@ -36,6 +36,9 @@ def open_queries(path: str) -> BufferedReader:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - the caller closes it
         file.read(0)
+        if not file.seekable():  # a pipe: it is read twice
+            with file:
+                return BufferedReader(BytesIO(file.read()))
     except (OSError, ValueError) as error:
         raise unreadable(where, error) from None
     return file
@@ -84,7 +87,7 @@ def _object(line: bytes) -> Json:
     try:
         made = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        raise refuse(where, "be JSON", str(error).splitlines()[0]) from None
+        raise refuse(where, "be JSON", no_json(error)) from None
     if not isinstance(made, dict):
         raise refuse(where, "be a JSON object", type(made).__name__)
     return made
