@@ -15,7 +15,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all lowest lint types layers format bench docs changelog clean
+.PHONY: demo quick test test-all fuzz lowest lint types layers format bench docs changelog clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,10 @@ test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
 
 test-all: $(STAMP) lint types layers  ## the sweeps too
 	$(PYTEST) -m "sweep or not sweep"
+
+SEED ?= 0
+fuzz: $(STAMP)  ## hostile files, stores, disks and random requests: what was tried, what failed
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seed $(SEED)
 
 lowest: pyproject.toml  ## the command line and README with the lowest versions allowed
 	$(PYTHON) -m venv --clear $(LOWEST)

@@ -1,0 +1,1 @@
+"""A tester that tries what nobody wrote down: `make fuzz`."""
