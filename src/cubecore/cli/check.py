@@ -45,8 +45,8 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
         name = "--out" if out is not None else "--keep"
         raise unable(name, f"{name} needs --repair")
     if out is not None:
-        require_form(out, "--out")
         require_writable(out, "--out")
+        require_form(out, "--out")
     answer = make_check(load_tiling(tiling), settings=settings, **keys)
     if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
         write_whole(out, tiling_data(answer.repair.tiling, out), "--out")

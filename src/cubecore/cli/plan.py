@@ -67,8 +67,8 @@ def plan(
         if value is not None:
             raise unable(name, f"{name} needs --queries")
     if out is not None:
-        require_form(out, "--out")
         require_writable(out, "--out")
+        require_form(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")

@@ -196,12 +196,12 @@ def run(
     request = make_request(product, settings, keys)
     require_runnable(request.chip)
     if out is not None:
-        if Path(out).suffix not in {"", ".npy"}:
-            raise refuse("--out", "end in .npy", out)
         files = operands.named if isinstance(operands, OperandFiles) else {}
         inputs = [(file_option(name), array_file(path)) for name, path in files.items()]
         require_apart([("--out", out)], inputs)
         require_writable(out, "--out")
+        if Path(out).suffix not in {"", ".npy"}:
+            raise refuse("--out", "end in .npy", out)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
     on_stage("making operands" if operands is None else "reading operands")

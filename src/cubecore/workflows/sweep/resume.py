@@ -101,8 +101,12 @@ class GrowingFile:
         os.close(handle)
         journal.seek(0)
         journal.truncate()
-        journal.write(f"{head}{Path(made).name}\n{asked}".encode(errors="surrogateescape"))
-        journal.flush()
+        try:
+            journal.write(f"{head}{Path(made).name}\n{asked}".encode(errors="surrogateescape"))
+            journal.flush()
+        except OSError:
+            Path(made).unlink()
+            raise
         return Path(made)
 
     def write(self, lines: list[str]) -> None:
@@ -140,13 +144,14 @@ class GrowingFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with suppress(OSError):  # a full disk was told by `write`; what it refused goes unsaid here
+        with suppress(OSError):  # what a full disk refused was told by `write`
             self._file.close()
         self._close()
 
     def _close(self) -> None:
         if self._lock is not None:
-            self._lock.close()
+            with suppress(OSError):  # the journal on a full disk: that was told, too
+                self._lock.close()
 
 
 def _open_plain(path: Path, flags: int = 0) -> BinaryIO:
