@@ -163,8 +163,8 @@ def test_a_conversion_of_3510_alone_is_refused_elsewhere():
     with pytest.raises(RequestError) as error:
         cubecore.run({"m": 64, "n": 64, "k": 64, "epilogue": epilogue})
     assert str(error.value) == (
-        "epilogue.quant must be QF322B8_PRE or VQF322B8_PRE for an accumulator of float32 (seed "
-        "002, table 4), got QF322FP8_PRE"
+        "epilogue.quant must be QF322B8_PRE or VQF322B8_PRE for an accumulator of float32 (Mmad, "
+        "table 4), got QF322FP8_PRE"
     )
 
 
