@@ -220,7 +220,7 @@ def rounded(values: Values) -> Values:
 def case_rows(case: FitCase, values: Mapping[str, float]) -> Sequence[Row]:
     """Return a case's errors as logarithms, with their weights."""
     wall, pipes = case.errors(values)
-    source = case.point.origin
+    source = case.point.repository
     found = [] if wall is None else [Row(source, math.log1p(wall.error), 1.0)]
     each = PIPES_WEIGHT / max(len(pipes), 1)
     return [*found, *(Row(source, math.log1p(pipe.error), each) for pipe in pipes)]

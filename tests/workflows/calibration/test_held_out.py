@@ -53,7 +53,7 @@ def test_every_publication_of_the_fits_is_left_out_once():
     fits = refitted()
     assert set(fits) == {one.case.chip.arch for one in fit_cases()} == set(STARTS)
     for arch, of_arch in fits.items():
-        sources = {one.point.origin for one in fit_cases() if one.case.chip.arch == arch}
+        sources = {one.point.repository for one in fit_cases() if one.case.chip.arch == arch}
         assert set(of_arch) == {"", *sources}
         for values in of_arch.values():
             assert set(values) == set(STARTS[arch])
@@ -68,7 +68,7 @@ def test_errors_of_the_chip_files_are_those_of_the_validation():
             for case in timed
             if case.group in FITTED
             and case.wall is not None
-            and case.point.origin == one.source
+            and case.point.repository == one.source
             and chip(case.chip).arch == one.arch
         ]
         assert list(one.shipped.values) == pytest.approx(sorted(walls))
@@ -85,18 +85,18 @@ def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
         wall, _ = one.errors(true)
         if wall is None:
             continue
-        wrong = 3.0 if one.point.origin == "ascdoc" else 1.0
+        wrong = 3.0 if one.point.repository == "catlass" else 1.0
         name = next(n for n in one.point.measured if one.point.measured[n] == wall.measured_us)
         measured = {name: wall.predicted_us * wrong}
         cases.append(replace(one, point=replace(one.point, measured=measured)))
-    assert {one.point.origin for one in cases} >= {"asc", "ascdoc"}
+    assert {one.point.repository for one in cases} >= {"asc-devkit", "catlass"}
     fit = Fit(start, cases)
     fit.on_all()
-    found = fit.without("ascdoc")
-    own = [one for one in cases if one.point.origin != "ascdoc"]
+    found = fit.without("catlass")
+    own = [one for one in cases if one.point.repository != "catlass"]
     errors = [abs(one.errors(found)[0].error) for one in own]
     assert max(errors) < 0.02 < max(abs(one.errors(start)[0].error) for one in own)
-    assert fit.without("ascdoc") == found, "the same points give the same values"
+    assert fit.without("catlass") == found, "the same points give the same values"
 
 
 def test_the_table_is_part_of_the_page_and_of_the_answer():

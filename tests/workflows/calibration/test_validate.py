@@ -2,20 +2,25 @@
 
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 from statistics import median
 
 import pytest
 
 import cubecore
 from cubecore.chips import chip
+from cubecore.chips.catalog import chip_names
 from cubecore.reports.html.scatter import scatter_page
 from cubecore.reports.text.validation import validation_text
-from cubecore.workflows.calibration.measured_points import read_points
+from cubecore.workflows.calibration.cases import Unmapped
+from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
 from cubecore.workflows.calibration.stated_tilings import in_bands
-from cubecore.workflows.calibration.validate import published_validation, validate
+from cubecore.workflows.calibration.validate import case_of, published_validation, validate
 from cubecore.workflows.calibration.validation import Errors
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
+SOURCES = Path(cubecore.__file__).parent
 GOOD = {
     "id": "mine_1",
     "kind": "matmul",
@@ -29,9 +34,13 @@ GOOD = {
     "dtype_b": "half",
     "dtype_c": "half",
     "trans": "A:N B:N",
+    "repository": "mine",
+    "cache": "cold",
+    "launch": "counted",
     "tiling": {},
     "measured": {"total_us": 100.0},
 }
+PROBLEM = {"chip": "Ascend910B3", "m": 2048, "n": 2560, "k": 1024, "c": "float16"}
 
 
 def written(tmp_path, *lines):
@@ -67,9 +76,8 @@ def stated_tiling(tiling, **more):
 @pytest.mark.parametrize("stated", [True, False])
 def test_a_point_is_what_time_says_of_its_tiling(tmp_path, stated):
     """A wall is the launch's, an aic_time without the launch; a pipe is the mean of the cores."""
-    problem = {"chip": "Ascend910B3", "m": 2048, "n": 2560, "k": 1024, "c": "float16"}
-    tiling = cubecore.plan(problem).tiling
-    now = cubecore.time(problem, tiling=tiling, step=None if stated else "CONSTANT").timeline
+    tiling = cubecore.plan(PROBLEM).tiling
+    now = cubecore.time(PROBLEM, tiling=tiling, step=None if stated else "CONSTANT").timeline
     hertz = chip("Ascend910B3").frequency_hz
     launch_us = chip("Ascend910B3").launch_cycles * 1e6 / hertz
     keys = {"tiling": stated_tiling(tiling)} if stated else {}
@@ -88,17 +96,18 @@ def test_a_point_is_what_time_says_of_its_tiling(tmp_path, stated):
 
 
 def test_a_product_with_a_part_on_vector_cores_is_counted_apart(tmp_path):
-    quant = GOOD | {"id": "catlass_quant_910b3_128_256_1024", "dtype_a": "int8", "dtype_b": "int8"}
+    part = "vector cores scale the result by rows and columns"
+    quant = GOOD | {"id": "mine_2", "dtype_a": "int8", "dtype_b": "int8", "left_out": part}
     answer = validate(written(tmp_path, GOOD, quant))
     assert [case.group for case in answer.cases] == ["library", "partial"]
-    left_out = "vector cores scale the result by rows and columns: left out"
-    assert [left_out in case.assumed for case in answer.cases] == [False, True]
+    assert [f"{part}: left out" in case.assumed for case in answer.cases] == [False, True]
 
 
 def test_what_a_tiling_leaves_open_is_said(tmp_path):
     keys = {"tiling": {"baseM": 128, "baseN": 256, "baseK": 64, "template": "MDL"}}
     (case,) = validate(written(tmp_path, GOOD | keys)).cases
     assert case.assumed == (
+        "written on the Matmul API",
         "stepKa 8, stepKb 4: what fills L1",
         "two buffers in L1",
         "singleCoreM 512, singleCoreN 512",
@@ -136,7 +145,26 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"tiling": {"groups": 4}}, "grouped products are not in the kernel"),
         ({"tiling": {"baseM": 128, "baseN": 256}},
          "the tiling must be stated as its kind has it, got KeyError('baseK')"),
-        ({"measured": {"TFLOPS": 3}}, "no time of the launch or its pipes is stated"),
+        ({"measured": {"MB": 3}}, "no time of the launch or its pipes is stated"),
+        ({"measured": {"TFLOPS": 3}}, "counts must be stated for TFLOPS to give a time"),
+        ({"measured": {"TFLOPS": 3}, "counts": "2MNK", "N": None},
+         "N must be stated for TFLOPS to give a time"),
+        ({"measured": {"TFLOPS": 3, "total_us": 10}, "counts": "2MNK"},
+         "TFLOPS gives 3579 us and contradicts the time of 10 us"),
+        ({"cores": 24}, "cores must be at most the 20 AIC cores of Ascend910B3, got 24; "
+         "state another soc"),
+        ({"soc": "Ascend910B1", "cores": 25}, "cores must be at most the 24 AIC cores of "
+         "Ascend910B1, got 25; state another soc"),
+        ({"soc": "A2"}, "soc must be a SoC of the catalogue, got 'A2'"),
+        ({"kind": "matmul+vector"}, "vector cores work beside the product"),
+        ({"dtype_b": "int8"}, "weights are dequantised on vector cores"),
+        ({"kind": "vector"}, "op must be stated for kind vector"),
+        ({"kind": "vector", "op": "softmax"}, "op must be one of add, exp, gelu, mish, muls, "
+         "nd2nz, sigmoid, swish to be timed, got 'softmax'"),
+        ({"kind": "vector", "op": "exp", "M": None}, "M must be stated for kind vector"),
+        ({"kind": "vector", "op": "exp", "M": None, "counts": "read", "measured": {"GBps": 3}},
+         "M must be stated for GBps to give a time"),
+        ({"kind": "dma_read"}, "tiling.tensor must be stated for kind dma_read"),
         ({"kind": "launch", "cores": 99}, "more blocks than cores: how they queue is not modelled"),
     ],
 )  # fmt: skip
@@ -144,6 +172,109 @@ def test_a_point_that_cannot_be_timed_says_why(tmp_path, changes, reason):
     (case,) = validate(written(tmp_path, GOOD | changes)).cases
     assert case.skipped == reason
     assert case.wall is None
+
+
+# --- the columns decide
+
+
+def test_the_columns_say_how_a_point_was_measured(tmp_path):
+    """A launch that is not counted is taken off; a warm L2 saves time; a rate is a time."""
+    us = validate(written(tmp_path, GOOD)).cases[0].wall.predicted_us
+    tflops = 2 * 2048 * 2560 * 1024 / us * 1e-6
+    alone = GOOD | {"id": "mine_2", "launch": "not counted"}
+    warm = GOOD | {"id": "mine_3", "cache": "warm"}
+    rate = GOOD | {"id": "mine_4", "measured": {"TFLOPS": tflops}, "counts": "2MNK"}
+    bare = {name: GOOD[name] for name in GOOD if name not in {"cache", "launch"}} | {"id": "mine_5"}
+    cases = validate(written(tmp_path, alone, warm, rate, bare)).cases
+    b3 = chip("Ascend910B3")
+    taken_off = us - b3.launch_cycles / b3.frequency_hz * 1e6
+    assert cases[0].wall.predicted_us == pytest.approx(taken_off, abs=1e-9)
+    assert cases[1].wall.predicted_us < us
+    assert cases[2].wall.error == pytest.approx(0, abs=1e-9)
+    assert cases[3].wall.predicted_us == us
+    assert set(cases[3].assumed) >= {
+        "L2 is cold: cache is not stated",
+        "the launch is counted: launch is not stated",
+    }
+
+
+def test_bytes_are_counted_by_the_arrays_that_a_function_reads_and_writes(tmp_path):
+    base = GOOD | {
+        "kind": "vector",
+        "cores": 40,
+        "dtype_c": "float",
+        "tiling": {"dataCopyLen": 4096},
+    }
+    elements = GOOD["M"] * GOOD["N"]
+    for op, counts, size in (
+        ("exp", "read", 2),
+        ("exp", "read+write", 6),
+        ("exp", "write", 4),
+        ("add", "read", 4),
+        ("add", "read+write", 8),
+    ):
+        rate = base | {"op": op, "counts": counts, "measured": {"GBps": 1000.0}}
+        (case,) = validate(written(tmp_path, rate)).cases
+        assert case.wall.measured_us == pytest.approx(elements * size / 1e6)
+
+
+def test_a_doubted_point_is_counted_apart_and_assumptions_name_who_made_them(tmp_path):
+    keys = {
+        "tiling": stated_tiling(cubecore.plan(PROBLEM).tiling),
+        "doubt": "twice what the table before says",
+        "assumed": [
+            {"text": "C is float16", "by": "cubecore"},
+            {"text": "L2 is cold", "by": "the authors"},
+        ],
+    }
+    (case,) = validate(written(tmp_path, GOOD | keys)).cases
+    assert case.group == "doubted"
+    assert set(case.assumed) >= {keys["doubt"], "C is float16", "L2 is cold (the authors)"}
+
+
+def renamed(number, record):
+    """Return a point under another id, without notes, from another page of the repository."""
+    return {**record, "id": f"p{number}", "note": "", "source": ""}
+
+
+def test_ids_notes_and_sources_decide_nothing(tmp_path):
+    lines = [json.loads(line) for line in PUBLISHED.read_text("utf-8").splitlines()]
+    path = written(tmp_path, *(renamed(number, line) for number, line in enumerate(lines)))
+    points, unreadable = read_points(path)
+    assert (len(points), unreadable) == (len(lines), [])
+    for point, other in zip(published()[::4], points[::4], strict=True):
+        assert replace(point, id=other.id, source=other.source) == other
+        assert described(point) == described(other)
+
+
+def described(point):
+    """Return a point's case without its launch, or why there is none."""
+    try:
+        case = case_of(point)
+    except Unmapped as reason:
+        return str(reason)
+    return replace(case, launch=None)
+
+
+def test_no_module_contains_the_id_of_a_point():
+    ids = {point.id for point in published()}
+    for path in SOURCES.rglob("*.py"):
+        words = set(re.findall(r"\w+", path.read_text("utf-8")))
+        assert not words & ids, path
+
+
+def test_every_published_point_states_its_columns():
+    for point in published():
+        assert point.repository, point.id
+        assert point.cache, point.id
+        assert point.launch, point.id
+        assert point.api or point.kind not in {"matmul", "vector"}, point.id
+        unknown = point.chip not in chip_names() and not point.soc
+        assert not unknown or case_is_skipped(point), point.id
+
+
+def case_is_skipped(point):
+    return isinstance(described(point), str)
 
 
 # --- lines that are no points
@@ -186,6 +317,46 @@ def test_a_point_that_cannot_be_timed_says_why(tmp_path, changes, reason):
             "measured.total_us must be a number, not negative, got nan",
         ),
         (GOOD, "id must be no other line's, got 'mine_1' again"),
+        (GOOD | {"cache": "hot"}, "cache must be one of cold, warm, got 'hot'"),
+        (GOOD | {"launch": 1}, "launch must be a text, got 1"),
+        (GOOD | {"launch": "no"}, "launch must be one of counted, not counted, got 'no'"),
+        (GOOD | {"api": "tik"}, "api must be one of basic, matmul, library, got 'tik'"),
+        (
+            GOOD | {"counts": "mnk"},
+            "counts must be one of 2MNK, read, write, read+write, got 'mnk'",
+        ),
+        (
+            GOOD | {"api": "basic", "tiling": {"template": "MDL"}},
+            "api basic has no kernel template and contradicts tiling.template 'MDL'",
+        ),
+        (
+            GOOD | {"kind": "launch", "launch": "not counted"},
+            "kind launch measures a launch and contradicts launch 'not counted'",
+        ),
+        (
+            GOOD | {"kind": "vector", "counts": "2MNK"},
+            "counts 2MNK counts a product and contradicts kind 'vector'",
+        ),
+        (
+            GOOD | {"tiling": {"unitFlag": "on"}},
+            "tiling.unitFlag must be true or false, got 'on'",
+        ),
+        (
+            GOOD | {"tiling": {"tile": [64]}},
+            "tiling.tile must be two positive integers, got [64]",
+        ),
+        (
+            GOOD | {"tiling": {"epilogue": "UB"}},
+            "tiling.epilogue must be one of fixpipe, vector cores, got 'UB'",
+        ),
+        (
+            GOOD | {"assumed": "all"},
+            'assumed must be a list of {"text": ..., "by": ...}, got \'all\'',
+        ),
+        (
+            GOOD | {"assumed": [{"text": "C is float16"}]},
+            "assumed must be a list of {\"text\": ..., \"by\": ...}, got {'text': 'C is float16'}",
+        ),
     ],
 )
 def test_a_line_that_is_no_point_is_listed_and_the_rest_is_read(tmp_path, line, reason):
@@ -218,7 +389,7 @@ def test_order_is_judged_within_a_series_where_times_differ(tmp_path):
     told = [us[0], us[2], us[1]]
     series = [r | {"measured": {"total_us": t}} for r, t in zip(records, told, strict=True)]
     near = records[0] | {"id": "a_3", "measured": {"total_us": told[0] * 1.019}}
-    elsewhere = records[0] | {"id": "b_0"}
+    elsewhere = records[0] | {"id": "b_0", "repository": "another"}
     orders = validate(written(tmp_path, *series, near, elsewhere)).orders
     found = {(o.one.point.id, o.other.point.id): o.right for o in orders}
     assert found == {

@@ -1,7 +1,7 @@
 """A case: what a point measured, as something that can be timed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cubecore.chips import Chip, chip
 from cubecore.chips.catalog import chip_names
@@ -19,15 +19,13 @@ class CalibrationCase:
     """A point's launch on a chip.
 
     `group` is what the case is reported with. `assumed` says what the point leaves open and how it
-    was filled in; `tiling_known` whether the tiling is the point's own; `without_launch` that the
-    time measured is the cores' alone.
+    was filled in; `tiling_known` whether the tiling is the point's own.
     """
 
     chip: Chip
     launch: Callable[[], Launch]
     group: str
     tiling_known: bool = False
-    without_launch: bool = False
     assumed: tuple[str, ...] = ()
 
 
@@ -47,14 +45,6 @@ class Notes:
         return tuple(self.texts)
 
 
-def without_launch(point: Point, notes: Notes) -> bool:
-    """True if a publication gives the time of the cores as a kernel's time."""
-    if point.origin == "cannbench":
-        notes.add("a kernel's time, without its launch")
-        return True
-    return False
-
-
 _B1, _B3, _PR = "Ascend910B1", "Ascend910B3", "Ascend950PR_9589"
 _FAMILIES: tuple[tuple[str, Mapping[int | None, str]], ...] = (
     ("910b1", {None: _B1}),
@@ -68,7 +58,6 @@ _FAMILIES: tuple[tuple[str, Mapping[int | None, str]], ...] = (
     ("910b", {None: _B1, 20: _B3, 40: _B3}),
 )
 """What a name that is no SoC's stands for, by cores: the part that the publications measure."""
-_STATED_CORES = (20, 28, 36)
 
 
 def chip_of(point: Point, notes: Notes) -> Chip:
@@ -77,20 +66,41 @@ def chip_of(point: Point, notes: Notes) -> Chip:
     Raises:
         Unmapped: a name that no SoC or family has.
     """
-    if point.chip in chip_names():
-        return chip(point.chip)
-    if point.id.startswith("catlass_tune"):
-        notes.add("of the two parts that it may be, Ascend910B4: its device memory fits")
-        return chip("Ascend910B4")
+    name = point.soc or point.chip
+    if name in chip_names():
+        return chip(name)
+    if point.soc:
+        raise Unmapped(f"soc must be a SoC of the catalogue, got {point.soc!r}")
     text = point.chip.lower()
-    stated = (n for n in _STATED_CORES if f"{n}-core" in text or f"{n} aic" in text)
-    cores = next(stated, point.cores)
     for word, socs in _FAMILIES:
         if word in text:
-            name = socs.get(cores) or socs[None]
+            name = socs.get(point.cores) or socs[None]
             notes.add(f"{point.chip} is {name}")
             return chip(name)
     raise Unmapped(f"chip must be a SoC or a family of the catalogue, got {point.chip!r}")
+
+
+def require_cores(point: Point, chip: Chip, limit: int | None, unit: str) -> None:
+    """Refuse more cores than the chip has.
+
+    Raises:
+        Unmapped: the sentence about it.
+    """
+    if limit is not None and (point.cores or 0) > limit:
+        have = f"{limit} {unit} cores of {chip.name}"
+        raise Unmapped(f"cores must be at most the {have}, got {point.cores}; state another soc")
+
+
+def as_measured(point: Point, launch: Callable[[], Launch], notes: Notes) -> Callable[[], Launch]:
+    """Return the launch with L2 as it was measured; notes what stands for missing columns."""
+    if not point.cache:
+        notes.add("L2 is cold: cache is not stated")
+    if not point.launch and point.wall_us is not None:
+        notes.add("the launch is counted: launch is not stated")
+    if point.cache == "warm":
+        notes.add("L2 holds what fits from the run before")
+        return lambda: replace(launch(), warm=True)
+    return launch
 
 
 def because(error: CubecoreError) -> Unmapped:

@@ -108,7 +108,7 @@ def held_out() -> tuple[HeldOut, ...]:
 
 def _held_out(arch: str, source: str, fits: Mapping[str, Mapping[str, float]]) -> HeldOut:
     cases = [
-        one for one in fit_cases() if one.case.chip.arch == arch and one.point.origin == source
+        one for one in fit_cases() if one.case.chip.arch == arch and one.point.repository == source
     ]
 
     def errors(values: Mapping[str, float]) -> Errors:

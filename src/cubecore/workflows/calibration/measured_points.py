@@ -5,7 +5,6 @@ measured has its unit in its name: `*_us` microseconds, `*_ratio` of the core's 
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,23 +12,10 @@ from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import unreadable as cannot_read
+from cubecore.workflows.calibration.columns import FIELDS, NEEDED, OURS, STATED, wrong_value
 
 PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
 """The points that come with cubecore; each names its source."""
-_TEXTS = ("id", "kind", "source", "chip", "note")
-_COUNTS = ("cores", "M", "N", "K")
-_OF_TILING = (
-    *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
-    *("scaleFactor", "usedCoreNum", "batch"),
-)
-_WORDS = ("dtype_a", "dtype_b", "dtype_c", "formats", "trans")
-_TABLES = ("tiling", "measured")
-FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES)
-_NEEDED = ("id", "kind", "chip", "measured")
-_UNITS = re.compile(
-    r"(\w*_us|\w*_ratio|\w*_rate|\w*_pct|\w*cycles\w*|\w*TBps\w*|\w*GBps|TFLOPS|TOPS|GFLOPS|MB"
-    r"|\w*_bytes_read|\w*_read_cache_\w+|\w*_l2_(hit|miss|victim)|\w*block_num|waves)"
-)
 _LARGEST_LINE = 100_000
 _WALL = ("total_us", "wall_us", "derived_us", "npu_us")
 _CORE = (
@@ -53,13 +39,18 @@ _VECTOR_PIPES = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measurement as it was published. Extents and cores are None where nobody stated them."""
+    """One measurement as it was published; None or an empty text where nobody stated a column.
+
+    `soc` is the SoC that stands for `chip`; `repository` the publication; `api` the kernel's code;
+    `cache` and `launch` say how it was measured, `counts` what a rate counts. `left_out` names the
+    part of the kernel that the case lacks, `doubt` why the measurement is doubted, and `assumed`
+    what was filled in, with who did.
+    """
 
     id: str
     kind: str
     chip: str
     source: str
-    note: str
     cores: int | None
     m: int | None
     n: int | None
@@ -69,6 +60,16 @@ class Point:
     trans: str
     tiling: JsonMapping
     measured: Mapping[str, float]
+    soc: str = ""
+    repository: str = ""
+    op: str = ""
+    api: str = ""
+    cache: str = ""
+    launch: str = ""
+    counts: str = ""
+    left_out: str = ""
+    doubt: str = ""
+    assumed: tuple[str, ...] = ()
 
     @property
     def wall_us(self) -> float | None:
@@ -87,11 +88,6 @@ class Point:
         names = _VECTOR_PIPES if on_vector and self.kind in _ON_VECTOR else _PIPES
         found = {pipe: _first(self.measured, keys) for pipe, keys in names.items()}
         return {pipe: us for pipe, us in found.items() if us}
-
-    @property
-    def origin(self) -> str:
-        """The publication: points of one share what is unknown about it."""
-        return self.id.split("_", 1)[0]
 
 
 _ON_VECTOR = ("vector", "dma_read", "vector_ubench")
@@ -166,33 +162,10 @@ def _record(line: str) -> tuple[Json, str]:
     for name in record:
         if name not in FIELDS:
             return record, f"a point must have only known fields, got {name!r}"
-    for name in _NEEDED:
+    for name in NEEDED:
         if not record.get(name):
             return record, f"{name} must be given, got {record.get(name)!r}"
-    return record, _wrong_value(record)
-
-
-def _wrong_value(record: JsonMapping) -> str:
-    for name in (*_TEXTS, *_WORDS):
-        if not isinstance(record.get(name), str | None):
-            return f"{name} must be a text, got {record[name]!r}"
-    for name in _COUNTS:
-        value = record.get(name)
-        if value is not None and (type(value) is not int or not 0 < value < 2**31):
-            return f"{name} must be a positive integer, got {value!r}"
-    for name in _TABLES:
-        if not isinstance(record.get(name), dict | None):
-            return f"{name} must be an object, got {record[name]!r}"
-    for name in _OF_TILING:
-        value = (record.get("tiling") or {}).get(name)
-        if value is not None and (type(value) is not int or not 0 < value < 2**31):
-            return f"tiling.{name} must be a positive integer, got {value!r}"
-    for name, value in record["measured"].items():
-        if not _UNITS.fullmatch(name):
-            return f"measured.{name} must have a known unit (_us, _ratio, TFLOPS, ...), got {name}"
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-            return f"measured.{name} must be a number, not negative, got {value!r}"
-    return ""
+    return record, wrong_value(record)
 
 
 def _point(record: JsonMapping) -> Point:
@@ -204,7 +177,6 @@ def _point(record: JsonMapping) -> Point:
         kind=record["kind"],
         chip=record["chip"],
         source=text("source"),
-        note=text("note"),
         cores=record.get("cores"),
         m=record.get("M"),
         n=record.get("N"),
@@ -213,5 +185,13 @@ def _point(record: JsonMapping) -> Point:
         formats=text("formats"),
         trans=text("trans"),
         tiling=record.get("tiling") or {},
-        measured=record["measured"],
+        measured={name: value for name, value in record["measured"].items() if value is not None},
+        **{name: text(name) for name in STATED},
+        assumed=tuple(_told(one) for one in record.get("assumed") or ()),
     )
+
+
+def _told(assumption: JsonMapping) -> str:
+    """Return an assumption as it is reported: ours alone, another's with who made it."""
+    by = assumption["by"]
+    return assumption["text"] if by == OURS else f"{assumption['text']} ({by})"

@@ -16,20 +16,9 @@ from cubecore.workflows.calibration.cases import CalibrationCase, Notes
 from cubecore.workflows.calibration.measured_points import Point
 
 _STATES = ("baseM", "L0", "L1tileB")
-_HAND_WRITTEN = ("hand-written", "basic", "basic_api", "tensor_api", "asc_mmgelu")
-_ORIGINS_BY_HAND = {"catlass", "pto", "qwen3"}
-_DOUBTED = {
-    "catlass_basic_910b2_2048_4096_80000": "seven times what its own speed-up column says",
-    "ascdoc_unitflag_before": "three times the same work in the publication's other tables",
-    "ascdoc_unitflag_after": "three times the same work in the publication's other tables",
-    "ascdoc_nbuffer_before": "25 us more than its start, loads, product and stores in sequence",
-    "ascdoc_nbuffer_after": "25 us more than its start, loads, product and stores in sequence",
-    "qwen3_a3_up_proj": "a mean block's time, times the rounds; nobody measured the whole",
-    "qwen3_a3_down_proj": "a mean block's time, times the rounds; nobody measured the whole",
-}
-"""Points that contradict others of their own publication; they are timed and counted apart."""
-_SAID_BESIDE = {"asc_mmhp_950_case4": {"stepKa": 2, "stepKb": 2, "depthA1": 4, "depthB1": 4}}
-"""What the text beside a publication's table states: two buffers of two blocks each in case 4."""
+_BY_HAND = ("L0", "L1tileB")
+"""What only kernels state that are written by hand on the basic API."""
+_TEMPLATES = ("NORM", "MDL", "IBSHARE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +51,54 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     Raises:
         RequestError: a tiling that the kernel does not carry.
     """
-    text = _text(point)
-    template = _template(point, text, notes)
-    unit_flag = "UnitFlag" in text or bool(point.tiling.get("unitFlag")) or None
+    api = _api(point, notes)
+    template = _template(point, api, notes)
+    unit_flag = point.tiling.get("unitFlag") or None
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
     stated = _stated(point, chip, problem, notes)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
-    step = _step(point, text, template)
+    step = _step(point, api, template)
     options = {"preload": _preloads(point, problem, stated, step, notes)}
-    if "UB" in str(point.tiling.get("epilogue", "")):
+    if point.tiling.get("epilogue") == "vector cores":
         notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
         options["by_vector_cores"] = True
     return CalibrationCase(
         chip,
         lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
-        "doubted" if point.id in _DOUBTED else "known",
+        "doubted" if point.doubt else "known",
         tiling_known=True,
-        assumed=(*notes.done(), *((_DOUBTED[point.id],) if point.id in _DOUBTED else ())),
+        assumed=(*notes.done(), *((point.doubt,) if point.doubt else ())),
     )
 
 
-def _text(point: Point) -> str:
-    return " ".join(str(point.tiling.get(key, "")) for key in ("template", "kernel", "note"))
+def _api(point: Point, notes: Notes) -> str:
+    """Return what the kernel is written on."""
+    if point.api:
+        return point.api
+    api = "basic" if any(name in point.tiling for name in _BY_HAND) else "matmul"
+    notes.add("written on the basic API" if api == "basic" else "written on the Matmul API")
+    return api
 
 
-def _template(point: Point, text: str, notes: Notes) -> str:
-    if "IBShare" in text:
-        return "IBSHARE"
-    if text.startswith("NORM") or ("template" not in point.tiling and "ibshare" in point.id):
-        if point.tiling.get("depthA1", 1) > 1:
-            notes.add("NORM asks for a block when it is needed, whatever the depth")
-        return "NORM"
-    if "MDL" not in text and "template" in point.tiling:
-        notes.add(f"{point.tiling['template']} as MDL")
-    return "MDL"
+def _template(point: Point, api: str, notes: Notes) -> str:
+    """Return the kernel template by the first word of what is stated."""
+    text = str(point.tiling.get("template") or "")
+    word = re.match(r"\w*", text)
+    name = word[0].upper() if word else ""
+    if name not in _TEMPLATES:
+        if api != "basic":
+            notes.add(f"{text} as MDL" if text else "kernel template MDL")
+        return "MDL"
+    if name == "NORM" and point.tiling.get("depthA1", 1) > 1:
+        notes.add("NORM asks for a block when it is needed, whatever the depth")
+    return name
 
 
-def _step(point: Point, text: str, template: str) -> str:
+def _step(point: Point, api: str, template: str) -> str:
     """Return whose scalar cost a step has."""
-    by_hand = any(word in f"{text} {point.id}" for word in _HAND_WRITTEN)
-    if by_hand or point.origin in _ORIGINS_BY_HAND:
+    if api == "basic":
         return "BASIC"
-    if "constant" in text or point.tiling.get("constant_tiling"):
+    if point.tiling.get("constant_tiling"):
         return "CONSTANT"
     return "MDL" if template == "MDL" else "NORM"
 
@@ -126,10 +121,6 @@ def _cores(point: Point, template: str) -> Json:
 
 
 def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
-    said = _SAID_BESIDE.get(point.id, {})
-    if said:
-        notes.add(f"{', '.join(f'{name} {value}' for name, value in said.items())}: the text's")
-    point = replace(point, tiling={**point.tiling, **said})
     tiling = point.tiling
     if "L1tileB" in tiling:
         columns = ceil_div(problem.n, tiling["blocks"])
@@ -141,8 +132,7 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
         depth = (2 * steps[0], 2 * steps[1])
         blocks = (base[0], base[1], base[2])
         adaptive = tiling.get("scheduler") == "ASWT"
-        swizzle = re.search(r"swizzle<(\d+),1>", point.note)
-        bands = None if swizzle is None else int(swizzle[1])
+        bands = tiling.get("swizzleOffset")
         share = (in_l1[0], in_l1[1])
         return Stated(blocks, steps, depth, single=share, splits_tail=adaptive, bands=bands)
     blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
@@ -196,17 +186,13 @@ def _single(
 ) -> tuple[tuple[int, int] | None, int]:
     """Return the share of a core, if it is stated, and how many rounds split M before."""
     tiling = point.tiling
-    rounds, single = 1, None
+    rounds, single = tiling.get("rounds", 1), None
     if "singleM" in tiling:
-        times, _, rows = str(tiling["singleM"]).rpartition("x")
-        rounds = int(times or 1)
-        single = (int(rows), tiling.get("singleN", problem.n))
-    if "L2 split" in _text(point) and rounds == 1:
-        rounds = 2
-        if single is None:
-            half = replace(problem, m=ceil_div(problem.m, 2))
-            single = _split(half, point.cores or 1, base)
-            notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]} of each round")
+        single = (tiling["singleM"], tiling.get("singleN", problem.n))
+    elif rounds > 1:
+        part = replace(problem, m=ceil_div(problem.m, rounds))
+        single = _split(part, point.cores or 1, base)
+        notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]} of each round")
     return single, rounds
 
 

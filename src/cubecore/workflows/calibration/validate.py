@@ -14,6 +14,7 @@ from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped, beca
 from cubecore.workflows.calibration.matmul_cases import matmul_case
 from cubecore.workflows.calibration.measured_points import PUBLISHED, Point, read_points
 from cubecore.workflows.calibration.msprof import read_profile
+from cubecore.workflows.calibration.rates import rated_us
 from cubecore.workflows.calibration.validation import MeasuredPair, Validated, Validation
 from cubecore.workflows.calibration.vector_cases import (
     bench_case,
@@ -114,14 +115,14 @@ def beside(point: Point, case: CalibrationCase, chip: Chip) -> Validated:
         for name, us in point.pipes_us.items()
         if timeline.pipes.get(name)
     }
-    wall, assumed = _wall(point, case, timeline, chip)
+    wall, assumed = _wall(point, timeline, chip)
     if wall is None and not pipes:
         nothing = "no time of the launch or its pipes is stated"
         return Validated(point, chip.name, point.kind, skipped=nothing)
     group = case.group
     if group == "library" and wall is not None and wall.measured_us < SMALL_US:
         group = "small"
-    assumed = (*case.assumed, *assumed)
+    assumed = (*point.assumed, *case.assumed, *assumed)
     return Validated(point, chip.name, group, wall, pipes, case.tiling_known, assumed)
 
 
@@ -135,6 +136,7 @@ def case_of(point: Point) -> CalibrationCase:
         raise Unmapped(_NO_KERNEL[point.kind])
     if point.kind not in _CASES:
         raise Unmapped(f"kind must be one of {', '.join(_CASES)}, got {point.kind!r}")
+    rated_us(point)
     try:
         return _CASES[point.kind](point)
     except CubecoreError as error:
@@ -154,17 +156,21 @@ def _timed(case: CalibrationCase, chip: Chip) -> Timeline:
 
 
 def _wall(
-    point: Point, case: CalibrationCase, timeline: Timeline, chip: Chip
+    point: Point, timeline: Timeline, chip: Chip
 ) -> tuple[MeasuredPair | None, tuple[str, ...]]:
     """Return the launch's time beside the prediction of what was measured, and what that is."""
     hertz = chip.require("frequency_hz", "timing")
     launch_us = chip.require("launch_cycles", "timing") * 1e6 / hertz
     if point.wall_us is not None:
-        own = timeline.us - launch_us if case.without_launch else timeline.us
-        return MeasuredPair(point.wall_us, own), ()
+        if point.launch == "not counted":
+            alone = "a kernel's time, without its launch"
+            return MeasuredPair(point.wall_us, timeline.us - launch_us), (alone,)
+        return MeasuredPair(point.wall_us, timeline.us), ()
     if point.core_us is not None:
         text = "the cores' time, without the launch"
         return MeasuredPair(point.core_us, timeline.us - launch_us), (text,)
+    if (us := rated_us(point)) is not None:
+        return MeasuredPair(us, timeline.us), ("the time of the rate",)
     if ticks := point.measured.get("cycles_1000_add"):
         still = chip.require("start_cycles", "timing")
         still = (chip.short_start_cycles or {}).get(KIND, still)

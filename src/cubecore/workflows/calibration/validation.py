@@ -171,7 +171,7 @@ class Validation:
         for case in self.timed:
             p = case.point
             if case.group == "known" and case.wall is not None:
-                key = (p.origin, case.chip, p.cores, p.m, p.n, p.k, p.types, p.trans)
+                key = (p.repository, case.chip, p.cores, p.m, p.n, p.k, p.types, p.trans)
                 series.setdefault(key, []).append((case, case.wall))
         found = []
         for cases in series.values():
@@ -203,7 +203,7 @@ class Validation:
     @cached_property
     def by_source(self) -> dict[str, Errors]:
         """Errors by publication and group."""
-        return self.errors(lambda case: f"{case.point.origin} {case.group}")
+        return self.errors(lambda case: f"{case.point.repository} {case.group}")
 
     @cached_property
     def by_pipe(self) -> dict[str, Errors]:

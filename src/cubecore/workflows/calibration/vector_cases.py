@@ -1,6 +1,5 @@
 """Points of vector kernels, loads and launches as cases."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -24,8 +23,9 @@ from cubecore.workflows.calibration.cases import (
     CalibrationCase,
     Notes,
     Unmapped,
+    as_measured,
     chip_of,
-    without_launch,
+    require_cores,
 )
 from cubecore.workflows.calibration.measured_points import Point
 
@@ -36,9 +36,11 @@ _WORK: dict[str, tuple[tuple[str, int], ...]] = {
     "sigmoid": (("vmuls", 1), ("vexp", 1), ("vadds", 1), ("vrec", 1)),
     "gelu": (("vmul", 3), ("vmuls", 3), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
     "mish": (("vexp", 2), ("vadds", 3), ("vln", 1), ("vmuls", 2), ("vmul", 3), ("vrec", 1)),
-    "eltwise": (("vmul", 3), ("vmuls", 3), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
+    "swish": (("vmuls", 1), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
+    "muls": (("vmuls", 1),),
 }
-"""Instructions of an activation by its formula; a library's own may be others."""
+"""Instructions of a function by its formula; a library's own may be others."""
+_IN_FLOAT32 = ("gelu", "mish")
 
 
 def vector_case(point: Point) -> CalibrationCase:
@@ -49,29 +51,34 @@ def vector_case(point: Point) -> CalibrationCase:
     """
     notes = Notes()
     chip = chip_of(point, notes)
-    name = next((word for word in _WORK if word in point.id), "")
-    if "vadd" in point.id:
-        return _add_case(point, chip, notes)
-    if "vnd2nz" in point.id:
-        return _nd2nz_case(point, chip, notes)
-    if not name or None in (point.m, point.n, point.cores):
-        raise Unmapped("the kernel is no element-wise one that the instructions can stand for")
+    require_cores(point, chip, chip.aiv_count, "AIV")
+    cases = {"add": _add_case, "nd2nz": _nd2nz_case}
+    if not point.op:
+        raise Unmapped("op must be stated for kind vector")
+    if point.op not in {*cases, *_WORK}:
+        names = ", ".join(sorted({*cases, *_WORK}))
+        raise Unmapped(f"op must be one of {names} to be timed, got {point.op!r}")
+    for column, value in (("M", point.m), ("N", point.n), ("cores", point.cores)):
+        if value is None:
+            raise Unmapped(f"{column} must be stated for kind vector")
+    return cases.get(point.op, _function_case)(point, chip, notes)
+
+
+def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
+    """Return the case of a function of each element."""
     elements = (point.m or 0) * (point.n or 0)
     dtype = _type(point)
-    if "mmgelu" in point.id:
-        notes.add("float32, as the product before it leaves it")
-        dtype = element_type("float32")
-    wide = dtype.name == "bfloat16" or name in {"gelu", "mish", "eltwise"}
+    wide = dtype.name == "bfloat16" or point.op in _IN_FLOAT32
     work_type = element_type("float32") if wide else dtype
     notes.add("instructions by the formula of the activation; two buffers")
     room = chip.ub_user_bytes // (6 * work_type.size_bytes)
     tile = point.tiling.get("tileLen") or room // 128 * 128
-    work = tuple((op, times, work_type) for op, times in _WORK[name])
+    work = tuple((op, times, work_type) for op, times in _WORK[point.op])
     if chip.arch != "2201":
         notes.add("fused in registers: a third of the instructions")
         work = work[::3]
     kernel = Elementwise(elements, dtype, 1, work, tile, 2, point.cores or 1)
-    group = "vector" if "asc" in point.id else "vector library"
+    group = "vector" if point.api == "basic" else "vector library"
     return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
 
 
@@ -80,8 +87,8 @@ def _case(
 ) -> CalibrationCase:
     if chip.arch != "2201":
         notes.add(_STAND_IN)
-    alone = without_launch(point, notes)
-    return CalibrationCase(chip, launch, group, without_launch=alone, assumed=notes.done())
+    launch = as_measured(point, launch, notes)
+    return CalibrationCase(chip, launch, group, assumed=notes.done())
 
 
 def _type(point: Point) -> ElementType:
@@ -90,24 +97,18 @@ def _type(point: Point) -> ElementType:
 
 def _add_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of a sum of two arrays: one core or all, one buffer or two."""
-    text = str(point.tiling["case"])
-    if text == "scalar":
-        raise Unmapped("the scalar unit adds element by element, which is not modelled")
     dtype = _type(point)
     tile = point.tiling["dataCopyLen"]
-    doubled = "double buffer" in text or "conflict" in text
-    if doubled:
-        notes.add("two buffers, and inputs past L2, as the case before it in the series")
+    buffers, past_l2 = point.tiling.get("buffers", 1), point.tiling.get("past_l2", False)
     work = (("vadd", 1, dtype),)
     elements = (point.m or 0) * (point.n or 0)
-    cores = point.cores or 1
-    kernel = Elementwise(elements, dtype, 2, work, tile, 1 + doubled, cores, past_l2=doubled)
+    kernel = Elementwise(elements, dtype, 2, work, tile, buffers, point.cores or 1, past_l2=past_l2)
     return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
 
 
 def _nd2nz_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of rows to fractals inside UB: each element is read and written once."""
-    rows, columns = (int(x) for x in str(point.tiling["tile"]).split("x"))
+    rows, columns = point.tiling["tile"]
     dtype = _type(point)
     notes.add("the copy inside UB as one vmuls; its bank conflicts are left out; two buffers")
     elements = (point.m or 0) * (point.n or 0)
@@ -132,24 +133,31 @@ def dma_case(point: Point) -> CalibrationCase:
     chip = chip_of(point, notes)
     if "MB" in point.measured:
         return _stream_case(point, chip, notes)
-    config = str(point.tiling.get("config", ""))
-    found = re.search(r"Tensor=\[(\d+),(\d+)\] Tile=\[(\d+),(\d+)\]", config)
-    if not found or point.cores is None:
-        raise Unmapped("the transfers are not stated")
-    rows, columns, tile_rows, tile_columns = (int(x) for x in found.groups())
-    if "same order" in point.note:
+    tiling = point.tiling
+    for column in ("tensor", "tile", "into"):
+        if tiling.get(column) is None:
+            raise Unmapped(f"tiling.{column} must be stated for kind dma_read")
+    if point.cores is None:
+        raise Unmapped("cores must be stated for kind dma_read")
+    into_ub = tiling["into"] == "UB"
+    units = (chip.aiv_count, "AIV") if into_ub else (chip.aic_count, "AIC")
+    require_cores(point, chip, *units)
+    (rows, columns), (tile_rows, tile_columns) = tiling["tensor"], tiling["tile"]
+    order = tiling.get("order", "own")
+    if order == "same":
         raise Unmapped("that cores hold each other up at one address is not modelled")
     total = rows * columns // (tile_rows * tile_columns)
     each = max(total // point.cores, 1)
-    tiles: list[int] = [each]
-    if "staggered" in point.note:
+    repeats, slices = tiling.get("repeats", 1), tiling.get("slices", 1)
+    tiles = [ceil_div(each, slices)]
+    if order == "staggered":
         notes.add("L2 is passed by: no two cores ask for the same block at a time")
         tiles = [total]
-    elif "consecutively along the same path" in point.note:
-        tiles = [-4, each]
-    elif "sliced into 4" in point.note:
-        tiles = [4, -4, ceil_div(each, 4)]
-    template = _transfer("UB" in point.formats, (tile_rows, tile_columns), columns)
+    if repeats > 1:
+        tiles = [-repeats, *tiles]
+    if slices > 1:
+        tiles = [slices, *tiles]
+    template = _transfer(into_ub, (tile_rows, tile_columns), columns)
     return _loads_case(point, chip, (template, tiles, tile_rows * tile_columns * 2), notes)
 
 
@@ -199,7 +207,7 @@ def bench_case(point: Point) -> CalibrationCase:
     chip = chip_of(point, notes)
     if "src0" not in point.tiling or "cycles_1000_add" not in point.measured:
         raise Unmapped("register-vector code of architecture 3510 has no instructions here")
-    if "repeatedly reads" in point.note:
+    if any(name.endswith("Stride") for name in point.tiling):
         raise Unmapped("the strides of the repeated block are not stated in full")
     places = [int(str(point.tiling[name]), 0) for name in ("dst", "src0", "src1")]
     notes.add("the counter ticks at 50 MHz")
