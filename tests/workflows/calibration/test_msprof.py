@@ -7,6 +7,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.workflows.calibration.validate import validate
+from workflows.calibration.planned import planned
 from workflows.command import DONE, FOUND, assert_refused, cli
 
 CHIP = "Ascend910B3"
@@ -49,7 +50,7 @@ def written(tmp_path, *rows, columns=None, bom=False):
 def test_a_row_lies_beside_what_time_says_of_its_product(tmp_path, bom):
     """Durations and pipes made of the prediction have no error."""
     problem = {"chip": CHIP, "m": 2048, "n": 2560, "k": 1024, "c": "float16", "cores": 20}
-    line = cubecore.time(problem, step="CONSTANT").timeline
+    line = cubecore.time(problem, tiling=planned(problem), step="CONSTANT").timeline
     hertz = chip(CHIP).frequency_hz
     own = {column: str(line.pipes[pipe] / hertz * 1e6) for column, pipe in PIPES.items()}
     row = ROW | own | {"Task Duration(us)": str(line.us)}
