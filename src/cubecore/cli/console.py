@@ -13,6 +13,8 @@ import click
 from cubecore.aliases import Json, JsonMapping
 
 if TYPE_CHECKING:
+    from cubecore.errors import CubecoreError
+
     _IntegerBase = click.ParamType[int]
     _WordBase = click.Choice[str]
 else:  # before 8.4 Click's types of values take no parameters at run time
@@ -302,11 +304,24 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
     others = tuple(f for f in error.findings if f.message not in shown["message"])
+    if not as_json:
+        shown["message"] = _as_typed(shown["message"], error)
     if others and not as_json:
         from cubecore.reports.text.script import finding_lines
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
     _fail(shown, as_json, code)
+
+
+def _as_typed(message: str, error: "CubecoreError") -> str:
+    """Return a message whose sentences begin with options as they are typed, not with keys."""
+    keys = {name.replace("-", "_") for name, _, _ in _PROBLEM_OPTIONS}
+    for violation in error.violations:
+        line = str(violation)
+        if violation.subject in keys and violation.sentence.startswith(f"{violation.subject} "):
+            typed = "--" + violation.subject.replace("_", "-")
+            message = message.replace(line, typed + line.removeprefix(violation.subject), 1)
+    return message
 
 
 def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:

@@ -221,11 +221,9 @@ def sweep(
     Parameters
     ----------
     axes : mapping or sequence of Axis
-        At most two: names with their values. A name is a key of a problem, a field of
-        TCubeTiling or a field of the chip.
+        At most two names (keys of a problem, fields of TCubeTiling or the chip) with values.
     problem : Problem or mapping or None
-        The product: a record or a JSON object. Keys of it can also be given as keywords, and
-        replace those of `problem`.
+        The product: a record or a JSON object; keywords replace its keys.
     tiling : TCubeTiling or mapping or None
         The tiling of every point; each point's plan unless given.
     settings : mapping or None
@@ -255,26 +253,33 @@ def sweep(
     >>> len(series.answers)
     2
     """
-    found = (
-        tuple(Axis.of_values(name, list(values)) for name, values in axes.items())
-        if isinstance(axes, Mapping)
-        else tuple(axes)
-    )
-    _require_axes(found)
+    chosen = _axes(axes)
     given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
     if keep_tiling and tiling is None:
-        request = make_request(given, settings, {})
-        require_runnable(request.chip)
-        tiling = legal_or_planned(None, request)
+        tiling = _planned(given, settings)
     answers = []
-    for values in itertools.product(*(axis.values for axis in found)):
-        point = dict(zip((axis.name for axis in found), values, strict=True))
-        answers.append(_answer(found, point, given, dict(settings or {}), tiling, step))
+    for values in itertools.product(*(axis.values for axis in chosen)):
+        point = dict(zip((axis.name for axis in chosen), values, strict=True))
+        answers.append(_answer(chosen, point, given, dict(settings or {}), tiling, step))
         progress(len(answers))
     if not any(answer.timed for answer in answers):
         raise refuse("a sweep", "have a point that can be timed", f"none: {answers[0].error}")
-    varied = {axis.name for axis in found}
-    return Series(found, {k: v for k, v in given.items() if k not in varied}, tuple(answers))
+    return Series(chosen, {k: v for k, v in given.items() if k not in point}, tuple(answers))
+
+
+def _planned(keys: JsonMapping, settings: Mapping[str, str] | None) -> TCubeTiling:
+    """Return the plan's tiling of the problem as it stands."""
+    request = make_request(keys, settings, {})
+    require_runnable(request.chip)
+    return legal_or_planned(None, request)
+
+
+def _axes(axes: Mapping[str, Sequence[object]] | Sequence[Axis]) -> tuple[Axis, ...]:
+    """Return the axes of a sweep, one or two of different names."""
+    if isinstance(axes, Mapping):
+        axes = [Axis.of_values(name, list(values)) for name, values in axes.items()]
+    _require_axes(axes)
+    return tuple(axes)
 
 
 def _require_axes(axes: Sequence[Axis]) -> None:
