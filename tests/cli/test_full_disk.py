@@ -24,7 +24,7 @@ def limited(size, *arguments, cwd):
         "from cubecore.cli.commands import main; main()"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [sys.executable, "-B", "-c", code, *map(str, arguments)],  # a short .pyc would stay
         capture_output=True, text=True, check=False, timeout=120, cwd=cwd,
     )  # fmt: skip
     return ran.returncode, ran.stdout, ran.stderr

@@ -50,7 +50,7 @@ def try_full_disks(tally, folder, rng, count):
         if "--store" not in verb:
             (folder / verb[-1]).write_text("mine")
         size = rng.choice((0, 100, 3000, 20_000, 60_000))
-        command = [sys.executable, "-c", _LIMITED, str(size), *verb]
+        command = [sys.executable, "-B", "-c", _LIMITED, str(size), *verb]
         ran = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=120)
         _check(tally, name, f"{size} B, {' '.join(verb)}", ran)
         if "--store" not in verb and ran.returncode and (folder / verb[-1]).read_text() != "mine":
