@@ -29,6 +29,8 @@ from cubecore.units import FRACTAL_ROWS, ceil_div
 
 MOST_STEPS = 4000
 """Base-K steps of a core that are walked; beyond, the trees are, which skip more of what recurs."""
+MOST_LISTED = 1_000_000
+"""Base-K steps of a core whose chunks are listed, walked or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class LaunchTime:
 
 def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime | None:
     """Return when the kernel that `tiling` implies ends; None where its tree has to be walked."""
-    if not is_known(problem, chip):
+    if not is_known(problem, chip) or _steps(tiling) > MOST_LISTED:
         return None
     plan = matmul_plan(problem, tiling, chip)
     try:
@@ -74,6 +76,11 @@ def is_known(problem: Problem, chip: Chip) -> bool:
     p = problem
     plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
     return plain and p.bias_type is None and not p.scales_columns and not chip.unknown_costs
+
+
+def _steps(t: TCubeTiling) -> int:
+    tiles = ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN)
+    return int(tiles * ceil_div(t.singleCoreK, t.baseK))
 
 
 def _cut(total: int, block: int) -> list[int]:
