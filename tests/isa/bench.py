@@ -8,6 +8,7 @@ write or a wrongly initialised byte fails like a wrong value.
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import Chip, chip
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -20,6 +21,10 @@ from cubecore.machine.sanitizer.findings import FindingLog
 A2 = chip("Ascend910B3")
 HERE = Location("bench.py", 1, "test")
 ALL_ONES = 2**64 - 1
+_DRAWN = np.random.default_rng(0)
+BYTES = _DRAWN.integers(0, 256, 2**22, np.uint8)
+MARKS = (_DRAWN.random(2**22) >= 0.25).astype(np.uint8)
+"""Noise, and which of it counts as written: three quarters."""
 
 
 @dataclass
@@ -83,10 +88,14 @@ class Bench:
         """Fill memories with random bytes; a quarter of them count as never written."""
         for mem in mems:
             buffer = self.buffer(mem)
-            buffer.data[:] = self.rng.integers(0, 256, buffer.size_bytes, dtype=np.uint8)
-            buffer.valid[:] = 1
-            if not written:
-                buffer.valid[self.rng.random(buffer.size_bytes) < 0.25] = 0
+            buffer.data[:] = self._stretch(BYTES, buffer.size_bytes)
+            buffer.valid[:] = 1 if written else self._stretch(MARKS, buffer.size_bytes)
+
+    def _stretch(self, drawn: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+        """Return so many of what was drawn once, from a random place on."""
+        first = int(self.rng.integers(max(drawn.size - size, 1)))
+        found = drawn[first : first + size]
+        return found if found.size == size else np.resize(drawn, size)
 
     def poke(self, mem: Mem, address: int, raw: bytes) -> None:
         """Put bytes into a memory (for GM, from the tensor's start)."""
@@ -97,7 +106,7 @@ class Bench:
     def image(self, mem: Mem) -> Image:
         """Return a copy of a memory for an oracle to change."""
         buffer = self.buffer(mem)
-        return Image(bytearray(buffer.data.tobytes()), bytearray(buffer.valid.tobytes()))
+        return Image(bytearray(buffer.data), bytearray(buffer.valid))
 
     def do(self, template: Instruction, *addresses: int) -> None:
         """Execute one instruction; addresses in GM are absolute."""
