@@ -146,8 +146,10 @@ def type_name(given: object) -> object:
 def element_type(name: str, subject: str = "dtype") -> ElementType:
     """Return the type called `name` in our spelling or the vendor's.
 
-    Raises:
-        RequestError: no type has that name; `subject` is what the sentence is about.
+    Raises
+    ------
+    RequestError
+        No type has that name; `subject` is what the sentence is about.
     """
     found = _BY_ANY_NAME.get(name)
     if found is None:

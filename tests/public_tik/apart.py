@@ -14,9 +14,12 @@ def _child(pipe: Connection, job: Callable[..., Any], arguments: tuple[Any, ...]
 def apart(job: Callable[..., Any], *arguments: Any, limit: float) -> Any:
     """Return what a job returns; its process is ended when its time, in seconds, is over.
 
-    Raises:
-        TimeoutError: it has not ended by then.
-        EOFError: it ended without a result.
+    Raises
+    ------
+    TimeoutError
+        It has not ended by then.
+    EOFError
+        It ended without a result.
     """
     context = multiprocessing.get_context("fork")
     mine, theirs = context.Pipe(duplex=False)

@@ -118,8 +118,10 @@ class Ledger:
 def load(path: Path) -> Ledger:
     """Read one ledger file.
 
-    Raises:
-        LedgerError: the file breaks a rule of the format; all breaches are listed.
+    Raises
+    ------
+    LedgerError
+        The file breaks a rule of the format; all breaches are listed.
     """
     return parse(tomllib.loads(path.read_text(encoding="utf-8")), path.stem)
 

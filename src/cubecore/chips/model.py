@@ -198,8 +198,10 @@ class Chip:
     def what_if(self, changes: Mapping[str, str]) -> Self:
         """Return this chip with fields replaced by the texts of ``--set FIELD=VALUE``.
 
-        Raises:
-            RequestError: a field that chips do not have, or a text that is not its type.
+        Raises
+        ------
+        RequestError
+            A field that chips do not have, or a text that is not its type.
         """
         if not changes:
             return self
@@ -214,8 +216,10 @@ class Chip:
     def prove(self) -> None:
         """Hold the chip to what is true of every chip, both sides in the text.
 
-        Raises:
-            RequestError: a usable size above the physical one, or a fact that is not positive.
+        Raises
+        ------
+        RequestError
+            A usable size above the physical one, or a fact that is not positive.
         """
         for small, large in (("l1_user_bytes", "l1_bytes"), ("ub_user_bytes", "ub_bytes")):
             if getattr(self, small) > getattr(self, large):

@@ -226,8 +226,10 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
-        Raises:
-            RequestError: an output is one of the inputs, or another output.
+        Raises
+        ------
+        RequestError
+            An output is one of the inputs, or another output.
         """
         given = [(p, ctx.params.get(p.name or "")) for p in self.params]
         outputs = [

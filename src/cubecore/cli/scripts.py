@@ -148,8 +148,10 @@ def file_options(command: Command) -> Command:
 def time_files(options: Json, tiling_from: str = "") -> "TimeFiles":
     """Return the files that `file_options` ask for, out of a command's options.
 
-    Raises:
-        RequestError: a file that cannot be written, or a view of a trace that is none.
+    Raises
+    ------
+    RequestError
+        A file that cannot be written, or a view of a trace that is none.
     """
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.reports.files.trace_view import TraceView
@@ -186,8 +188,10 @@ def _dialogue(asked: JsonMapping) -> "Dialogue | None":
 def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None:
     """Refuse what describes a matrix product beside a script.
 
-    Raises:
-        RequestError: one violation for each option that was given.
+    Raises
+    ------
+    RequestError
+        One violation for each option that was given.
     """
     from cubecore.errors import RequestError, Violation
     from cubecore.workflows.scripts.script import is_script
@@ -209,8 +213,10 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
 def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
     """Refuse to debug or launch what is no script.
 
-    Raises:
-        RequestError: one violation for each option that was given.
+    Raises
+    ------
+    RequestError
+        One violation for each option that was given.
     """
     from cubecore.errors import RequestError, Violation
 

@@ -16,8 +16,10 @@ _WORDS = "program, late, early or random:SEED"
 def require_engine(engine: str) -> None:
     """Refuse a word that is no engine.
 
-    Raises:
-        RequestError: the word.
+    Raises
+    ------
+    RequestError
+        The word.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
@@ -26,8 +28,10 @@ def require_engine(engine: str) -> None:
 def require_order(order: str) -> None:
     """Refuse a word that is no order.
 
-    Raises:
-        RequestError: the word.
+    Raises
+    ------
+    RequestError
+        The word.
     """
     word, _, seed = order.partition(":")
     if order not in ORDERS and (word != "random" or not seed.isdecimal()):

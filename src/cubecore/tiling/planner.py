@@ -46,9 +46,12 @@ def plan_tilings(
     what can be left out of the request to say what conflicts. The prediction is of the shared K:
     what a longer Ka or Kb holds besides is not read.
 
-    Raises:
-        RequestError: a batch of which L1 does not hold what a call computes.
-        NoLegalTilingError: no tiling is legal; a `ConflictError` where it is known why.
+    Raises
+    ------
+    RequestError
+        A batch of which L1 does not hold what a call computes.
+    NoLegalTilingError
+        No tiling is legal; a `ConflictError` where it is known why.
     """
     require_plannable(problem)
     shared = _over_shared_k(problem)
@@ -70,8 +73,10 @@ def _settled(
 ) -> TCubeTiling | None:
     """Return a tiling that is legal, None where none is found and none is excluded.
 
-    Raises:
-        ConflictError: no tiling is legal, and why.
+    Raises
+    ------
+    ConflictError
+        No tiling is legal, and why.
     """
     from cubecore.tiling.repair.infeasibility import Conflict, ConflictError, why_no_plan
 
@@ -146,9 +151,12 @@ def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits
 
     Where there is none, nothing is looked for that would say why.
 
-    Raises:
-        RequestError: what the chip does not multiply, or options that do not go together.
-        NoLegalTilingError: the solver finds no legal tiling.
+    Raises
+    ------
+    RequestError
+        What the chip does not multiply, or options that do not go together.
+    NoLegalTilingError
+        The solver finds no legal tiling.
     """
     shared = _over_shared_k(problem)
     return _completed(solve(shared, chip, count, wanted), problem, chip)

@@ -41,10 +41,12 @@ def time_launch(
     recurs are skipped, with the same answer. `stand_in` lets instructions of another architecture
     stand for this chip's own; what they cost is still the chip's.
 
-    Raises:
-        RequestError: a cost constant of the chip that no source gives, or a program whose time
-            depends on data.
-        DeadlockError: a flag that nobody raises.
+    Raises
+    ------
+    RequestError
+        A cost constant of the chip that no source gives, or a program whose time depends on data.
+    DeadlockError
+        A flag that nobody raises.
     """
     broken = [v for program in launch.programs for v in program_violations(program, chip)]
     if broken and not stand_in:

@@ -38,8 +38,10 @@ class ChipSheet:
 def chip_sheet(name: str, settings: Mapping[str, str] | None = None) -> ChipSheet:
     """Return the sheet of a chip, fields replaced as asked.
 
-    Raises:
-        RequestError: a name that is not a SoC's (the answer names what it may mean).
+    Raises
+    ------
+    RequestError
+        A name that is not a SoC's (the answer names what it may mean).
     """
     return ChipSheet(chip(name).what_if(settings or {}))
 

@@ -165,10 +165,14 @@ def legal_or_planned(
 ) -> TCubeTiling:
     """Return the given tiling if it is the problem's and legal; the plan's, if none is given.
 
-    Raises:
-        RequestError: a malformed tiling, or extents that are not the problem's.
-        IllegalTilingError: the tiling breaks a rule.
-        NoLegalTilingError: none is given and none satisfies every rule.
+    Raises
+    ------
+    RequestError
+        A malformed tiling, or extents that are not the problem's.
+    IllegalTilingError
+        The tiling breaks a rule.
+    NoLegalTilingError
+        None is given and none satisfies every rule.
     """
     if tiling is None:
         return _solution(request, request.settings, 0)[0].best.tiling

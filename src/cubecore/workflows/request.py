@@ -54,8 +54,10 @@ def make_request(
 ) -> TilingRequest:
     """Return the request for a problem given as a record, a JSON object, keys, or the last two.
 
-    Raises:
-        RequestError: what is wrong with the problem, the chip, or the two together.
+    Raises
+    ------
+    RequestError
+        What is wrong with the problem, the chip, or the two together.
     """
     if isinstance(problem, Problem):
         made = Problem.from_json({**problem.to_json(), **keys}) if keys else problem

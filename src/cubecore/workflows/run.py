@@ -244,8 +244,10 @@ def _arrays_among(
 ) -> tuple[ProblemKeys, Operands | OperandFiles | None]:
     """Return the keys with the types of arrays that stand for them, and the operands as records.
 
-    Raises:
-        RequestError: operands that are neither, or arrays beside `operands`.
+    Raises
+    ------
+    RequestError
+        Operands that are neither, or arrays beside `operands`.
     """
     arrays: dict[str, Any] = {
         name: value for name in _BY_NAME if hasattr(value := keys.get(name), "shape")

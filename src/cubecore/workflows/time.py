@@ -127,8 +127,10 @@ def _changes(product: TimedProduct, line: Timeline) -> TimedChanges:
 def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Timed:
     """Return the timing of a legal tiling, `record` instructions kept.
 
-    Raises:
-        RequestError: what the kernel does not carry.
+    Raises
+    ------
+    RequestError
+        What the kernel does not carry.
     """
     require_supported(request.problem)
     line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)

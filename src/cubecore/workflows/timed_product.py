@@ -41,8 +41,10 @@ class TimedProduct:
     def timed(self, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timeline; `record` and `full` as `time_launch` has them.
 
-        Raises:
-            RequestError: what the kernel does not carry, or a cost that no source gives.
+        Raises
+        ------
+        RequestError
+            What the kernel does not carry, or a cost that no source gives.
         """
         p, chip = self.problem, self.chip
         return time_launch(

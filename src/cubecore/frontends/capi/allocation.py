@@ -78,8 +78,10 @@ class LocalMemory:
     def __call__(self, what: str | ElementType | Struct | type, *length: object) -> Any:
         """Declare ``type name[length]``, or a struct of such arrays.
 
-        Raises:
-            RequestError: what the compiler does not take (C API general notes), or too much.
+        Raises
+        ------
+        RequestError
+            What the compiler does not take (C API general notes), or too much.
         """
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
@@ -97,8 +99,10 @@ class LocalMemory:
     def at(self, dtype: str | ElementType, address: int) -> Pointer:
         """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr).
 
-        Raises:
-            RequestError: no element type, or no whole number.
+        Raises
+        ------
+        RequestError
+            No element type, or no whole number.
         """
         kind = type_of(dtype, f"a pointer into {self.mem.label}")
         try:

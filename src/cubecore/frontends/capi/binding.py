@@ -146,8 +146,10 @@ class Form:
     def typed(self, pointers: Sequence[Pointer]) -> dict[str, ElementType]:
         """Return the element types that the pointers give.
 
-        Raises:
-            RequestError: two pointers that must be of one type and are not.
+        Raises
+        ------
+        RequestError
+            Two pointers that must be of one type and are not.
         """
         found: dict[str, tuple[ElementType, str]] = {}
         declared = {o.name: o for o in self.kind.declared}
@@ -198,8 +200,10 @@ class Form:
 def scalar_bits(value: object, kind: ElementType, call: str) -> int:
     """Return a scalar operand as instructions take it: integers as they are, floats as bits.
 
-    Raises:
-        RequestError: a fraction for an integer type.
+    Raises
+    ------
+    RequestError
+        A fraction for an integer type.
     """
     if not isinstance(value, (int, float, np.generic)):
         raise refuse(f"{call}.value", "be a number", repr(value))
@@ -242,9 +246,10 @@ def bind(
     A list among the arguments stands for its elements. Where architectures have one name for
     different instructions, it is that of `arch`.
 
-    Raises:
-        RequestError: a name that is no instruction, or is not modelled; arguments that fit none of
-            its forms.
+    Raises
+    ------
+    RequestError
+        A name that is no instruction, or is not modelled; arguments that fit none of its forms.
     """
     name = call if forms(call) else call.removesuffix(_SYNC)
     candidates = forms(name, arch)

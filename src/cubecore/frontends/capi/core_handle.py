@@ -43,8 +43,10 @@ class Issues:
     def one(self, where: Location) -> None:
         """Count one.
 
-        Raises:
-            KernelError: the limit is passed.
+        Raises
+        ------
+        KernelError
+            The limit is passed.
         """
         self.count += 1
         if self.count > self.most:
@@ -53,8 +55,10 @@ class Issues:
     def many(self, count: int, last: Callable[[], Location]) -> None:
         """Count some; `last` says where the last one is.
 
-        Raises:
-            KernelError: the limit is passed.
+        Raises
+        ------
+        KernelError
+            The limit is passed.
         """
         self.count += count
         if self.count > self.most:
@@ -117,8 +121,10 @@ class CoreHandle:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order.
 
-        Raises:
-            KernelError: the launch has issued too many.
+        Raises
+        ------
+        KernelError
+            The launch has issued too many.
         """
         self._record(template, addresses, where)
 
@@ -183,16 +189,20 @@ class CoreHandle:
         access: no check hears of it. In another order than the program's it shows what is there
         when the scalar unit gets to it.
 
-        Raises:
-            KernelError: bytes outside the memory or tensor; a layout or shape that is none.
+        Raises
+        ------
+        KernelError
+            Bytes outside the memory or tensor; a layout or shape that is none.
         """
         return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
 
     def printf(self, text: str, *values: object) -> None:
         """Print a line as C's printf forms it (d i u x f e g s c p), the core in front of it.
 
-        Raises:
-            KernelError: conversions and values that do not fit.
+        Raises
+        ------
+        KernelError
+            Conversions and values that do not fit.
         """
         where = location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)

@@ -88,8 +88,10 @@ class Pointer:
     def __getitem__(self, place: int | slice) -> Any:
         """Return the value at an index, or for ``[n:]`` the pointer there.
 
-        Raises:
-            RequestError: a slice with an end or a step: a pointer has no extent.
+        Raises
+        ------
+        RequestError
+            A slice with an end or a step: a pointer has no extent.
         """
         if isinstance(place, slice):
             if place.stop is not None or place.step is not None:
@@ -102,8 +104,10 @@ class Pointer:
     def __setitem__(self, place: object, value: object) -> NoReturn:
         """Refuse to store a value: the scalar unit reads only.
 
-        Raises:
-            RequestError: always.
+        Raises
+        ------
+        RequestError
+            Always.
         """
         remedy = "asc_duplicate and a copy, say"
         raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
@@ -111,8 +115,10 @@ class Pointer:
     def cast(self, dtype: str | ElementType) -> "Pointer":
         """Return a pointer to the same bytes as `dtype`.
 
-        Raises:
-            RequestError: no element type.
+        Raises
+        ------
+        RequestError
+            No element type.
         """
         return Pointer(self.mem, type_of(dtype, "a pointer"), self.address, self.reader)
 
@@ -126,8 +132,10 @@ class Pointer:
 def type_of(given: object, subject: str) -> ElementType:
     """Return the element type that a kernel names, by its name or itself.
 
-    Raises:
-        RequestError: none.
+    Raises
+    ------
+    RequestError
+        None.
     """
     if isinstance(given, ElementType):
         return given

@@ -32,8 +32,10 @@ def formatted(text: str, values: tuple[object, ...]) -> str:
     Conversions are d i u f e g x s c p and %%, with flags, width, precision and any length; %p is
     a pointer's address. What prints cannot change a kernel, so that %n is refused.
 
-    Raises:
-        RequestError: another conversion, another number of values, a value of another kind.
+    Raises
+    ------
+    RequestError
+        Another conversion, another number of values, a value of another kind.
     """
     if "%" in _WORD.sub("", text):
         raise refuse("printf", "know its conversions (%d %u %x %f %s %p ...)", repr(text))

@@ -43,8 +43,10 @@ class CppKernelCall:
     def run(self) -> None:
         """Launch the kernel, and write what it left to its files.
 
-        Raises:
-            KernelError: the kernel cannot go on.
+        Raises
+        ------
+        KernelError
+            The kernel cannot go on.
         """
         self.kernel[self.blocks](**self.arguments)
         for output in self.outputs:
@@ -55,8 +57,10 @@ class CppKernelCall:
 def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> CppKernelCall:
     """Return the launch that was asked for; `options` are those of kernels.
 
-    Raises:
-        RequestError: a file, an entry or an argument that cannot be.
+    Raises
+    ------
+    RequestError
+        A file, an entry or an argument that cannot be.
     """
     source = source_of(path, _defined(asked.defines))
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, **options)
@@ -87,8 +91,10 @@ def program_of(
 
     It takes the program's arguments, and returns what is to be said of its end.
 
-    Raises:
-        RequestError: a file that cannot be read.
+    Raises
+    ------
+    RequestError
+        A file that cannot be read.
     """
     if asked.entry is not None or asked.arguments or asked.outputs:
         return None

@@ -157,8 +157,10 @@ class Bridge:
     def start(self, program: Any, words: Any, count: int, answer: Callable[..., None]) -> int:
         """Run a host program's main; `answer` takes what it asks.
 
-        Raises:
-            KernelError: one of its kernels cannot go on.
+        Raises
+        ------
+        KernelError
+            One of its kernels cannot go on.
         """
         asked = _HOST(self._guarded(answer))
         self._library.cubecore_bind_host(asked)
@@ -173,8 +175,10 @@ class Bridge:
     ) -> None:
         """Run an entry of a library on a core, to its end.
 
-        Raises:
-            KernelError: the kernel cannot go on.
+        Raises
+        ------
+        KernelError
+            The kernel cannot go on.
         """
         core = handle.core
         if self._names is None:

@@ -65,8 +65,10 @@ _scanned = lru_cache(maxsize=64)(scanned)
 def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> Source:
     """Return the file at a path.
 
-    Raises:
-        RequestError: no file, or one that is no text.
+    Raises
+    ------
+    RequestError
+        No file, or one that is no text.
     """
     place = Path(path)
     try:
@@ -81,8 +83,10 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
 def require_entry(source: Source, name: str | None) -> str:
     """Return the entry to run: `name`, or the only one that the file has.
 
-    Raises:
-        RequestError: no such entry, or several and none named.
+    Raises
+    ------
+    RequestError
+        No such entry, or several and none named.
     """
     known = [entry.name for entry in source.scan.entries]
     shown = shown_path(source.path)
@@ -102,8 +106,10 @@ def require_entry(source: Source, name: str | None) -> str:
 def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = False) -> Built:
     """Return the library of an entry, compiled if it is not in the cache.
 
-    Raises:
-        RequestError: no compiler, a file that does not compile, an architecture without headers.
+    Raises
+    ------
+    RequestError
+        No compiler, a file that does not compile, an architecture without headers.
     """
     if arch not in _ARCH:
         raise refuse("a C++ kernel", "run on architecture 2201", arch)
@@ -256,8 +262,10 @@ def _dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
 def precompiled(macros: Sequence[str]) -> Path:
     """Return the header that every unit includes first; its compiled form lies beside it.
 
-    Raises:
-        RequestError: our headers do not compile.
+    Raises
+    ------
+    RequestError
+        Our headers do not compile.
     """
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros))
@@ -293,8 +301,10 @@ def precompiled(macros: Sequence[str]) -> Path:
 def runtime() -> Path:
     """Return the compiled runtime.
 
-    Raises:
-        RequestError: no compiler.
+    Raises
+    ------
+    RequestError
+        No compiler.
     """
     made = compiler()
     place = folder() / f"runtime-{digest((made.identity, headers()))}.so"
@@ -321,8 +331,10 @@ def _write(path: Path, text: str) -> None:
 def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: bool) -> None:
     """Run the compiler.
 
-    Raises:
-        RequestError: it fails; the sentence has its first error with the user's file and line.
+    Raises
+    ------
+    RequestError
+        It fails; the sentence has its first error with the user's file and line.
     """
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}

@@ -70,8 +70,10 @@ class ChildSubject:
 def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S) -> T:
     """Return what `work` returns in another process.
 
-    Raises:
-        CubecoreError: what it raises, or how its process ended.
+    Raises
+    ------
+    CubecoreError
+        What it raises, or how its process ended.
     """
     return answered(lambda _: work(), ChildSubject(subject, timeout_s))
 
@@ -79,8 +81,10 @@ def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S)
 def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     """Return what `work`, given the address of the page, returns in another process.
 
-    Raises:
-        CubecoreError: what it raises, or how its process ended.
+    Raises
+    ------
+    CubecoreError
+        What it raises, or how its process ended.
     """
     page = mmap.mmap(-1, mmap.PAGESIZE)
     box = Box.from_buffer(page)

@@ -40,8 +40,10 @@ class Compiler:
 def compiler() -> Compiler:
     """Return the compiler: $CUBECORE_CXX, g++, clang++, or the ziglang package's.
 
-    Raises:
-        RequestError: none of them is there, or the system is Windows.
+    Raises
+    ------
+    RequestError
+        None of them is there, or the system is Windows.
     """
     if sys.platform == "win32":
         raise refuse("C++ kernels", "run on Linux or macOS", "Windows", "use WSL")

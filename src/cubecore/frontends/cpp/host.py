@@ -66,9 +66,12 @@ class _Launched:
 def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
     """Run a program's main in another process; its launches go to the session. Return its code.
 
-    Raises:
-        RequestError: a file that does not compile.
-        KernelError: a kernel that cannot go on, or a program that does not come to its end.
+    Raises
+    ------
+    RequestError
+        A file that does not compile.
+    KernelError
+        A kernel that cannot go on, or a program that does not come to its end.
     """
     session = current_session()
     options = LaunchOptions() if session is None else LaunchOptions().changed(session.options)

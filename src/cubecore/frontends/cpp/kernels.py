@@ -92,8 +92,10 @@ def kernel_of(
 ) -> CppKernel:
     """Return an entry of a file as a kernel; `options` are those of `LaunchOptions`.
 
-    Raises:
-        RequestError: no such entry, a file that does not compile, no compiler.
+    Raises
+    ------
+    RequestError
+        No such entry, a file that does not compile, no compiler.
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
@@ -146,10 +148,14 @@ def launch(
 ) -> KernelRun:
     """Run a C++ kernel in another process; the arrays are written when it has ended, or not at all.
 
-    Raises:
-        RequestError: blocks or arguments that the kernel does not take.
-        KernelError: the kernel cannot go on; the place in its source comes first.
-        DeadlockError: cores that wait for each other.
+    Raises
+    ------
+    RequestError
+        Blocks or arguments that the kernel does not take.
+    KernelError
+        The kernel cannot go on; the place in its source comes first.
+    DeadlockError
+        Cores that wait for each other.
     """
     ready, gm = ready_launch(made, blocks, arguments, words)
     for parameter in made.parameters:
@@ -330,8 +336,10 @@ class Module:
     def __getitem__(self, name: str) -> CppKernel:
         """Return a kernel by its name, with template arguments: ``module["mmad<256,64>"]``.
 
-        Raises:
-            RequestError: no such kernel, or one that does not compile.
+        Raises
+        ------
+        RequestError
+            No such kernel, or one that does not compile.
         """
         found = self._known.get(name)
         if found is None:
@@ -341,8 +349,10 @@ class Module:
     def tiling(self, name: str, **fields: Any) -> NDArray[np.uint8]:
         """Return tiling data: the bytes of a struct of the file, by the names of its fields.
 
-        Raises:
-            RequestError: no such struct or field, or a value that is not of its type.
+        Raises
+        ------
+        RequestError
+            No such struct or field, or a value that is not of its type.
         """
         return packed(*struct_named(self._source.text, name), fields)
 
@@ -362,12 +372,12 @@ def load(path: str | Path, defines: Mapping[str, object] | None = None, **option
     options
         As `cubecore.kernel` takes them: chip, checks, limit, order, trace, engine.
 
-    Examples:
+    Examples
     --------
     >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
     >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
 
-    Raises:
+    Raises
     ------
     RequestError
         The file cannot be read.

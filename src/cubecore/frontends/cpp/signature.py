@@ -50,8 +50,10 @@ def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[Parameter, ..
 def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:
     """Return a value as the word that the entry takes; of a tensor or a struct 0.
 
-    Raises:
-        RequestError: a value that the parameter's type does not have.
+    Raises
+    ------
+    RequestError
+        A value that the parameter's type does not have.
     """
     letter, need = parameter.letter, f"be {parameter.meaning}"
     if tensor or (letter == "p" and value is None):

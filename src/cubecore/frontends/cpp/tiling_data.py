@@ -43,8 +43,10 @@ class Field:
 def struct_named(text: str, name: str | None) -> tuple[str, tuple[Field, ...]]:
     """Return a struct of a file, or the one that its kernels ask for, and its fields in order.
 
-    Raises:
-        RequestError: no such struct, or one with a field of another type.
+    Raises
+    ------
+    RequestError
+        No such struct, or one with a field of another type.
     """
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     wanted = name or _chosen(code)
@@ -112,8 +114,10 @@ def _declared(text: str) -> tuple[Field, ...]:
 def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> NDArray[np.uint8]:
     """Return a struct's bytes as the compiler lays them out; fields not given are 0.
 
-    Raises:
-        RequestError: a field that the struct does not have, a value that its type does not have.
+    Raises
+    ------
+    RequestError
+        A field that the struct does not have, a value that its type does not have.
     """
     known = {f.name: f for f in fields}
     for given in values:
@@ -149,8 +153,10 @@ def _values(each: Field, given: Any) -> list[Any]:
 def filled(text: str, given: str) -> NDArray[np.uint8]:
     """Return tiling data from ``a=1,b=2`` or from a file of bytes.
 
-    Raises:
-        RequestError: a struct or field that is not there, a file that cannot be read.
+    Raises
+    ------
+    RequestError
+        A struct or field that is not there, a file that cannot be read.
     """
     if "=" not in given:
         if not given.endswith(".bin"):

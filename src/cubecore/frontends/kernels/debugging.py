@@ -65,8 +65,10 @@ class Debugging:
         ``... if EXPRESSION`` stops only where it holds; it may name the kernel's variables, the
         instruction's parameters and operands (addresses), and ``number``.
 
-        Raises:
-            RequestError: an instruction that does not exist.
+        Raises
+        ------
+        RequestError
+            An instruction that does not exist.
         """
         made = Break.of(where)
         self._debugger.breaks.append(made)
@@ -77,8 +79,10 @@ class Debugging:
 
         ``/r`` or ``/w`` behind it stops at reads or writes alone.
 
-        Raises:
-            RequestError: words of another form.
+        Raises
+        ------
+        RequestError
+            Words of another form.
         """
         made = Range.of(where)
         self._debugger.watches.append(made)
@@ -94,9 +98,12 @@ class Debugging:
     def run(self) -> Stop | None:
         """Go on to the next break or watch, or to the end.
 
-        Raises:
-            KernelError: the kernel cannot go on.
-            RequestError: a launch that is at its end or closed; a condition that is no expression.
+        Raises
+        ------
+        KernelError
+            The kernel cannot go on.
+        RequestError
+            A launch that is at its end or closed; a condition that is no expression.
         """
         return self._go(None)
 
@@ -138,16 +145,20 @@ class Debugging:
         `where` is a pointer, the name of the kernel's variable that is one, or ``UB:0x100`` (of a
         tensor ``c:0``) with a `dtype`. Shape and layout are those of `CoreHandle.dump`.
 
-        Raises:
-            RequestError: a launch that does not stand; what lies outside; a name that is none.
+        Raises
+        ------
+        RequestError
+            A launch that does not stand; what lies outside; a name that is none.
         """
         return look(self._where(), self._debugger, where, shape_of(shape), layout, dtype)
 
     def evaluate(self, expression: str) -> Any:
         """Return what an expression of the kernel's variables and the instruction's parameters is.
 
-        Raises:
-            RequestError: a launch that does not stand; an expression that cannot be computed.
+        Raises
+        ------
+        RequestError
+            A launch that does not stand; an expression that cannot be computed.
         """
         return evaluated(expression, self._where().names)
 

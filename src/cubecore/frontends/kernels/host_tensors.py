@@ -35,8 +35,10 @@ class HostTensor:
 def host_tensor(name: str, given: object, wanted: ElementType | None = None) -> HostTensor | None:
     """Return the tensor that an argument is, or None for a number that is passed by value.
 
-    Raises:
-        RequestError: an array that is no tensor of the chip: its type, its order, its place.
+    Raises
+    ------
+    RequestError
+        An array that is no tensor of the chip: its type, its order, its place.
     """
     if given is None or isinstance(given, (bool, int, float, str, bytes, np.generic)):
         return None
@@ -103,8 +105,10 @@ def _element(name: str, dtype: object) -> ElementType:
 def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> None:
     """Give the user's arrays the bytes that the kernel left: all of them, or none.
 
-    Raises:
-        RequestError: a read-only array whose bytes the kernel changed.
+    Raises
+    ------
+    RequestError
+        A read-only array whose bytes the kernel changed.
     """
     writable = []
     for tensor, data in left:

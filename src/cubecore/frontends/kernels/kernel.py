@@ -61,8 +61,10 @@ class LaunchOptions:
     def changed(self, given: JsonMapping) -> "LaunchOptions":
         """Return other options.
 
-        Raises:
-            RequestError: an unknown option, engine or order; a limit below 1.
+        Raises
+        ------
+        RequestError
+            An unknown option, engine or order; a limit below 1.
         """
         known = [f.name for f in fields(self)]
         for name in given:
@@ -173,16 +175,20 @@ class Kernel:
     def using(self, **options: object) -> "Kernel":
         """Return the kernel with other options: chip, checks, limit, order, trace, engine.
 
-        Raises:
-            RequestError: an option that does not exist, or cannot be what is given.
+        Raises
+        ------
+        RequestError
+            An option that does not exist, or cannot be what is given.
         """
         return replace(self, options=self.options.changed(options))
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Refuse a launch without blocks.
 
-        Raises:
-            RequestError: always.
+        Raises
+        ------
+        RequestError
+            Always.
         """
         raise unable(self.name, f"{self.name} needs a number of blocks: {self.name}[blocks](...)")
 
@@ -224,9 +230,11 @@ def kernel(
     wrote there is 0xFF afterwards; all others keep what they hold where the kernel stores nothing.
     `types` are the element types that arguments must have. `options` are those of `LaunchOptions`.
 
-    Raises:
-        RequestError: a kind that does not exist, an output that is no parameter, or scratch too,
-            what is no function of a core and plain parameters.
+    Raises
+    ------
+    RequestError
+        A kind that does not exist, an output that is no parameter, or scratch too, what is no
+        function of a core and plain parameters.
     """
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
@@ -377,8 +385,10 @@ def ready_launch(
 ) -> tuple[ReadyLaunch, GlobalMemory]:
     """Return a launch that is ready to run, and its global memory.
 
-    Raises:
-        RequestError: blocks that the chip does not have, arguments that are no tensors.
+    Raises
+    ------
+    RequestError
+        Blocks that the chip does not have, arguments that are no tensors.
     """
     session = current_session()
     options = made.options if session is None else made.options.changed(session.options)
@@ -427,8 +437,10 @@ def _shared(
 ) -> GlobalTensor | None:
     """Return the place of the same array, if it has one.
 
-    Raises:
-        RequestError: an array that shares some bytes with another, or scratch that is another.
+    Raises
+    ------
+    RequestError
+        An array that shares some bytes with another, or scratch that is another.
     """
     for other, place in others:
         if not np.may_share_memory(host.raw, other.raw):
@@ -443,10 +455,14 @@ def _shared(
 def launch(made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json) -> KernelRun:
     """Run a kernel; the arrays are written when all cores have ended, or not at all.
 
-    Raises:
-        RequestError: blocks that the chip does not have, arguments that are no tensors.
-        KernelError: the kernel cannot go on; the place in its source comes first.
-        DeadlockError: cores that wait for each other.
+    Raises
+    ------
+    RequestError
+        Blocks that the chip does not have, arguments that are no tensors.
+    KernelError
+        The kernel cannot go on; the place in its source comes first.
+    DeadlockError
+        Cores that wait for each other.
     """
     ready, gm = ready_launch(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
@@ -465,8 +481,10 @@ def _per_core(chip: Chip) -> int:
 def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     """Yield the cores of a launch, in order.
 
-    Raises:
-        RequestError: more blocks than the chip has cores.
+    Raises
+    ------
+    RequestError
+        More blocks than the chip has cores.
     """
     vector = made.kind == "vector"
     most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")

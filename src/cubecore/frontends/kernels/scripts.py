@@ -17,9 +17,12 @@ def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
 
     That is a failed assertion, or an exit with another code than 0.
 
-    Raises:
-        RequestError: a file that is not Python.
-        KernelError: it did not come to its end for another reason; the place comes first.
+    Raises
+    ------
+    RequestError
+        A file that is not Python.
+    KernelError
+        It did not come to its end for another reason; the place comes first.
     """
     try:
         with _as_main(path, arguments):

@@ -83,8 +83,10 @@ class MatmulApiTilingBase:
 
         `launch` is ``cube``, or ``mix``, which counts vector cores (D12).
 
-        Raises:
-            RequestError: no chip has that name, or no launch.
+        Raises
+        ------
+        RequestError
+            No chip has that name, or no launch.
         """
         self._chip = chip(target) if isinstance(target, str) else target
         self._requested = RequestedTiling(keys={"launch": word("launch", launch, LAUNCHES)})
@@ -288,8 +290,10 @@ class MatmulApiTilingBase:
     def problem(self) -> Problem:
         """The product that was set, as `cubecore.plan` takes it.
 
-        Raises:
-            RequestError: what is missing or does not fit together.
+        Raises
+        ------
+        RequestError
+            What is missing or does not fit together.
         """
         return self._requested.problem(self._chip, self._cores())
 
@@ -305,10 +309,13 @@ class MatmulApiTilingBase:
 
         M, N, Ka and Kb are the original extents; the rest is for the shape that is computed.
 
-        Raises:
-            RequestError: what was set is no product, or one that the chip or cubecore lacks.
-            NoLegalTilingError: no tiling keeps to the rules and to what was asked; a
-                `ConflictError` where it is known which of them exclude each other.
+        Raises
+        ------
+        RequestError
+            What was set is no product, or one that the chip or cubecore lacks.
+        NoLegalTilingError
+            No tiling keeps to the rules and to what was asked; a `ConflictError` where it is known
+            which of them exclude each other.
         """
         problem, asked = self.problem, self._requested
         wanted = replace(problem, fix=asked.wanted())

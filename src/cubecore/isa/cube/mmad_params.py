@@ -44,9 +44,11 @@ class MmadParams:
         (C2) or L0C (CO1), None in the form without one. With one, cmatrixSource, cmatrixInitVal and
         isBias count for nothing: C starts from it. Ranges and types are judged with the template.
 
-        Raises:
-            RequestError: every reserved field that is not at its default, cmatrixSource on a chip
-                that has it false only, a bias in another memory.
+        Raises
+        ------
+        RequestError
+            Every reserved field that is not at its default, cmatrixSource on a chip that has it
+            false only, a bias in another memory.
         """
         found = [
             Violation(f"MmadParams.{name}", f"keep its default {_word(default)} (reserved)", got)

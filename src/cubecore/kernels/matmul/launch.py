@@ -51,9 +51,10 @@ def matmul_launch(
     one before is computed (doMTE2Preload, which the Matmul API leaves off). `by_vector_cores`, on
     3510 and to be timed alone, has vector cores write C, which fixpipe leaves in their buffers.
 
-    Raises:
-        RequestError: an option of the problem that this kernel does not carry, or a tiling of other
-            extents.
+    Raises
+    ------
+    RequestError
+        An option of the problem that this kernel does not carry, or a tiling of other extents.
     """
     require_supported(problem)
     tiling.require_match(*problem.extents)
@@ -134,8 +135,10 @@ def _kept(before: CoreBlock, block: CoreBlock) -> str:
 def require_supported(problem: Problem) -> None:
     """Refuse what this kernel does not carry.
 
-    Raises:
-        RequestError: one violation for each option.
+    Raises
+    ------
+    RequestError
+        One violation for each option.
     """
     product = MadMx if problem.mx else Mad
     inputs = product.__dataclass_fields__["a_type"].metadata["types"]

@@ -64,8 +64,10 @@ class ScalePlan:
     def start(self, r: int, k: int) -> int:
         """Return where the scales of (r, k) lie, bytes.
 
-        Raises:
-            RequestError: k is inside of a pair of scales, as where cores divide K anyhow.
+        Raises
+        ------
+        RequestError
+            K is inside of a pair of scales, as where cores divide K anyhow.
         """
         if k % PAIR:
             need = f"be a multiple of {PAIR} in MxMatmul"

@@ -265,9 +265,10 @@ def _shapeless(template: CopyMatrixCcToGm) -> CopyMatrixCcToGm:
 def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Prover]:
     """Return what each group of cores computes.
 
-    Raises:
-        IrregularError: it is not shown to be block products without any finding, whose order does
-            not matter.
+    Raises
+    ------
+    IrregularError
+        It is not shown to be block products without any finding, whose order does not matter.
     """
     provers = [Prover(chip, gm, group) for group in groups]
     for prover in provers:

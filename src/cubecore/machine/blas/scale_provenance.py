@@ -104,8 +104,10 @@ class ScaleProvenance:
 def steps(codes: Codes) -> tuple[int, int]:
     """Return how many bytes lie from one row's word to the next one's, and along K.
 
-    Raises:
-        IrregularError: they lie otherwise, or are no words of global memory.
+    Raises
+    ------
+    IrregularError
+        They lie otherwise, or are no words of global memory.
     """
     if codes.min() < 0:
         raise IrregularError("scales that were never loaded")

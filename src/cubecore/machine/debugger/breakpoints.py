@@ -45,8 +45,10 @@ class Range:
 
         ``/r`` or ``/w`` behind it is for reads or writes alone.
 
-        Raises:
-            RequestError: words of another form.
+        Raises
+        ------
+        RequestError
+            Words of another form.
         """
         found = re.fullmatch(r"(\w+):(\w+)\+(\w+)(?:/(r|w|rw))?", text)
         numbers = [] if found is None else [_number(found[2]), _number(found[3])]
@@ -202,8 +204,10 @@ class Break:
 
         ``... if EXPRESSION`` adds a condition.
 
-        Raises:
-            RequestError: an instruction that does not exist, a number below 1.
+        Raises
+        ------
+        RequestError
+            An instruction that does not exist, a number below 1.
         """
         where, _, condition = (part.strip() for part in text.partition(" if "))
         if found := re.fullmatch(r"#(\d+)", where):
@@ -221,8 +225,10 @@ class Break:
     def meets(self, stop: Stop) -> bool:
         """True if the run stops there.
 
-        Raises:
-            RequestError: the condition cannot be computed.
+        Raises
+        ------
+        RequestError
+            The condition cannot be computed.
         """
         if self.number and stop.number != self.number:
             return False
@@ -242,8 +248,10 @@ class Break:
 def evaluated(expression: str, names: Mapping[str, object]) -> Any:
     """Return what an expression of the user's is among `names`.
 
-    Raises:
-        RequestError: one that cannot be computed.
+    Raises
+    ------
+    RequestError
+        One that cannot be computed.
     """
     try:
         return eval(expression, {"__builtins__": _BUILTINS}, dict(names))  # noqa: S307 - the user's own words

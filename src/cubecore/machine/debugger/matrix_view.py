@@ -114,8 +114,10 @@ def view(
     ND. The fractal is 16 x C0 (L0C: 16 x 16; ZN: C0 x 16), the last ones whole. ND takes any number
     of extents, the others two. Looking is no access: no check hears of it.
 
-    Raises:
-        RequestError: a layout that is none, bytes outside the memory or the tensor.
+    Raises
+    ------
+    RequestError
+        A layout that is none, bytes outside the memory or the tensor.
     """
     name = (layout or _OWN_LAYOUT.get(mem, ND)).upper()
     if name not in LAYOUTS:
@@ -148,8 +150,10 @@ def _offsets(
 def _memory(core: Core, mem: Mem, address: int, size: int) -> tuple[str, MemoryBuffer, int]:
     """Return a memory's name, its bytes and the address there.
 
-    Raises:
-        RequestError: bytes outside it.
+    Raises
+    ------
+    RequestError
+        Bytes outside it.
     """
     if mem is Mem.GM:
         tensor = core.gm.at(address)

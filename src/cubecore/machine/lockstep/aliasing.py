@@ -67,8 +67,10 @@ class GroupAliasing:
     def distances(self, tensor: GlobalTensor) -> Distances:
         """Return the distances in a tensor.
 
-        Raises:
-            IrregularError: none are known.
+        Raises
+        ------
+        IrregularError
+            None are known.
         """
         found = self._distances.get(tensor.address)
         if found is None:
@@ -78,8 +80,10 @@ class GroupAliasing:
     def visible(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
         """Return the tensor, in which [low, high) of the first core, and all others', lie.
 
-        Raises:
-            IrregularError: some core's do not.
+        Raises
+        ------
+        IrregularError
+            Some core's do not.
         """
         if tensor is None:
             raise IrregularError("a core leaves its tensor")
@@ -136,8 +140,10 @@ def _joined(starts: Bytes, ends: Bytes) -> Runs:
 def require_apart(groups: Iterable[GroupAliasing]) -> None:
     """Require that no core touched bytes that another one wrote.
 
-    Raises:
-        IrregularError: one did.
+    Raises
+    ------
+    IrregularError
+        One did.
     """
     reaches = list(groups)
     if any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches))):

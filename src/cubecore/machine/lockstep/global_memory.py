@@ -40,8 +40,10 @@ class Window:
 def outside(cores: Cores, one: LockstepOperand) -> Callable[[int], Window]:
     """Return what finds an operand in global memory, which must touch something.
 
-    Raises:
-        IrregularError: some core would leave the tensor, or read what nobody wrote.
+    Raises
+    ------
+    IrregularError
+        Some core would leave the tensor, or read what nobody wrote.
     """
     span, unit, writes = (
         one.elements.span or (0, 0),

@@ -82,8 +82,10 @@ class LockstepGroup:
     def issue(self, template: Instruction, addresses: tuple[int, ...]) -> None:
         """Run an instruction on every core; `addresses` are the first one's.
 
-        Raises:
-            IrregularError: a finding, or cores that would not do alike.
+        Raises
+        ------
+        IrregularError
+            A finding, or cores that would not do alike.
         """
         act = self._acts.get(template)
         if act is None:

@@ -268,8 +268,10 @@ def run_together(
 ) -> tuple[RunOutcome, str]:
     """Run every task to its end; return what was found, and the engine that ran it.
 
-    Raises:
-        DeadlockError: every core that has not ended waits for another.
+    Raises
+    ------
+    DeadlockError
+        Every core that has not ended waits for another.
     """
     snapshots = Snapshots()
     launch = _Launch(chip, gm, checks, snapshots)

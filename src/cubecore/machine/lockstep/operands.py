@@ -78,8 +78,10 @@ def limits_of(cores: Cores, template: Instruction) -> list[Limit]:
 def require_inside(template: Instruction, limits: list[Limit], places: tuple[int, ...]) -> None:
     """Require addresses to be where operands may lie.
 
-    Raises:
-        IrregularError: one is not.
+    Raises
+    ------
+    IrregularError
+        One is not.
     """
     for limit in limits:
         address = places[limit.place]

@@ -104,8 +104,10 @@ _FIXED: dict[str, type[Late]] = {"late": Late, "early": Early}
 def schedule_of(order: str) -> Schedule | None:
     """Return the schedule called ``late``, ``early`` or ``random:SEED``; None for ``program``.
 
-    Raises:
-        RequestError: another word.
+    Raises
+    ------
+    RequestError
+        Another word.
     """
     require_order(order)
     if order == "program":
@@ -190,8 +192,10 @@ class Queues:
     def drain(self, pipes: Sequence[str] = _LATE) -> None:
         """Run everything that some pipes were given, and of the others what is chosen before.
 
-        Raises:
-            DeadlockError: a wait that nothing meets.
+        Raises
+        ------
+        DeadlockError
+            A wait that nothing meets.
         """
         while any(self._queues[pipe] for pipe in pipes):
             self._step("")

@@ -102,8 +102,10 @@ def run(
     synccheck would find every step of it. `order` is program, late, early or random:SEED
     (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
 
-    Raises:
-        DeadlockError: every core that has not ended waits for another; it carries what was found.
+    Raises
+    ------
+    DeadlockError
+        Every core that has not ended waits for another; it carries what was found.
     """
     log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))

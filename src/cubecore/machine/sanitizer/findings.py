@@ -100,8 +100,10 @@ _SETS: dict[str, frozenset[str]] = {"usual": USUAL, "all": frozenset(CHECKS), "n
 def checks_of(words: Iterable[str]) -> frozenset[str]:
     """Return the checks that `words` name; ``usual``, ``all`` and ``none`` are words too.
 
-    Raises:
-        RequestError: a word that names no check.
+    Raises
+    ------
+    RequestError
+        A word that names no check.
     """
     found: set[str] = set()
     for word in words:

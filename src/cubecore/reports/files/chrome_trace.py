@@ -38,8 +38,10 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
     Nothing has to be recorded for that. What lies in a window is taken to be spread evenly, so only
     what is far too large is refused here; any trace is measured before it is made.
 
-    Raises:
-        RequestError: one sentence, with what keeps less.
+    Raises
+    ------
+    RequestError
+        One sentence, with what keeps less.
     """
     hertz: int = chip.require("frequency_hz", "a trace")
     events = 0.0
@@ -62,8 +64,10 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
 def trace_bytes(timed: Timed, view: TraceView = WHOLE) -> bytes:
     """Return the trace as UTF-8 JSON.
 
-    Raises:
-        RequestError: a trace that nothing would open, before it is made.
+    Raises
+    ------
+    RequestError
+        A trace that nothing would open, before it is made.
     """
     return _bytes(trace_json(timed, view))
 

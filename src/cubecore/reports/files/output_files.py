@@ -33,8 +33,10 @@ class TimeFiles:
     def require_writable(self) -> None:
         """Refuse paths that cannot be written, before any work is done.
 
-        Raises:
-            RequestError: one sentence on the path.
+        Raises
+        ------
+        RequestError
+            One sentence on the path.
         """
         if self.trace is None and self.view != WHOLE:
             raise unable("--trace-...", "--trace-... needs --trace")
@@ -46,8 +48,10 @@ class TimeFiles:
 
         `timed` times the launches without recording; it is asked where a trace may be that large.
 
-        Raises:
-            RequestError: one sentence, with what keeps less.
+        Raises
+        ------
+        RequestError
+            One sentence, with what keeps less.
         """
         if self.trace is None or not self.view.is_long:
             return
@@ -79,8 +83,10 @@ class TimeFiles:
     def write(self, timed: Timed) -> None:
         """Write each file in one step.
 
-        Raises:
-            RequestError: a path that can no longer be written.
+        Raises
+        ------
+        RequestError
+            A path that can no longer be written.
         """
         if self.report is not None:
             from cubecore.reports.html.page import html_report
@@ -99,8 +105,10 @@ class TimeFiles:
     def write_pair(self, first: Timed, second: Timed, title: str) -> None:
         """Write each file about two runs, on one time axis.
 
-        Raises:
-            RequestError: a path that can no longer be written, or a trace that nothing opens.
+        Raises
+        ------
+        RequestError
+            A path that can no longer be written, or a trace that nothing opens.
         """
         if self.report is not None:
             from cubecore.reports.html.pair import pair_report
@@ -118,8 +126,10 @@ class TimeFiles:
     def write_launches(self, timed: ScriptTime) -> None:
         """Write each file about the longest launch of a user's script, in one step.
 
-        Raises:
-            RequestError: a path that can no longer be written.
+        Raises
+        ------
+        RequestError
+            A path that can no longer be written.
         """
         if self.report is not None:
             from cubecore.reports.html.page import launch_report

@@ -22,8 +22,10 @@ class RunFiles:
     def require_writable(self) -> None:
         """Refuse a path that cannot be written, before any work is done.
 
-        Raises:
-            RequestError: one sentence on the path.
+        Raises
+        ------
+        RequestError
+            One sentence on the path.
         """
         if self.sarif is not None:
             require_writable(self.sarif, "--sarif")
@@ -31,8 +33,10 @@ class RunFiles:
     def write(self, findings: Iterable[SanitizerFinding]) -> None:
         """Write the file in one step.
 
-        Raises:
-            RequestError: a path that can no longer be written.
+        Raises
+        ------
+        RequestError
+            A path that can no longer be written.
         """
         if self.sarif is not None:
             from cubecore.reports.files.sarif import sarif_bytes

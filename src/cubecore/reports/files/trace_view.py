@@ -57,8 +57,10 @@ class TraceView:
 
         `cores` is as ``0,4..7``, `window` as ``0..250``, microseconds.
 
-        Raises:
-            RequestError: texts that are neither, or less than one instruction.
+        Raises
+        ------
+        RequestError
+            Texts that are neither, or less than one instruction.
         """
         if instructions is not None and instructions < 1:
             raise refuse("--trace-instructions", "be at least 1", instructions)

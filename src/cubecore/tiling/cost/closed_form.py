@@ -104,8 +104,10 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
 
     The arrays of a struct may have any shapes that broadcast.
 
-    Raises:
-        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    Raises
+    ------
+    RequestError
+        The catalogue has no Cube rate for the input types on `chip`.
     """
     case = RuleCase(tiling, problem, chip)
     w = tile_counts(tiling)
@@ -208,8 +210,10 @@ def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Column], dict[
 def predict(tiling: Tilings, problem: Problem, chip: Chip) -> Prediction:
     """Return the prediction for one tiling that satisfies the rules.
 
-    Raises:
-        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    Raises
+    ------
+    RequestError
+        The catalogue has no Cube rate for the input types on `chip`.
     """
     (made,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
     return made
@@ -250,8 +254,10 @@ def lower_bound(problem: Problem, chip: Chip) -> int:
     Launch and start, and the largest of: the Cube at its rate on all cores, every byte of A and B
     read once from device memory in whole stored rows, every byte of C written by all fixpipes.
 
-    Raises:
-        RequestError: the catalogue has no Cube rate for the input types on `chip`.
+    Raises
+    ------
+    RequestError
+        The catalogue has no Cube rate for the input types on `chip`.
     """
     cores = problem.core_count(chip)
     if problem.launch == "mix":

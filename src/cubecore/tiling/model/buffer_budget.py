@@ -25,8 +25,10 @@ SIZES: dict[str, tuple[str, ...]] = {
 class BufferBudget:
     """Bytes that a tiling may use of each buffer; None is all that the chip has.
 
-    Raises:
-        RequestError: one violation for each size that is not an integer of at least 1.
+    Raises
+    ------
+    RequestError
+        One violation for each size that is not an integer of at least 1.
     """
 
     l1: int | None = None
@@ -49,8 +51,10 @@ class BufferBudget:
     def from_json(cls, value: Any) -> "BufferBudget":
         """Return the budget of a JSON object, ``{"l1": 262144}``; names in either case.
 
-        Raises:
-            RequestError: no object, a buffer that has no budget, or a size that is none.
+        Raises
+        ------
+        RequestError
+            No object, a buffer that has no budget, or a size that is none.
         """
         if isinstance(value, cls):
             return value
@@ -86,8 +90,10 @@ class BufferBudget:
     def applied(self, chip: Chip, subject: str = "budget.{}") -> Chip:
         """Return `chip` with its buffers cut to the budget; `subject` says what {} was set by.
 
-        Raises:
-            RequestError: one violation for each budget above what the chip has.
+        Raises
+        ------
+        RequestError
+            One violation for each budget above what the chip has.
         """
         changes: Json = {}
         wrong = []

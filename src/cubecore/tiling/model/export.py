@@ -33,8 +33,10 @@ def to_header(tiling: TCubeTiling, name: str = "kTiling") -> str:
     The values stand in the struct's order, each with its field in a comment, so that the text
     compiles as C++11 and later wherever TCubeTiling is a plain struct of 50 int32.
 
-    Raises:
-        RequestError: `name` is no C++ identifier.
+    Raises
+    ------
+    RequestError
+        `name` is no C++ identifier.
     """
     if not _IDENTIFIER.match(name):
         raise refuse("header name", "be a C++ identifier", repr(name))
@@ -53,9 +55,11 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
     Values may be positional, as `to_header` writes them, or designated (``.baseM = 128``); comments
     are ignored.
 
-    Raises:
-        RequestError: no definition or several, a value that is no integer, a wrong number of
-            positional values, a designated field that is missing or misspelt.
+    Raises
+    ------
+    RequestError
+        No definition or several, a value that is no integer, a wrong number of positional values, a
+        designated field that is missing or misspelt.
     """
     bare = _LINE_COMMENT.sub("", _BLOCK_COMMENT.sub("", text))
     found = _DEFINITION.findall(bare)
@@ -90,8 +94,10 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
 def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
     """Return the tiling in `data`, told apart by content: JSON, header, hex dump or 200-byte blob.
 
-    Raises:
-        RequestError: none of the four, or a broken one; `subject` is what the sentence is about.
+    Raises
+    ------
+    RequestError
+        None of the four, or a broken one; `subject` is what the sentence is about.
     """
     text = _text(data)
     if text is None:
@@ -127,8 +133,10 @@ _FORMS = ("", ".json", ".bin", ".hex", ".h", ".hpp")
 def require_form(path: str, subject: str) -> None:
     """Refuse a name that ends as no form of a tiling does; without an ending it is JSON.
 
-    Raises:
-        RequestError: another ending.
+    Raises
+    ------
+    RequestError
+        Another ending.
     """
     if Path(path).suffix not in _FORMS:
         raise refuse(subject, f"end in {', '.join(_FORMS[1:-1])} or {_FORMS[-1]}", path)

@@ -56,8 +56,10 @@ class Limits:
         `value` is a number, an object with some of ``min``, ``max`` and ``multiple``, or a text as
         on the command line: ``48``, ``16..64``, ``16..``, ``..64``, any of them with ``/32``.
 
-        Raises:
-            RequestError: the value is none of these, or leaves no number.
+        Raises
+        ------
+        RequestError
+            The value is none of these, or leaves no number.
         """
         if isinstance(value, cls):
             return value
@@ -110,8 +112,10 @@ class FieldLimits:
     def from_json(cls, value: Any) -> "FieldLimits":
         """Return what a request's ``fix`` asks for: limits by field, as `Limits.from_json` reads.
 
-        Raises:
-            RequestError: one violation for each field that is not to be planned, or each value.
+        Raises
+        ------
+        RequestError
+            One violation for each field that is not to be planned, or each value.
         """
         if isinstance(value, cls):
             return value

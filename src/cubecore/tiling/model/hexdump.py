@@ -32,9 +32,11 @@ def from_hex_dump(text: str, subject: str = "hex dump") -> TCubeTiling:
     Read are the layouts of `hexdump -C`, `xxd`, `xxd -p` and `od -A x -t x1`, bytes as 0x14, and
     bare digits. A line `*` stands for repetitions of the line before, as those tools print it.
 
-    Raises:
-        RequestError: a line that is no hex, an odd number of digits, an offset that does not fit,
-            or not 200 bytes.
+    Raises
+    ------
+    RequestError
+        A line that is no hex, an odd number of digits, an offset that does not fit, or not 200
+        bytes.
     """
     data = bytearray()
     repeats = b""

@@ -24,8 +24,10 @@ class MxTypePara:
     scaleFactorKa and scaleFactorM are scaleA's along K and M, scaleFactorKb and scaleFactorN
     scaleB's along K and N; 1 loads a scale together with what it scales.
 
-    Raises:
-        RequestError: a factor outside [1, 127]; all at once.
+    Raises
+    ------
+    RequestError
+        A factor outside [1, 127]; all at once.
     """
 
     scaleFactorKa: int = 1
@@ -46,8 +48,10 @@ class MxTypePara:
     def unpack(cls, field: int) -> "MxTypePara":
         """Return the factors in a field's value.
 
-        Raises:
-            RequestError: a factor is 0, or a bit is set that belongs to none.
+        Raises
+        ------
+        RequestError
+            A factor is 0, or a bit is set that belongs to none.
         """
         if spare := spare_bits(field):
             raise RequestError(

@@ -128,8 +128,10 @@ class Problem:
     `groups` the G of its name; `batch_num` matrices are computed in one call, by default as many
     as L1 holds.
 
-    Raises:
-        RequestError: one violation for every key that is not what it must be.
+    Raises
+    ------
+    RequestError
+        One violation for every key that is not what it must be.
     """
 
     chip: str = DEFAULT_CHIP
@@ -305,8 +307,10 @@ class Problem:
     def core_limit(self, chip: Chip) -> int:
         """Cores that a launch of this kind may use on `chip`: AICs, or AIV clients for mix (D12).
 
-        Raises:
-            RequestError: a mix launch on a chip without vector cores of its own.
+        Raises
+        ------
+        RequestError
+            A mix launch on a chip without vector cores of its own.
         """
         if self.launch == "cube":
             return chip.aic_count

@@ -18,8 +18,10 @@ class TCubeTiling:
     A value outside int32 or not an integer is refused; whether the values make a legal tiling is
     `cubecore.tiling.rules.checker`.
 
-    Raises:
-        RequestError: one violation for each field that int32 cannot hold.
+    Raises
+    ------
+    RequestError
+        One violation for each field that int32 cannot hold.
     """
 
     usedCoreNum: int
@@ -90,9 +92,11 @@ class TCubeTiling:
     def from_json(cls, mapping: JsonMapping) -> "TCubeTiling":
         """Return the tiling of a JSON object that has exactly the 50 fields.
 
-        Raises:
-            RequestError: one violation for each field that is missing, misspelt (with the nearest
-                name), not an integer or outside int32; all at once.
+        Raises
+        ------
+        RequestError
+            One violation for each field that is missing, misspelt (with the nearest name), not an
+            integer or outside int32; all at once.
         """
         if not isinstance(mapping, Mapping):
             raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
@@ -112,8 +116,10 @@ class TCubeTiling:
     def from_bytes(cls, blob: bytes, subject: str = "tiling blob") -> "TCubeTiling":
         """Return the tiling of 200 little-endian bytes.
 
-        Raises:
-            RequestError: another length; `subject` is what the sentence is about.
+        Raises
+        ------
+        RequestError
+            Another length; `subject` is what the sentence is about.
         """
         if len(blob) != SIZE_BYTES:
             raise refuse(
@@ -145,8 +151,10 @@ class TCubeTiling:
     def require_match(self, m: int, n: int, k: int, kb: int | None) -> None:
         """Refuse a tiling of other extents than the product's.
 
-        Raises:
-            RequestError: one violation for each of M, N, Ka, Kb that differs.
+        Raises
+        ------
+        RequestError
+            One violation for each of M, N, Ka, Kb that differs.
         """
         if found := self.mismatches(m, n, k, kb):
             raise RequestError(found)

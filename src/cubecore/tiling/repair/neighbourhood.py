@@ -133,7 +133,7 @@ class Neighbourhood:
 
     @cached_property
     def lowered(self) -> "Neighbourhood":
-        """This space around a starting point with the smallest lengths and counts."""
+        """The neighbourhood of a starting point with the smallest lengths and counts."""
         least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
         known = {name: value for name, value in least.items() if value is not None}
         return self.moved(known | ({FACTORS: PLAIN} if FACTORS in self.changeable else {}))

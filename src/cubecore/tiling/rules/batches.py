@@ -124,8 +124,10 @@ def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
     BatchNum is the most matrices of a batch whose shares of A and B fit L1 together, fractals
     whole, or what is asked for.
 
-    Raises:
-        NoLegalTilingError: not even one matrix, or not as many as were asked for, fit L1.
+    Raises
+    ------
+    NoLegalTilingError
+        Not even one matrix, or not as many as were asked for, fit L1.
     """
     if problem.layout is None:
         return tiling

@@ -28,9 +28,10 @@ from cubecore.units import FRACTAL_ROWS
 def validate(problem: Problem, chip: Chip) -> None:
     """Refuse what `chip` cannot multiply.
 
-    Raises:
-        RequestError: every violation: the pair of inputs, the output, the bias, the launch. Each
-            cites the table.
+    Raises
+    ------
+    RequestError
+        Every violation: the pair of inputs, the output, the bias, the launch. Each cites the table.
     """
     violations = [*_type_violations(problem, chip), *_feature_violations(problem, chip)]
     violations += batch_violations(problem, chip)
@@ -150,8 +151,10 @@ def _nz_violations(problem: Problem) -> Iterator[Violation]:
 def require_plannable(problem: Problem) -> None:
     """Refuse options that no tiling can bring together.
 
-    Raises:
-        RequestError: one violation for each of them.
+    Raises
+    ------
+    RequestError
+        One violation for each of them.
     """
     if violations := list(option_violations(problem)):
         raise RequestError(violations)

@@ -136,8 +136,10 @@ def rules() -> tuple[Rule, ...]:
 def rule_named(rule_id: str) -> Rule:
     """Return the rule `rule_id`.
 
-    Raises:
-        RequestError: no rule has that id; the nearest one is named.
+    Raises
+    ------
+    RequestError
+        No rule has that id; the nearest one is named.
     """
     known = {r.id: r for r in rules()}
     if rule_id not in known:
@@ -154,9 +156,11 @@ def check_tiling(
 ) -> Findings:
     """Return every rule that `tiling` violates for `problem` on `chip`, and advice.
 
-    Raises:
-        RequestError: the tiling's extents are not the problem's, the chip does not multiply the
-            problem's types, or `edition` or `reading` is none.
+    Raises
+    ------
+    RequestError
+        The tiling's extents are not the problem's, the chip does not multiply the problem's types,
+        or `edition` or `reading` is none.
     """
     case = RuleCase(tiling, problem, chip, edition, reading)
     tiling.require_match(*problem.extents)
@@ -201,8 +205,10 @@ def legal_mask(
 def explain(rule_id: str) -> str:
     """Return the declaration of a rule: what it holds, in both readings, and where it is from.
 
-    Raises:
-        RequestError: no rule has that id.
+    Raises
+    ------
+    RequestError
+        No rule has that id.
     """
     found = rule_named(rule_id)
     rows = cite_rows(found.rows) or found.basis

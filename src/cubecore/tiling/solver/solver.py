@@ -105,9 +105,12 @@ def solve(
     The same request gives the same answer: ties in predicted cycles have an order. `wanted` narrows
     fields; the lower bound is that of the product without it.
 
-    Raises:
-        RequestError: the chip cannot multiply the problem's types, or cubecore cannot plan it yet.
-        NoLegalTilingError: no candidate satisfies the rules; names the rule that excluded the most.
+    Raises
+    ------
+    RequestError
+        The chip cannot multiply the problem's types, or cubecore cannot plan it yet.
+    NoLegalTilingError
+        No candidate satisfies the rules; names the rule that excluded the most.
     """
     validate(problem, chip)
     require_plannable(problem)

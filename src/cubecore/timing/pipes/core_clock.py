@@ -133,8 +133,10 @@ class CoreClock(Ordering):
     def finish(self) -> int:
         """Return when the last pipe is done.
 
-        Raises:
-            DeadlockError: a pipe still waits for a flag that nobody raises.
+        Raises
+        ------
+        DeadlockError
+            A pipe still waits for a flag that nobody raises.
         """
         self._require_unblocked(self.pipes)
         return max(self.scalar, *(pipe.done for pipe in self.pipes))

@@ -51,8 +51,10 @@ class Crossing:
     def heard(self, core: CoreId, flag: int) -> int:
         """Return the cycle of the signal that a wait takes; the other walks go on until it is sent.
 
-        Raises:
-            DeadlockError: all cores wait.
+        Raises
+        ------
+        DeadlockError
+            All cores wait.
         """
         while not self._raised.get((core, flag)):
             self._waiting[core] = flag
@@ -66,8 +68,10 @@ class Crossing:
     def walk(self, walks: Sequence[Callable[[], None]]) -> None:
         """Walk every core to its end, in order, each as far as it gets.
 
-        Raises:
-            DeadlockError: all cores that are left wait for signals.
+        Raises
+        ------
+        DeadlockError
+            All cores that are left wait for signals.
         """
         self._hub = getcurrent()
         threads = [greenlet(walk) for walk in walks]

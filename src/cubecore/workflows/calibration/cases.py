@@ -63,8 +63,10 @@ _FAMILIES: tuple[tuple[str, Mapping[int | None, str]], ...] = (
 def chip_of(point: Point, notes: Notes) -> Chip:
     """Return the SoC of a point.
 
-    Raises:
-        Unmapped: a name that no SoC or family has.
+    Raises
+    ------
+    Unmapped
+        A name that no SoC or family has.
     """
     name = point.soc or point.chip
     if name in chip_names():
@@ -83,8 +85,10 @@ def chip_of(point: Point, notes: Notes) -> Chip:
 def require_cores(point: Point, chip: Chip, limit: int | None, unit: str) -> None:
     """Refuse more cores than the chip has.
 
-    Raises:
-        Unmapped: the sentence about it.
+    Raises
+    ------
+    Unmapped
+        The sentence about it.
     """
     if limit is not None and (point.cores or 0) > limit:
         have = f"{limit} {unit} cores of {chip.name}"

@@ -42,8 +42,10 @@ _AS_HALF = {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
 def matmul_case(point: Point) -> CalibrationCase:
     """Return the case of a product.
 
-    Raises:
-        Unmapped: why there is none.
+    Raises
+    ------
+    Unmapped
+        Why there is none.
     """
     _require_plain(point)
     notes = Notes()

@@ -113,8 +113,10 @@ class Unreadable:
 def read_points(path: Path) -> tuple[list[Point], list[Unreadable]]:
     """Return the points of a file, and the lines that are none.
 
-    Raises:
-        RequestError: a file that cannot be read as text.
+    Raises
+    ------
+    RequestError
+        A file that cannot be read as text.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

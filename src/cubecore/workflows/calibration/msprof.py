@@ -57,8 +57,10 @@ def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
 
     A row of another operator than a product is a point of its own kind, which nothing times.
 
-    Raises:
-        RequestError: a file that cannot be read, or without the columns of such a table.
+    Raises
+    ------
+    RequestError
+        A file that cannot be read, or without the columns of such a table.
     """
     lines = _lines(path)
     reader = csv.DictReader(lines)

@@ -17,8 +17,10 @@ _APART = 0.05
 def rated_us(point: Point) -> float | None:
     """Return the time that a point's rate gives; None where it gives none.
 
-    Raises:
-        Unmapped: the column that is missing, or a rate and a time that contradict each other.
+    Raises
+    ------
+    Unmapped
+        The column that is missing, or a rate and a time that contradict each other.
     """
     counted = _OPERATIONS if point.counts in {"", "2MNK"} else {}
     counted = counted if point.counts == "2MNK" else {**counted, **_BYTES}

@@ -48,8 +48,10 @@ def has_tiling(point: Point) -> bool:
 def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> CalibrationCase:
     """Return the case of a product whose tiling is the point's.
 
-    Raises:
-        RequestError: a tiling that the kernel does not carry.
+    Raises
+    ------
+    RequestError
+        A tiling that the kernel does not carry.
     """
     api = _api(point, notes)
     template = _template(point, api, notes)

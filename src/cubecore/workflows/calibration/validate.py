@@ -129,8 +129,10 @@ def beside(point: Point, case: CalibrationCase, chip: Chip) -> Validated:
 def case_of(point: Point) -> CalibrationCase:
     """Return the case that a point describes.
 
-    Raises:
-        Unmapped: why there is none.
+    Raises
+    ------
+    Unmapped
+        Why there is none.
     """
     if point.kind in _NO_KERNEL:
         raise Unmapped(_NO_KERNEL[point.kind])

@@ -46,8 +46,10 @@ _IN_FLOAT32 = ("gelu", "mish")
 def vector_case(point: Point) -> CalibrationCase:
     """Return the case of an element-wise kernel.
 
-    Raises:
-        Unmapped: why there is none.
+    Raises
+    ------
+    Unmapped
+        Why there is none.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -126,8 +128,10 @@ _STREAM_BYTES = 512
 def dma_case(point: Point) -> CalibrationCase:
     """Return the case of a kernel that only loads.
 
-    Raises:
-        Unmapped: why there is none.
+    Raises
+    ------
+    Unmapped
+        Why there is none.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -200,8 +204,10 @@ def _transfer(into_ub: bool, tile: tuple[int, int], pitch: int) -> Instruction:
 def bench_case(point: Point) -> CalibrationCase:
     """Return the case of a thousand Adds of 4096 floats at stated addresses.
 
-    Raises:
-        Unmapped: why there is none.
+    Raises
+    ------
+    Unmapped
+        Why there is none.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -221,8 +227,10 @@ def bench_case(point: Point) -> CalibrationCase:
 def launch_case(point: Point) -> CalibrationCase:
     """Return the case of an empty kernel.
 
-    Raises:
-        Unmapped: more blocks than the chip has cores.
+    Raises
+    ------
+    Unmapped
+        More blocks than the chip has cores.
     """
     notes = Notes()
     chip = chip_of(point, notes)

@@ -42,8 +42,10 @@ def load_array(path: str, kind: ElementType, shape: tuple[int, ...], subject: st
     ``file.safetensors:tensor``. Pickled objects are never loaded, and nothing is read before its
     shape and type are known to be right.
 
-    Raises:
-        RequestError: one sentence on the file, what it must be and what it is.
+    Raises
+    ------
+    RequestError
+        One sentence on the file, what it must be and what it is.
     """
     where = f"{subject} {path}"
     file, tensor = _split(path)
@@ -177,8 +179,10 @@ def require_apart(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str
     Both are pairs of a subject and a path; ``-`` as an input is standard input. Links are followed
     and two names of one file are one. A terminal or /dev/null keeps nothing and may be both.
 
-    Raises:
-        RequestError: one violation for each such output.
+    Raises
+    ------
+    RequestError
+        One violation for each such output.
     """
     taken = [(subject, path, _identity(path, read=True)) for subject, path in inputs]
     found = []
@@ -268,8 +272,10 @@ def write_whole(path: str, data: bytes | str, subject: str) -> None:
 def put_in_place(part: Path, target: Path) -> None:
     """Give a finished temporary file its name, with the rights that the target has or would have.
 
-    Raises:
-        OSError: the file cannot be renamed.
+    Raises
+    ------
+    OSError
+        The file cannot be renamed.
     """
     umask = os.umask(0)
     os.umask(umask)

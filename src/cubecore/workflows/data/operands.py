@@ -93,9 +93,11 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     Random floats are normal, random integers cover their type (int32 bias: 16 bits of it), random
     MX scales are 2**-7 to 2**7; the problem's seed fixes them.
 
-    Raises:
-        RequestError: a file that cannot be read, or of another shape or type; operands that do not
-            fit this machine.
+    Raises
+    ------
+    RequestError
+        A file that cannot be read, or of another shape or type; operands that do not fit this
+        machine.
     """
     names = files or OperandFiles()
     shapes = stored_shapes(problem)
@@ -163,8 +165,10 @@ def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
 def given_scales(problem: Problem) -> Array:
     """Return the request's scale for each column.
 
-    Raises:
-        RequestError: it has none.
+    Raises
+    ------
+    RequestError
+        It has none.
     """
     scale = problem.epilogue.scale
     if not isinstance(scale, tuple):
@@ -185,8 +189,10 @@ def _require_scales(scales: Array) -> None:
 def require_operands(problem: Problem, operands: Operands) -> None:
     """Refuse arrays that are not the problem's operands.
 
-    Raises:
-        RequestError: one violation for each operand of another shape or type, missing or too many.
+    Raises
+    ------
+    RequestError
+        One violation for each operand of another shape or type, missing or too many.
     """
     shapes, found = stored_shapes(problem), []
     for name in ("a", "b", "bias", "scale", "scale_a", "scale_b"):

@@ -44,8 +44,10 @@ class Dump:
     def of(cls, text: str) -> "Dump":
         """Return what ``x 4x16 NZ`` or ``UB:0x100 float 4x16`` asks for.
 
-        Raises:
-            RequestError: no shape, or words too many.
+        Raises
+        ------
+        RequestError
+            No shape, or words too many.
         """
         where, *words = text.split() or [""]
         shapes = [word for word in words if _SHAPE.fullmatch(word)]
@@ -119,8 +121,10 @@ class Dialogue:
     def _done(self, command: str, stop: Stop) -> str | None:
         """Carry out a command; None goes on with the run.
 
-        Raises:
-            KeyboardInterrupt: quit.
+        Raises
+        ------
+        KeyboardInterrupt
+            Quit.
         """
         word, _, rest = command.partition(" ")
         word, rest, debugger = _SHORT.get(word, word), rest.strip(), self.debugger

@@ -147,9 +147,12 @@ def run_script(
     `chip`, fields of it (`settings`), `checks`, `order` and `engine` replace those of its kernels.
     With `quiet` what it prints goes to standard error. A `debugger` stops the launches.
 
-    Raises:
-        RequestError: no script, or one that launches nothing.
-        KernelError: the script or a kernel cannot go on; the place in its source comes first.
+    Raises
+    ------
+    RequestError
+        No script, or one that launches nothing.
+    KernelError
+        The script or a kernel cannot go on; the place in its source comes first.
     """
     if engine is not None:
         require_engine(engine)
@@ -180,9 +183,12 @@ def time_script(
     Values that kernels read from memory are those of this run; reading them costs what the flags
     cost. TIK's earlier chips have no published costs: their times are rough, and say so.
 
-    Raises:
-        RequestError: as `run_script`; a kernel that no model times.
-        DeadlockError: a flag that nobody raises.
+    Raises
+    ------
+    RequestError
+        As `run_script`; a kernel that no model times.
+    DeadlockError
+        A flag that nobody raises.
     """
     options = {"chip": chip, "settings": settings or None, "trace": True}
     done = _execute(path, _work(path, arguments, asked), options, quiet=quiet)

@@ -67,8 +67,10 @@ def error_of(error: CubecoreError) -> Json:
 def checked(problem: Problem | JsonMapping, options: SweepOptions) -> Json:
     """Return a problem with every key, once it is known to make sense on its chip.
 
-    Raises:
-        RequestError: what is wrong with it.
+    Raises
+    ------
+    RequestError
+        What is wrong with it.
     """
     return make_request(problem, options.settings, {}).problem.to_json()
 

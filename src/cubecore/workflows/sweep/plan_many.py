@@ -100,8 +100,10 @@ def make_options(
 ) -> SweepOptions:
     """Return the options of a sweep.
 
-    Raises:
-        RequestError: fewer than no alternatives, or settings that `soc` does not have.
+    Raises
+    ------
+    RequestError
+        Fewer than no alternatives, or settings that `soc` does not have.
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
@@ -140,8 +142,10 @@ def sweep(
 ) -> Generator[QueryAnswer, None, None]:
     """Yield the answers to queries in their order; new ones are in the store by then.
 
-    Raises:
-        RequestError: a planning process ended, or the store can no longer be written.
+    Raises
+    ------
+    RequestError
+        A planning process ended, or the store can no longer be written.
     """
     begun: deque[_Chunk] = deque()
 

@@ -64,8 +64,10 @@ class Worker:
     def plan(self, problems: Problems) -> list[Line]:
         """Return the answers to some problems, in their order.
 
-        Raises:
-            RequestError: the process ended.
+        Raises
+        ------
+        RequestError
+            The process ended.
         """
         assert self._process.stdout is not None
         self._send([json.dumps(problem) for problem in problems])
@@ -105,8 +107,10 @@ def plan_chunks(
 
     With one process this one plans. Chunks are taken as they are needed, a few ahead.
 
-    Raises:
-        RequestError: a process ended.
+    Raises
+    ------
+    RequestError
+        A process ended.
     """
     if processes <= 1:
         for chunk in chunks:

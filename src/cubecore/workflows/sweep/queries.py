@@ -27,8 +27,10 @@ class Query:
 def open_queries(path: str) -> BufferedReader:
     """Open a file of queries, or standard input as ``-``, which is read whole.
 
-    Raises:
-        RequestError: the file cannot be read.
+    Raises
+    ------
+    RequestError
+        The file cannot be read.
     """
     where = f"--queries {path}"
     if path == "-":

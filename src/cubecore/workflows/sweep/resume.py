@@ -42,8 +42,10 @@ def signature(queries: BufferedReader, options: SweepOptions, defaults: object) 
 class GrowingFile:
     """The answers of one sweep on their way into `path`.
 
-    Raises:
-        RequestError: the file cannot be written, or another sweep is writing it.
+    Raises
+    ------
+    RequestError
+        The file cannot be written, or another sweep is writing it.
     """
 
     def __init__(self, path: str, asked: str) -> None:
@@ -112,8 +114,10 @@ class GrowingFile:
     def write(self, lines: list[str]) -> None:
         """Add lines.
 
-        Raises:
-            RequestError: they cannot be written.
+        Raises
+        ------
+        RequestError
+            They cannot be written.
         """
         try:
             self._file.write("".join(f"{line}\n" for line in lines).encode())
@@ -124,8 +128,10 @@ class GrowingFile:
     def finish(self) -> None:
         """Give the file its name: all answers are there.
 
-        Raises:
-            RequestError: it cannot be renamed.
+        Raises
+        ------
+        RequestError
+            It cannot be renamed.
         """
         try:
             self._file.close()
@@ -157,8 +163,10 @@ class GrowingFile:
 def _open_plain(path: Path, flags: int = 0) -> BinaryIO:
     """Open a file to read and write; a link is not followed, and nothing but a file is taken.
 
-    Raises:
-        OSError: it cannot be opened, or is a link.
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is a link.
     """
     handle = os.open(path, os.O_RDWR | _NO_LINK | flags, 0o600)
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -59,9 +59,11 @@ class Store:
     def open(cls, path: str, *, write: bool = False, subject: str = _SUBJECT) -> "Store":
         """Open the store at `path`; with `write` make it if it is not there.
 
-        Raises:
-            RequestError: a file that is no store of cubecore's, of another format, or that cannot
-                be read or written; `subject` is what the sentence is about.
+        Raises
+        ------
+        RequestError
+            A file that is no store of cubecore's, of another format, or that cannot be read or
+            written; `subject` is what the sentence is about.
         """
         where = f"{subject} {path}"
         try:
@@ -114,8 +116,10 @@ class Store:
     def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
         """Keep this model's answers; a question that has one keeps it.
 
-        Raises:
-            RequestError: the file can no longer be written.
+        Raises
+        ------
+        RequestError
+            The file can no longer be written.
         """
         rows = [row_of(made, options) for made in answers]
         marks = ", ".join("?" * 17)
@@ -147,8 +151,10 @@ class Store:
     def require_model(self, model: str) -> str:
         """Return the name of one of the models.
 
-        Raises:
-            RequestError: the store has no such model; the nearest is named.
+        Raises
+        ------
+        RequestError
+            The store has no such model; the nearest is named.
         """
         known = self.models()
         if model not in known:
@@ -205,9 +211,12 @@ class Store:
 def _connected(name: str, where: str, *, write: bool = False) -> sqlite3.Connection:
     """Open a file of cubecore's, by its name or as a URI.
 
-    Raises:
-        RequestError: it is something else's.
-        sqlite3.Error: it cannot be opened, read or, with `write`, written.
+    Raises
+    ------
+    RequestError
+        If the file is not a store of cubecore's.
+    sqlite3.Error
+        If the file cannot be opened, read or, with `write`, written.
     """
     uri = name.startswith("file:")
     connection = sqlite3.connect(name, timeout=PATIENCE_S, isolation_level=None, uri=uri)

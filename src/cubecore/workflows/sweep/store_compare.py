@@ -91,8 +91,10 @@ def compare_models(
 
     `chosen` leaves out plans as for `Store.plans`.
 
-    Raises:
-        RequestError: a model that the store does not have, or fewer than two.
+    Raises
+    ------
+    RequestError
+        A model that the store does not have, or fewer than two.
     """
     models = list(store.models())
     if (old is None or new is None) and len(models) < 2:

@@ -50,8 +50,10 @@ class Axis:
         ``1024..65536x2`` (each twice the one before); names of types, formats and chips go with
         commas.
 
-        Raises:
-            RequestError: no such name, or values that it does not take.
+        Raises
+        ------
+        RequestError
+            No such name, or values that it does not take.
         """
         name, sign, values = (part.strip() for part in text.partition("="))
         if not sign or not name or not values:
@@ -62,8 +64,10 @@ class Axis:
     def of_values(cls, name: str, values: Sequence[object]) -> "Axis":
         """Return the axis over values of a name; ``-`` in a key is as good as ``_``.
 
-        Raises:
-            RequestError: no such name, or values that it does not take.
+        Raises
+        ------
+        RequestError
+            No such name, or values that it does not take.
         """
         key = name.replace("-", "_")
         if key in _KEYS:

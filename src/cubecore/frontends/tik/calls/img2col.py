@@ -211,8 +211,10 @@ def _patches(
 ) -> dict[str, Any]:
     """Return the parameters of load3d for a convolution.
 
-    Raises:
-        RequestError: a number that is no immediate, or out of the page's range.
+    Raises
+    ------
+    RequestError
+        A number that is no immediate, or out of the page's range.
     """
     shapes = {"fm_shape": (fm_shape, 4), "kernel_shape": (kernel_shape, 5)}
     names = ("stride", "pad", "dilation")

@@ -60,8 +60,10 @@ class Shapes(Vector):
 
         The work tensor holds the repeats' results.
 
-        Raises:
-            RequestError: immediate repeats outside of [1, 4095].
+        Raises
+        ------
+        RequestError
+            Immediate repeats outside of [1, 4095].
         """
         dst, src, work = tensors
         times = integer(repeat_times, f"{call}.repeat_times")

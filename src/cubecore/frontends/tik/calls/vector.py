@@ -75,8 +75,10 @@ _MIXED = ("vaxpy", "vmla")
 def mask_words(mask: TikValue, width: int, call: str) -> tuple[Expr, Expr]:
     """Return a mask's high and low word: n lanes from the first, or [high, low] as given.
 
-    Raises:
-        RequestError: an immediate outside of 1 to `width`, or bits beyond the type's lanes.
+    Raises
+    ------
+    RequestError
+        An immediate outside of 1 to `width`, or bits beyond the type's lanes.
     """
     subject = f"{call}.mask"
     if isinstance(mask, (list, tuple)):
@@ -106,8 +108,10 @@ class Vector(Language):
     ) -> Expr:
         """Set the mask of a call and return its repeats.
 
-        Raises:
-            RequestError: an immediate repeat of 0 or above 255.
+        Raises
+        ------
+        RequestError
+            An immediate repeat of 0 or above 255.
         """
         times = integer(repeat, f"{call}.repeat_times")
         if times.constant is not None and not 1 <= times.constant <= 255:

@@ -68,9 +68,11 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
     def whole(self, call: str, dst: Tensor, src0: Tensor, src1: Any = None) -> None:
         """Issue the plain call on every element.
 
-        Raises:
-            RequestError: tensors of other counts, views that are not contiguous, or a scalar where
-                no call takes one.
+        Raises
+        ------
+        RequestError
+            Tensors of other counts, views that are not contiguous, or a scalar where no call takes
+            one.
         """
         if call in _ONE:
             plain = getattr(self, _ONE[call])

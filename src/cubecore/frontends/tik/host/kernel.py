@@ -109,9 +109,11 @@ class TikKernel:
         `inplace` names outputs that lie where an input does, as frameworks launch operators that
         update a variable: its bytes are the output's first ones.
 
-        Raises:
-            RequestError: a feed that is missing, unknown, or of another shape or type; an in-place
-                output or input that is none.
+        Raises
+        ------
+        RequestError
+            A feed that is missing, unknown, or of another shape or type; an in-place output or
+            input that is none.
         """
         gm, shared = GlobalMemory(), self._shared(inplace or {})
         places = self._laid_out(gm, self._placed(feeds, outputs or {}), shared)
@@ -238,8 +240,10 @@ def _shape(tensor: Tensor) -> tuple[int, ...]:
 def sub_core(chip: Chip, memories: set[Mem]) -> int:
     """Return the part of a core that a kernel runs on: 1 for a vector core, else 0.
 
-    Raises:
-        RequestError: a kernel of both parts on a chip that has them apart.
+    Raises
+    ------
+    RequestError
+        A kernel of both parts on a chip that has them apart.
     """
     if chip.joins_vector or Mem.UB not in memories:
         return 0

@@ -45,9 +45,12 @@ def program_session(options: TikOptions | None = None) -> Iterator[TikSession]:
 def run_program(path: str, arguments: tuple[str, ...] = ()) -> tuple[TikSession, str | None]:
     """Run a program as ``__main__``; return what it built, and what it holds against it.
 
-    Raises:
-        RequestError: what the language refuses, with the program's line.
-        KernelError: the program failed on its own.
+    Raises
+    ------
+    RequestError
+        What the language refuses, with the program's line.
+    KernelError
+        The program failed on its own.
     """
     with program_session() as session:
         return session, run_as_main(path, arguments)

@@ -7,8 +7,10 @@ from typing import Any
 def axis_check(rank: int, axis: Any) -> Any:
     """Return an axis, or a list of them, counted from the front.
 
-    Raises:
-        RuntimeError: an axis outside of [-rank, rank), as the kit has it.
+    Raises
+    ------
+    RuntimeError
+        An axis outside of [-rank, rank), as the kit has it.
     """
     axes = axis if isinstance(axis, (list, tuple)) else [axis]
     for one in axes:
@@ -24,8 +26,10 @@ def compare_tensor_dict_key(
 ) -> None:
     """Require two descriptions of tensors to agree in a key.
 
-    Raises:
-        RuntimeError: they do not, or one has no such key.
+    Raises
+    ------
+    RuntimeError
+        They do not, or one has no such key.
     """
     values = [description.get(key) for description in (one, other)]
     plain = [v.lower() if isinstance(v, str) else v for v in values]

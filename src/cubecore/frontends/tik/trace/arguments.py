@@ -18,8 +18,10 @@ def bound(
 ) -> dict[str, Any]:
     """Return a call's arguments by name; those of `optional` may be absent.
 
-    Raises:
-        RequestError: an argument that is missing, unknown or given twice, or too many of them.
+    Raises
+    ------
+    RequestError
+        An argument that is missing, unknown or given twice, or too many of them.
     """
     all_names = (*names, *optional)
     need = f"be given {', '.join(all_names)}"

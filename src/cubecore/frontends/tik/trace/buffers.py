@@ -110,8 +110,10 @@ class Buffers:
     def allocate(self, name: str, mem: Mem, size_bytes: int) -> TensorBuffer:
         """Return a new buffer.
 
-        Raises:
-            RequestError: more than the memory holds; with the sum and the largest tensors.
+        Raises
+        ------
+        RequestError
+            More than the memory holds; with the sum and the largest tensors.
         """
         scope = self._scopes[-1]
         size = align_up(size_bytes, _SIZE_UNIT)

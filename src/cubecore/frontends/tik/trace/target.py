@@ -26,8 +26,10 @@ _ARCHS = (*JOINED_ARCHS, "2201")
 def target(soc: str) -> Chip:
     """Return the chip that TIK calls `soc`, or the one that replaces it for this run.
 
-    Raises:
-        RequestError: a chip that nobody describes, or one whose TIK calls are not known here.
+    Raises
+    ------
+    RequestError
+        A chip that nobody describes, or one whose TIK calls are not known here.
     """
     options = run_options()
     named = options.chip or soc

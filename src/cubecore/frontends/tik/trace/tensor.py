@@ -82,8 +82,10 @@ class Tensor:
     def address(self) -> Expr:
         """Where it starts in its memory, bytes.
 
-        Raises:
-            RequestError: its scope has ended.
+        Raises
+        ------
+        RequestError
+            Its scope has ended.
         """
         if not self.buffer.alive:
             raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")

@@ -92,8 +92,10 @@ class KernelTrace:
     def leave_loop(self) -> None:
         """Leave the innermost loop.
 
-        Raises:
-            RequestError: there is none.
+        Raises
+        ------
+        RequestError
+            There is none.
         """
         loops = [place for place, body in enumerate(self._open) if body.loops]
         if not loops:
@@ -202,9 +204,11 @@ class KernelTrace:
     ) -> None:
         """Issue an instruction on tensors in the order of its operands.
 
-        Raises:
-            RequestError: a parameter that is out of its range, or an operand beyond its tensor, as
-                far as the trace knows.
+        Raises
+        ------
+        RequestError
+            A parameter that is out of its range, or an operand beyond its tensor, as far as the
+            trace knows.
         """
         template, late = _template(kind, parameters)
         if broken := [v for v in template_violations(template, self.chip) if not _is_late(v, late)]:

@@ -188,8 +188,10 @@ def as_value(value: TikValue, subject: str = "a value") -> Value:
 def integer(value: TikValue, subject: str) -> Expr:
     """Return an integer operand's expression; a symbolic float is truncated.
 
-    Raises:
-        RequestError: an immediate with a fraction, or no number.
+    Raises
+    ------
+    RequestError
+        An immediate with a fraction, or no number.
     """
     if type(value) is int:
         return Expr(value)
