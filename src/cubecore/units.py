@@ -23,7 +23,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 class _NoArray:
-    """What stands for the dtype of a plain number."""
+    """The stand-in for the dtype of a plain number."""
 
     kind = ""
 

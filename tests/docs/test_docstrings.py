@@ -1,4 +1,4 @@
-"""The first line of a module's docstring says what the module is, in the field's words."""
+"""The first line of a docstring says what the thing is or does, in the field's words."""
 
 import ast
 from pathlib import Path
@@ -20,3 +20,12 @@ def test_a_module_s_first_line_names_the_thing(module):
     assert first.split()[0].strip(",:").removesuffix("'s") not in RIDDLES, first
     assert first.endswith("."), first
     assert not rest or not rest[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_docstring_begins_with_a_riddle(module):
+    tree = ast.parse((SOURCE / module).read_text())
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    documented = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    first = [(node.name, (ast.get_docstring(node) or "-").split()[0]) for node in documented]
+    assert [each for each in first if each[1].strip(",:").removesuffix("'s") in RIDDLES] == []

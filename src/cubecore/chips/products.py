@@ -97,7 +97,7 @@ FIXPIPE_ARCHS = ("2201", "3510")
 
 @dataclass(frozen=True, slots=True)
 class FixpipeRow:
-    """What a mode of fixpipe makes of one accumulator type.
+    """One row of fixpipe's conversion table: the result type of a mode for an accumulator type.
 
     `scaling` is ``none``, ``one`` scale for the tile, or one for each ``column``. `to` are the
     memories that take it, `archs` the architectures that have it.

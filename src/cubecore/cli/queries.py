@@ -10,7 +10,7 @@ from cubecore.cli.console import DONE, FOUND, say, show
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Where the queries of a sweep come from, where its answers go, and what holds for all."""
+    """The inputs, the outputs and the common settings of a sweep."""
 
     queries: str
     out: str | None

@@ -67,7 +67,7 @@ class CriticalPath:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What went over a link of the chip, all cores together, and what it could have carried.
+    """The traffic over a link of the chip, all cores together, and the link's capacity.
 
     `bytes_per_second` is over the whole run, the launch left out; `peak_bytes_per_second` is None
     where no source gives the link's rate.
@@ -130,7 +130,7 @@ class CoreTime:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When a launch ends, and where its cycles go.
+    """The timeline of a launch: its end, and the cycles of every pipe.
 
     `cycles` counts from the launch to the end of the slowest core. Pipe times are averages over the
     cores, as profilers give them; of a launch on AICs and AIVs they are averages over each kind,

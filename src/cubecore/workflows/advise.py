@@ -133,7 +133,7 @@ class _Variant:
 
 
 class _No(Exception):  # noqa: N818 - says why a change is not tried, which is no error
-    """Why a change cannot be made."""
+    """The reason for which a change cannot be made."""
 
 
 def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:

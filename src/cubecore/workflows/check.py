@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RepairedFindings(Findings):
-    """What a check says, and the nearest legal tiling.
+    """The result of a check, and the nearest legal tiling.
 
     `repair` is None where none was found; `conflict` then says what no tiling satisfies together,
     or is None where the search ended without a proof.

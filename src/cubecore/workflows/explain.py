@@ -22,7 +22,7 @@ _MOST_NAMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a name means: the kind of thing it is, and its declaration as text."""
+    """The meaning of a name: the kind of thing it is, and its declaration as text."""
 
     name: str
     kind: str

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What an execution gave.
+    """The result of an execution.
 
     `wall_s` is from the first issue to the last byte of C with checks on; generation and
     verification are apart. `peak_bytes` is the process's largest resident size, None where the
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def policy(self) -> str:
-        """How products were summed."""
+        """Return the order in which products were summed."""
         integer = self.request.problem.accumulator_type.kind == "int"
         return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
 

@@ -36,7 +36,7 @@ Step = tuple[Instruction, tuple[int | None, ...]]
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """What a call issues.
+    """The instruction that a call issues.
 
     `masked` says that an instruction takes the mask that is set, `counted` that a count replaces
     it; `reusable` that other pointers of the same types give the same instructions. `dropped` says
@@ -105,7 +105,7 @@ class Form:
 
     @property
     def page(self) -> str:
-        """Where its operands are documented, as a remedy."""
+        """Return the page that documents the form's operands, as a remedy."""
         return f"see {self.kind.source}"
 
     @cached_property

@@ -110,7 +110,7 @@ class CoreHandle:
 
     @property
     def issues(self) -> Issues:
-        """What the launch has issued."""
+        """Return the number of instructions that the launch has issued."""
         return self._issues
 
     @property

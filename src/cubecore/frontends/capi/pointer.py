@@ -48,7 +48,7 @@ for _name in (
 
 
 class MemoryReader(Protocol):
-    """Who reads a value from memory for a pointer."""
+    """The protocol of an object that reads a value from memory for a pointer."""
 
     def load(self, pointer: "Pointer") -> Any:
         """Return the element that the pointer points to."""

@@ -41,7 +41,7 @@ class Where(ctypes.Structure):
 
 
 class BridgeLaunch(ctypes.Structure):
-    """What a core knows of its launch, as `cubecore::Launch`."""
+    """The launch as a core sees it: the mirror of `cubecore::Launch`."""
 
     _fields_ = (
         ("gm_base", c_uint64),

@@ -41,7 +41,7 @@ class Source:
 
     @property
     def scan(self) -> Scan:
-        """What the scanner sees."""
+        """Return the entries and structs that the scanner finds."""
         return _scanned(self.text)
 
     def entry(self, name: str) -> Entry | None:

@@ -44,7 +44,7 @@ _SIGNALS = {
 
 
 class Box(ctypes.Structure):
-    """What a crash leaves, as the runtime writes it."""
+    """The report of a crash, as the runtime writes it."""
 
     _fields_ = (
         ("signal", ctypes.c_int32),

@@ -51,7 +51,7 @@ def has_main(source: Source) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Launched:
-    """What one launch left, to be told to the other process."""
+    """The results of one launch, to be sent to the other process."""
 
     kernel: str
     blocks: int

@@ -65,7 +65,7 @@ class CppKernel(Kernel):
 
     @property
     def place(self) -> Location:
-        """Where the entry is defined."""
+        """Return the source location of the entry."""
         found = self.source.entry(self.entry)
         return location_of(str(self.source.path), found.line if found else 1, self.entry)
 
@@ -186,7 +186,7 @@ def launch(
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a launch left in its process, beside the tensors' bytes."""
+    """The results of a launch in its process, beside the tensors' bytes."""
 
     findings: tuple[SanitizerFinding, ...]
     issued: int

@@ -28,7 +28,7 @@ class HostTensor:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Where its bytes are in the host's memory, and how many they are."""
+        """Return the address and the size of its bytes in the host's memory."""
         return self.raw.ctypes.data, self.raw.size
 
 

@@ -42,7 +42,7 @@ MOST_ISSUES = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """How a kernel is launched: on which chip, with which checks, how long at most.
+    """The options of a launch: the chip, the checks, the limit of instructions.
 
     `settings` replace fields of the chip; `order` is program, late or early (consumers or
     producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
@@ -86,7 +86,7 @@ class LaunchOptions:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRun:
-    """What a launch left: findings, and how much it issued.
+    """The result of a launch: its findings and the instructions that it issued.
 
     `engine` is lockstep or reference: which one ran it. `wall_s` is from the first issue to the
     last byte written back. `traces` holds what each core issued, if it was asked for; `tensors` are
@@ -169,7 +169,7 @@ class Kernel:
 
     @property
     def place(self) -> Location:
-        """Where the function is defined."""
+        """Return the source location of the function."""
         return place_of(self.function.__code__)
 
     def using(self, **options: object) -> "Kernel":

@@ -62,7 +62,7 @@ class SingleShape(NamedTuple):
 
 
 class MatmulConfigParams(NamedTuple):
-    """What `set_matmul_config_params` takes at once, with the vendor's defaults."""
+    """The parameters of `set_matmul_config_params`, with the vendor's defaults."""
 
     mm_config_type: int = 1
     enable_l1_cache_ub: bool = False
@@ -76,7 +76,7 @@ ALTERNATIVES = 5
 
 
 class MatmulApiTilingBase:
-    """What the three classes share (vendor's Matmul Tiling classes)."""
+    """The setters common to the three classes (vendor's Matmul Tiling classes)."""
 
     def __init__(self, target: str | Chip = DEFAULT_CHIP, *, launch: str = "cube") -> None:
         """Start with nothing set, for a chip by name or a what-if chip.
@@ -299,7 +299,7 @@ class MatmulApiTilingBase:
 
     @property
     def solution(self) -> Solution:
-        """What the planner found at the last `get_tiling`: predictions, alternatives, bound."""
+        """Return the planner's answer to the last `get_tiling`."""
         if self._solution is None:
             raise unable("solution", "solution: no tiling yet; call get_tiling first")
         return self._solution
@@ -364,7 +364,7 @@ class MatmulApiTiling(MatmulApiTilingBase):
 
 
 class ManyCoreTilingBase(MatmulApiTilingBase):
-    """What the two classes for several cores share: who computes which part of C, and of K."""
+    """The setters common to the two classes for several cores: the division of C and of K."""
 
     def __init__(self, target: str | Chip = DEFAULT_CHIP, *, launch: str = "cube") -> None:
         """Start with nothing set and one core."""

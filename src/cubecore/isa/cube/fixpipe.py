@@ -74,7 +74,7 @@ def _leaky(values: Array, alpha: int) -> Array:
 
 @parameters
 class _Fixpipe(Instruction):
-    """What both targets share: the tile of L0C, its conversion, and NZ at the target."""
+    """The fields common to both targets: the tile of L0C, its conversion, and NZ at the target."""
 
     propagates = True
     stacks = True
@@ -114,7 +114,7 @@ class _Fixpipe(Instruction):
 
     @property
     def row(self) -> FixpipeRow | None:
-        """What the mode does to the source's type; None if it does not take it."""
+        """Return the row of the conversion table; None if the mode lacks the source's type."""
         return fixpipe_row(self.quant_pre, self.src_type.name)
 
     @property
@@ -246,7 +246,7 @@ class _Fixpipe(Instruction):
 
 @parameters
 class Rows(_Fixpipe):
-    """What may write row-major: fixpipe to global memory, on architecture 3510 to L1 too."""
+    """The row-major target: global memory, and L1 on architecture 3510."""
 
     dst_stride: int = param(
         1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"

@@ -66,7 +66,7 @@ class Mem(Enum):
 
 
 class OperandAccess(Enum):
-    """What an instruction does with an operand."""
+    """The access of an instruction to an operand: read, written, or both."""
 
     READ = "read"
     WRITE = "write"
@@ -163,7 +163,7 @@ def taken(doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GlobalTraffic:
-    """What a transfer asks of the shared memory system; `of_ub`: from or to the Unified Buffer.
+    """The demand of a transfer on the shared memory system; `of_ub`: from or to the Unified Buffer.
 
     `pitch_bytes` is how far rows are apart whose starts matter for the time, else 0.
     """

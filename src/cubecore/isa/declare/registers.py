@@ -25,7 +25,7 @@ ATOMICS = ("add", "max", "min")
 
 @dataclass(frozen=True, slots=True)
 class CorePosition:
-    """Where a part of a core is in its launch; the default is a launch of this part alone.
+    """The position of a core's part in its launch; the default is a launch of this part alone.
 
     `block` of `blocks` is its core; `part` of `parts` is it among its core's AIVs. An AIC is the
     one of its kind.
@@ -39,7 +39,7 @@ class CorePosition:
 
 @dataclass(frozen=True, slots=True)
 class FeatureMap:
-    """What load3d expands: rows and columns, and how many of padding are around them."""
+    """The input of load3d: its rows and columns, and the padding around them."""
 
     height: int
     width: int
@@ -51,7 +51,7 @@ class FeatureMap:
 
 @dataclass(frozen=True, slots=True)
 class Load3dRepeat:
-    """How load3d repeats its window: fractals between two, how often, along K or M.
+    """The repeats of load3d's window: the distance of two in fractals, the count, along K or M.
 
     `dst_stride` is architecture 3510's: fractals between columns in L0A, rows in L0B; 0: not set.
     """
@@ -64,7 +64,7 @@ class Load3dRepeat:
 
 @dataclass(frozen=True, slots=True)
 class CopyLoops:
-    """How architecture 3510 repeats a copy of any length: an inner loop in an outer one.
+    """The two nested loops around a copy of any length on architecture 3510.
 
     Counts, and bytes from one turn to the next at the source and at the destination.
     """
@@ -155,7 +155,7 @@ class Registers:
 
     @property
     def hf32(self) -> str:
-        """How `mad` rounds float32 inputs: ``off`` or one of `numerics.HF32_ROUNDINGS`."""
+        """Return the rounding of `mad`'s float32 inputs: ``off`` or a name of `HF32_ROUNDINGS`."""
         if not self.hf32_enabled:
             return "off"
         return "toward_zero" if self.hf32_toward_zero else "nearest_even"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, dataclass_transform
 
 
 class _Signature:
-    """What `inspect.signature` says of a class of templates, from its fields."""
+    """The signature of a class of templates for `inspect.signature`, made from its fields."""
 
     def __get__(self, template: object, cls: type[Any]) -> Signature:
         """Return the keywords that make a template of `cls`."""

@@ -66,7 +66,7 @@ class Bursts(Instruction):
 
     @property
     def traffic(self) -> GlobalTraffic:
-        """What the copy reads from global memory."""
+        """Return the traffic that the copy causes in global memory."""
         return GlobalTraffic(self.size_bytes, self.row_bytes, writes=False)
 
 

@@ -45,7 +45,7 @@ _LAYOUT_TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class NzPara:
-    """What MTE2_NZ_PARA says: how many matrices, and distances of 32 B at the target."""
+    """The fields of MTE2_NZ_PARA: the count of matrices, and distances of 32 B at the target."""
 
     matrices: int
     row_stride: int
@@ -275,7 +275,7 @@ class _ByteRuns(Instruction):
 
     @property
     def traffic(self) -> GlobalTraffic:
-        """What the copy asks of global memory."""
+        """Return the traffic that the copy causes in global memory."""
         writes = self.pipe is Pipe.MTE3
         return GlobalTraffic(self.size_bytes, self.len_burst, writes=writes, of_ub=True)
 

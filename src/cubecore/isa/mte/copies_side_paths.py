@@ -242,7 +242,7 @@ class CopyGmToCbufPad(Instruction):
 
     @property
     def byte(self) -> ElementType:
-        """What is moved."""
+        """Return the element type of the copy: bytes."""
         return RAW_BYTE
 
     @property

@@ -90,7 +90,7 @@ class _Aligned(Instruction):
 
     @property
     def unit(self) -> ElementType:
-        """What the copy moves: elements where all lie on their grid, else bytes."""
+        """Return the unit of the copy: elements where all are aligned to their size, else bytes."""
         steps = self._steps(self.in_gm)
         return _BYTE if any(step % self.dtype.size_bytes for step in steps) else self.dtype
 
@@ -226,7 +226,7 @@ class CopyGmToUbufAlignV2(_Aligned):
         return found or self._apart()
 
     def _apart(self) -> list[Violation]:
-        """What a turn or a run writes is not written over by the next one."""
+        """Return a violation if a loop iteration or a burst overwrites the next one."""
         extent = self.n_burst * self.len_burst if self.packed else self._whole
         counts = (self.turns.outer, self.turns.inner, 1 if self.packed else self.n_burst)
         names = ("loop2_dst_stride", "loop1_dst_stride", "dst_stride")

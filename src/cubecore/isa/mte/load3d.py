@@ -112,7 +112,7 @@ class Img2col(Instruction):
         return [Violation(self.name, f"follow a {setter}", "none")]
 
     def rebased(self, addresses: tuple[int, ...]) -> tuple[Self, tuple[int, ...]]:
-        """Where L1 begins anew, count from its start."""
+        """Return the load with its source counted from L1's start, if L1 has a boundary."""
         if self.boundary is None:
             return self, addresses
         return replace(self, src_at=addresses[1]), (addresses[0], 0)

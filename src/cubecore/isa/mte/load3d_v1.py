@@ -73,7 +73,7 @@ class _Places(Instruction):
 
     @property
     def _last_column(self) -> int:
-        """Where the corner of a row's last place may be."""
+        """Return the last column at which the window's corner may lie."""
         reach = self.dilation_filter_w * (self.filter_w - 1) + 1
         return self.width + self.pad_right - reach
 

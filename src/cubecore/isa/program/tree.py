@@ -18,7 +18,7 @@ from cubecore.isa.program.expr import Condition, Expr, Var
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in the author's source an instruction was written."""
+    """The source location of an instruction in the author's file."""
 
     file: str
     line: int
@@ -103,7 +103,7 @@ Node = Issue | Loop | Branch | Assign | LoadScalar
 
 
 class Sink(Protocol):
-    """What runs a program: one handler for each leaf, and memory to read scalars from."""
+    """The executor of a program: one handler for each leaf, and memory to read scalars from."""
 
     def handler(self, issue: Issue) -> Callable[..., None]:
         """Return the function that takes the leaf's late values and then its addresses."""

@@ -150,7 +150,7 @@ class ScalarWork(Instruction):
     part: str = choice("a base-K step, a load of L1, a tile of C", *_PARTS, default="step")
 
     def cost(self, chip: Chip) -> InstructionCost:
-        """What the chip states for it; nothing where it states nothing of loads or tiles."""
+        """Return the cost that the chip states, if it states one for loads or tiles."""
         if self.part == "step":
             return InstructionCost(chip.require("scalar_step_cycles", "timing")[self.step])
         table = chip.scalar_load_cycles if self.part == "load" else chip.scalar_tile_cycles

@@ -27,7 +27,7 @@ class ScalarVariable:
 
     @property
     def value(self) -> Expr:
-        """What it holds when the expression is used."""
+        """Return the value that the variable has when the expression is used."""
         return Expr.of(self._var)
 
     def set(self, value: Int) -> None:

@@ -34,7 +34,7 @@ class Ring:
 
     @property
     def at(self) -> Expr:
-        """Where it stands."""
+        """Return the index of the current slot."""
         return Expr(0) if self._scalar is None else self._scalar.value
 
     def next(self) -> None:

@@ -21,7 +21,7 @@ class RecordedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one core of a launch issued."""
+    """The instructions that one core of a launch issued."""
 
     core: int
     sub: int

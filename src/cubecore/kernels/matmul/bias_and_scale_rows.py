@@ -58,7 +58,7 @@ class TableRow(ABC):
     @property
     @abstractmethod
     def alignment_bytes(self) -> int:
-        """What a row in L1 is rounded up to."""
+        """Return the alignment of a row in L1, bytes."""
 
     @abstractmethod
     def _transfer(self, source: Expr, columns: int) -> None:

@@ -43,7 +43,7 @@ _L0B_EVENT = 2
 
 @dataclass(frozen=True, slots=True)
 class BlockShape:
-    """What a block's tree depends on: extents, matrices of the batch, what L1 already holds.
+    """The parameters of a block's tree: extents, matrices of the batch, data already in L1.
 
     `kept` is ``a`` or ``b`` where the client before on this core left that operand, else empty.
     """

@@ -28,7 +28,7 @@ Level = Literal["core", "outer", "inner", "step"]
 
 @dataclass(frozen=True, slots=True)
 class OperandAddresses:
-    """Where an operand comes from in global memory, and where its buffers start in L1, bytes.
+    """The addresses of an operand: its start in global memory, its buffers in L1; bytes.
 
     `scales` is where its scales come from, if it has some.
     """
@@ -53,7 +53,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Where a tile lies along M or N.
+    """The position of a tile along M or N.
 
     `first` is the first tile of its chunk, `place` the tile in the chunk, `length` its elements,
     `chunk` those of the chunk.
@@ -72,7 +72,7 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class StreamGeometry:
-    """What a stream knows of the core's walk.
+    """The geometry of a core's walk as a stream needs it.
 
     `step` and `other_step` are the tiles of a chunk of the operand's own axis and of the other.
     `outer` says that the operand's own axis is the outer one of the tiling's order, `ahead` that
@@ -256,7 +256,7 @@ class ChunkStream(Stream):
 
     @property
     def level(self) -> Level:
-        """What a chunk stays in L1 for."""
+        """Return the loop level for which a chunk stays in L1."""
         return self._level
 
     @property
@@ -266,7 +266,7 @@ class ChunkStream(Stream):
 
     @property
     def buffers(self) -> int:
-        """How many chunks L1 holds."""
+        """Return the number of chunks that L1 holds."""
         return self._plan.buffers
 
     def order(self) -> tuple[list[int], list[tuple[int, int, int]]]:

@@ -47,7 +47,7 @@ def norm_stream(
 
 
 class _Blocks(Stream):
-    """What both have: where a block lies, and its transfer."""
+    """The base of both streams: the addresses of a block, and its transfer."""
 
     def _load(self, own: Expr, k: Expr, slot: Expr) -> None:
         sizes = (self._plan.base_r, self._plan.base_k)

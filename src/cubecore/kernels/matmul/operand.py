@@ -20,7 +20,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one transfer brings to L1: `r` by `k` elements, in a buffer.
+    """The data of one transfer to L1: `r` by `k` elements, in a buffer.
 
     `vector_rows` is 1 when the last row travels apart from the others, as a plain vector.
     """
@@ -67,7 +67,7 @@ class OperandPlan:
 
     @property
     def moved(self) -> ElementType:
-        """What loads move: elements; 8- and 4-bit floats as integers."""
+        """Return the type that loads move: the element; 8- and 4-bit floats move as integers."""
         integers = {INT8.bits: INT8, INT4.bits: INT4} if self.dtype.kind == "float" else {}
         return integers.get(self.dtype.bits, self.dtype)
 

@@ -35,7 +35,7 @@ MOST_LISTED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LaunchTime:
-    """When a launch ends, and what the pipes of its slowest cores did.
+    """The end of a launch, and the work of its slowest cores' pipes.
 
     `waited` are the cycles for which nothing but device memory was waited for.
     """

@@ -73,7 +73,7 @@ class Core:
 
     @property
     def end(self) -> int:
-        """When the last pipe is done."""
+        """Return the cycle at which the last pipe ends."""
         return max(
             self.time, self.m.free, self.mte1.free, self.fix.free, self.mte2.free, self.mte2.done
         )

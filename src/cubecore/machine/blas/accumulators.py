@@ -10,7 +10,7 @@ from cubecore.units import FRACTAL_ROWS, align_up
 
 @dataclass(eq=False, slots=True)
 class L0CTile:
-    """Where `mad` wrote a tile, whose columns of fractals lie one behind another."""
+    """A tile of L0C written by `mad`, whose columns of fractals lie one behind another."""
 
     address: int
     tile: ProductSum

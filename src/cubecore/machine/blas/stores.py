@@ -29,7 +29,7 @@ _LARGEST_STORE = 1 << 19
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a store's elements go: rows `pitch` elements apart.
+    """The target of a store: its address, and rows `pitch` elements apart.
 
     In NZ a row is cut into columns of fractals, `wide` elements of a row in each, `step` elements
     apart; `wide` is 0 in ND. Elements behind the last whole column of fractals make one that is 16

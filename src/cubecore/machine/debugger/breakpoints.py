@@ -108,7 +108,7 @@ def _hex(raw: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a run stands: before an instruction, behind an access to watched bytes, or at an end.
+    """The point at which a run stands: an instruction, an access to watched bytes, or an end.
 
     `reason` is break, step, watch, or end (the core has nothing more to issue). `number` counts the
     core's instructions from 1. `variables` are the kernel's, in the function that issued this.
@@ -134,7 +134,7 @@ class Stop:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What an expression may name: the kernel's variables, and what it issued.
+        """Return the names of an expression: the kernel's variables and the number of issues.
 
         ``number``, the instruction's parameters, and its operands' addresses; the kernel's own
         variables go first (``core.block_idx`` is the core's, where it is called core).
@@ -182,7 +182,7 @@ def _address_text(core: Core, mem: Mem, address: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Where a run stops: at an instruction's name, at a core's number N, or at a source line.
+    """A breakpoint: the name of an instruction, the number N of a core, or a source line.
 
     With a `condition` only where that expression of `Stop.names` holds.
     """

@@ -25,7 +25,7 @@ Runs = tuple[Bytes, Bytes]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Distances:
-    """How far from the first core's bytes each core's lie in a tensor, [cores].
+    """The distances of the cores' bytes from the first core's in a tensor, [cores].
 
     `step` is the distance of neighbours where it is the same for all, and not negative; `unit`
     divides every distance, 0 if there is none but 0.
@@ -180,7 +180,7 @@ _Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 
 class Snapshots:
-    """What global memory held before it was first written."""
+    """The contents of global memory before its first write."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[GlobalTensor, _Held | None]] = {}

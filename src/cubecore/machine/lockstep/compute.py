@@ -90,7 +90,7 @@ _Write = tuple[_Target, Callable[[Array], None], Callable[[], None]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Bound:
-    """What a template does at addresses; `alone` says that one repeat feeds the next."""
+    """The operation of a template at given addresses; `alone`: one repeat feeds the next."""
 
     alone: bool
     reads: tuple[_Read, ...] = ()

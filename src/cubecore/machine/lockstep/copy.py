@@ -84,7 +84,7 @@ def _finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Place]:
 
 
 class _Move:
-    """What moves the elements of one pair of operands, on all cores.
+    """The copy of the elements of one pair of operands, on all cores.
 
     Negative offsets of the source are filled as `MemoryBuffer.move_to` does it.
     """

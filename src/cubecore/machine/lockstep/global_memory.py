@@ -19,7 +19,7 @@ Known = NDArray[np.bool_] | None
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Window:
-    """Where the cores' bytes of one operand lie in a tensor: the first core's from `at` on."""
+    """The addresses of one operand on all cores in a tensor: the first core's from `at` on."""
 
     buffer: MemoryBuffer
     at: int

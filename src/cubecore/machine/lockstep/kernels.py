@@ -54,7 +54,7 @@ class _Asked:
 
 
 class _Segment:
-    """What a core recorded from some issue on: kinds, and addresses by where they lie.
+    """The record of a core from some issue on: kinds, and addresses by their memories.
 
     `like` is another core's, which most often has the same kinds.
     """
@@ -245,7 +245,7 @@ def _answered(
 
 
 class _Handing(FindingLog):
-    """What a kernel itself reports: lockstep ends, and the core that executes takes it."""
+    """The report of a kernel itself: lockstep ends, and the reference engine takes the core."""
 
     def __init__(self, recorder: "Recorder") -> None:
         super().__init__()

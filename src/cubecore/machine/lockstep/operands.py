@@ -17,7 +17,7 @@ from cubecore.machine.memory.elements import Elements, elements
 
 
 class Cores(Protocol):
-    """What acts work on: a group of cores."""
+    """The cores that an operation runs on: a group."""
 
     chip: Chip
     gm: GlobalMemory
@@ -54,7 +54,7 @@ def side(cores: Cores, template: Instruction, place: int) -> LockstepOperand:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Limit:
-    """Where an operand in a local memory may lie: a multiple of `unit` in [low, high]."""
+    """The range of an operand's addresses in a local memory: multiples of `unit` in [low, high]."""
 
     place: int
     unit: int

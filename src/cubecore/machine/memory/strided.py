@@ -55,7 +55,7 @@ class Lattice:
 
     @property
     def run(self) -> int:
-        """How many elements follow each other along the last axis."""
+        """Return the number of consecutive elements along the last axis."""
         return self.shape[-1] if self.steps and self.steps[-1] == 1 else 1
 
     @property

@@ -40,7 +40,7 @@ Spans = tuple[tuple[Operand, int, int], ...]
 
 
 class _State:
-    """What each template does under the registers of one moment: bytes, or another moment."""
+    """The effects of each template under the registers of one moment: bytes, or another moment."""
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers

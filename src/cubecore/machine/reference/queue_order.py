@@ -119,7 +119,7 @@ def schedule_of(order: str) -> Schedule | None:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """What stands in a queue: an instruction and the registers at its issue, or a flag."""
+    """An entry of a queue: an instruction and the registers at its issue, or a flag."""
 
     recorded: Recorded
     registers: Registers
@@ -135,7 +135,7 @@ class _Entry:
 
 
 class Machine(Protocol):
-    """What runs instructions: a core."""
+    """The protocol of an executor of instructions: a core."""
 
     registers: Registers
 

@@ -32,7 +32,7 @@ _SHOWN_CORES = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one core runs."""
+    """The work of one core."""
 
     id: CoreId
     body: Body
@@ -82,7 +82,7 @@ class _CrossFlags:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run left: findings, and how many instructions were issued."""
+    """The outcome of a run: its findings, and the number of instructions issued."""
 
     findings: tuple[SanitizerFinding, ...]
     issued: int

@@ -18,7 +18,7 @@ _LANES = FRACTAL_ROWS * FRACTAL_ROWS
 
 
 class UnitGate:
-    """Which fractals of a core's L0C have their flags up, by their addresses."""
+    """The unit flags of a core's L0C that are up, by the addresses of their fractals."""
 
     def __init__(self) -> None:
         self._up: set[int] = set()

@@ -19,7 +19,7 @@ _PAGE_BYTES = 1 << _PAGE_BITS
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What instructions touch besides memories, in bytes of its own."""
+    """The state that instructions touch besides memories, as bytes of its own."""
 
     label: str
 

@@ -23,7 +23,7 @@ Units = slice | NDArray[np.intp]
 
 
 class UnitFlags:
-    """Which flags are up, and since where; `fault` is told what is wrong with them."""
+    """The unit flags that are up, and their setters; `fault` receives each misuse."""
 
     def __init__(self, fault: Callable[[FlagFault], None]) -> None:
         self._fault = fault

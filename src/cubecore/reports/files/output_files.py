@@ -70,7 +70,7 @@ class TimeFiles:
 
     @property
     def record(self) -> int:
-        """How many instructions of each group of cores the files need."""
+        """Return the number of instructions of each group of cores that the files need."""
         wanted = [0]
         if self.report is not None:
             from cubecore.reports.html.page import SHOWN_INSTRUCTIONS

@@ -22,7 +22,7 @@ EVENT_BYTES = 130
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """What of a launch a trace holds.
+    """The part of a launch that a trace holds.
 
     `instructions` of each group at most, None for as many as keep the file small; the groups with
     one of `cores`, None for all; what lies in `window`, in microseconds from the cores' start.
@@ -36,7 +36,7 @@ class TraceView:
 
     @property
     def record(self) -> int:
-        """How many instructions of each group have to be recorded.
+        """Return the number of instructions of each group to be recorded.
 
         No more than make a trace too large: a longer recording would only fill the memory.
         """

@@ -53,7 +53,7 @@ def shown(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where values of an axis lie, and which of them are written."""
+    """The scale of an axis: the positions of its values, and its labels."""
 
     at: Callable[[float], float]
     ticks: tuple[tuple[float, str], ...]

@@ -47,7 +47,7 @@ class Lane:
 
     @property
     def work(self) -> str:
-        """What the pipe does; empty for one that is not known."""
+        """Return the pipe's work; empty for a pipe that is not known."""
         own = _AIV_WORK if self.part == "AIV" else {}
         return own.get(self.pipe) or PIPE_WORK.get(self.pipe, "")
 
@@ -59,7 +59,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """What happened beside instructions: a pipe's waits by reason, or the scalar unit's work."""
+    """The rows beside instructions: a pipe's waits by reason, or the scalar unit's work."""
 
     pipe: str
     label: str
@@ -80,7 +80,7 @@ class LaneGroup:
 
     @property
     def label(self) -> str:
-        """Which cores, and what they run: ``20 cores: 0..19 matmul_128x208x4096``.
+        """Return the cores and their block: ``20 cores: 0..19 matmul_128x208x4096``.
 
         Parts of AI Cores are told by these: ``40 AIVs of cores 0..19 softmax``.
         """

@@ -53,7 +53,7 @@ class SweepTally:
 
     @property
     def done(self) -> int:
-        """How many queries have an answer."""
+        """Return the number of queries that have an answer."""
         return self.resumed + self.planned + self.without_tiling + self.broken
 
     @property
@@ -98,7 +98,7 @@ class SweepTally:
 
 @dataclass(frozen=True, slots=True)
 class StoreView:
-    """What a store shows: its models with their counts, and some plans."""
+    """The view of a store: its models with their counts, and some plans."""
 
     models: Mapping[str, int]
     plans: tuple[StoredPlan, ...]
@@ -118,7 +118,7 @@ class StoreView:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many plans went where."""
+    """The number of exported plans, and their file."""
 
     plans: int
     path: str

@@ -38,7 +38,7 @@ from cubecore.units import align_up, ceil_div, floats
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the closed form expects of one tiling.
+    """The closed form's prediction for one tiling.
 
     `us` is None where the chip's clock is unknown. `limited_by` is the busiest of the pipes (M,
     MTE1, MTE2, FIX, S the scalar unit), HBM and start-up. `pipes` are busy cycles of the

@@ -24,7 +24,7 @@ STEPS_QUEUED = 4
 
 @dataclass(frozen=True)
 class Inner:
-    """What one core does with what is in L1: its walk and the pipes' busy cycles."""
+    """The work of one core on data in L1: its walk and the pipes' busy cycles."""
 
     case: RuleCase
     walk: TileCounts
@@ -45,7 +45,7 @@ class Inner:
 
     @cached_property
     def pause(self) -> Column:
-        """What the Cube stands still for fixpipe after a tile: one buffer of L0C, no unit flag."""
+        """Return the Cube's wait for fixpipe after a tile: one buffer of L0C, no unit flag."""
         beside = np.equal(self.case.tiling.dbL0C, 2) | self.case.problem.shares_unit_flag
         return np.where(beside, 0, self.pipes["FIX"] / self.walk.tiles)
 
@@ -79,7 +79,7 @@ class Inner:
 
 @dataclass(frozen=True)
 class Work(Inner):
-    """What one core does for one block of C: also its loads."""
+    """The work of one core for one block of C, its loads included."""
 
     a: OperandLoads
     b: OperandLoads

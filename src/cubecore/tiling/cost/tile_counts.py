@@ -15,7 +15,7 @@ from cubecore.units import ceil_div, floats
 
 
 class TileCounts:
-    """How the fullest core walks its block: extents, tiles, steps, chunks, passes over operands.
+    """The walk of the fullest core: extents, tiles, steps, chunks, passes over operands.
 
     `m`, `n` and `k` are elements; `m_blocks`, `n_blocks` and `k_blocks` count cores along an axis.
     Counts are floats: exact up to 2**53, and products of extents near 2**31 do not overflow. Tiles
@@ -70,13 +70,13 @@ class TileCounts:
 
     @cached_property
     def a_passes(self) -> Column:
-        """How often A is loaded."""
+        """Return the number of times A is loaded."""
         once = np.where(self._n_first | (self.m_chunks == 1), 1, self.n_chunks)
         return np.where(self.ka_chunks == 1, once, self.n_tiles)
 
     @cached_property
     def b_passes(self) -> Column:
-        """How often B is loaded."""
+        """Return the number of times B is loaded."""
         once = np.where(np.logical_not(self._n_first) | (self.n_chunks == 1), 1, self.m_chunks)
         return np.where(self.kb_chunks == 1, once, self.m_tiles)
 

@@ -21,7 +21,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
 
 @dataclass(frozen=True)
 class Stored:
-    """How A or B lies in global memory: ND rows of `pitch` elements, or NZ pieces of all `pitch`.
+    """The layout of A or B in global memory: ND rows of `pitch` elements, or NZ blocks of `pitch`.
 
     `k_inner` says that the stored rows run along K; `pitch` is the length of an ND row, or the
     rows of an NZ matrix.
@@ -102,7 +102,7 @@ def longest_row_bytes(problem: Problem, operand: str) -> Column:
 
 @dataclass(frozen=True)
 class Chunks:
-    """How an operand is cut for L1: chunks in one pass over it, the mean one and the first.
+    """The chunks of an operand in L1: their number in one pass, the mean one and the first.
 
     `size_bytes` is what one pass brings, `first_bytes` what the first chunk does.
     """
@@ -289,7 +289,7 @@ def _own_share(w: TileCounts, operand: str) -> tuple[Column, Column]:
 
 @dataclass(frozen=True)
 class Pass:
-    """What MTE2 and device memory take to bring an operand once; cycles.
+    """The cycles of MTE2 and of device memory for one pass over an operand.
 
     `cycles` are MTE2's if L2 has everything, `late` what it takes more (or less) if device memory
     has, and `memory` device memory's.

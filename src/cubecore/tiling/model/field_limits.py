@@ -100,7 +100,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class FieldLimits:
-    """What is asked of a tiling's fields, by name. Nothing by default."""
+    """The limits on a tiling's fields, by name; none by default."""
 
     fields: Mapping[str, Limits] = field(default_factory=lambda: MappingProxyType({}))
 

@@ -63,7 +63,7 @@ _TYPE_KEYS = (*_DTYPES, "bias", "scale_a", "scale_b")
 
 @dataclass(frozen=True, kw_only=True)
 class Epilogue:
-    """What fixpipe does to a result on its way out: relu, then a conversion with a scale.
+    """The conversion of a result in fixpipe: relu, then a conversion with a scale.
 
     `quant` is a mode of fixpipe that takes scales (DEQF16, REQ8, QF322B8_PRE with one; VDEQF16,
     VREQ8, VQF322B8_PRE with one for each column). `scale` is the number, or the n numbers;
@@ -257,7 +257,7 @@ class Problem:
 
     @property
     def fixpipe(self) -> FixpipeRow | None:
-        """What fixpipe does to the accumulator; None if no mode does what is asked."""
+        """Return fixpipe's conversion of the accumulator; None if no mode does what is asked."""
         accumulator = self.accumulator_type.name
         if self.epilogue.quant is not None:
             row = fixpipe_row(self.epilogue.quant, accumulator)

@@ -31,7 +31,7 @@ THIN_VALUES = 14
 
 
 class How(Enum):
-    """Which values and rules an exploration looks at.
+    """The values and rules of an exploration.
 
     ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the few
     that may do, up to the first legal combination. INSIDE: up to there too, and only rules that
@@ -47,7 +47,7 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class Explored:
-    """What changing some fields can come to.
+    """The outcomes reachable by changing some fields.
 
     `legal` are combinations that break no rule which reads one of the fields. `whole` says that
     they are all there are, `complete` that the rules exclude the others or a value like each of the
@@ -64,7 +64,7 @@ class Explored:
 
     @property
     def rows(self) -> int:
-        """How many legal combinations there are."""
+        """Return the number of legal combinations."""
         return row_count(self.legal) if self.legal else 0
 
 

@@ -42,7 +42,7 @@ _SHARES = ("singleCoreM", "singleCoreN", "singleCoreK")
 
 
 class Cover(Enum):
-    """What the values of a domain stand for.
+    """The part of a domain that its values represent.
 
     ALL: every value that can be legal. CLASSES: one or more of every class that the rules tell
     apart, so that what none of them satisfies, no value does. SAMPLE: some values.

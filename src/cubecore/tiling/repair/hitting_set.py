@@ -33,7 +33,7 @@ DEMAND_UNITS = 50
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """How a search ended.
+    """The way in which a search ended.
 
     `forced` are fields that can have one value only, and have another. `found` are the smallest
     sets of further fields with which the tiling becomes legal, each as its explored parts. `fewest`

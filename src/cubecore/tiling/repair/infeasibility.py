@@ -73,7 +73,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Narrowing:
-    """What a request narrows: constraints, and the problem and chip with some of them only.
+    """The constraints of a request, and the problem and chip with some of them only.
 
     `narrowed` is given the names of those that stay.
     """

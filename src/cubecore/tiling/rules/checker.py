@@ -107,7 +107,7 @@ class RuleFinding:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a check says: the violated rules in the registry's order, and advice."""
+    """The result of a check: the violated rules in the registry's order, and advice."""
 
     findings: tuple[RuleFinding, ...]
     advice: tuple[Advice, ...]

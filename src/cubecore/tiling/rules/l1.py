@@ -22,7 +22,7 @@ from cubecore.units import FRACTAL_ROWS, SCALE_WORD_BYTES, align_up, ceil_div
 
 @dataclass(frozen=True)
 class _Part:
-    """What one operand takes of L1, and how it is spelled."""
+    """The bytes of one operand in L1, and the terms that they are computed from."""
 
     size_bytes: Column
     spell: Callable[[], str]

@@ -30,7 +30,7 @@ READINGS = ("effective", "documented")
 
 @dataclass(frozen=True)
 class RuleCase:
-    """What a rule looks at: a tiling (or many), the problem, the chip, and how to read the pages.
+    """The subject of a rule: a tiling (or many), the problem, the chip, the reading of the pages.
 
     `edition` of the page TCubeTiling structure is ``newer`` or ``older``; `reading` is
     ``effective`` (what the hardware and a kernel need) or ``documented`` (the letter of the table).
@@ -143,7 +143,7 @@ RELATIONS: dict[str, Callable[[Column, Column], Column]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """What a rule found: `used` must stand in `relation` to `limit`, both in `unit`.
+    """The measurement of a rule: `used` must stand in `relation` to `limit`, both in `unit`.
 
     `terms` says how `used` comes about and `limit_terms` how `limit` does; `authority` is what sets
     the limit. `applies` is False (or an array with False) where the rule has nothing to say, for

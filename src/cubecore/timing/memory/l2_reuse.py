@@ -92,7 +92,7 @@ class GlobalAccess:
 
     @cached_property
     def address(self) -> Expr:
-        """Where in global memory, bytes."""
+        """Return the address in global memory, bytes."""
         places = [operand.mem for operand in self.issue.template.operands()]
         return self.issue.addresses[places.index(Mem.GM)]
 
@@ -103,7 +103,7 @@ class GlobalAccess:
 
     @cached_property
     def count(self) -> float:
-        """How often one core comes here; a part of a program is one turn of its nest."""
+        """Return the number of accesses by one core; a program's part is one turn of its nest."""
         turns = [1 if x.position.constant is not None else x.trips for x in self.nest]
         return self.weight * math.prod(turns)
 
@@ -172,7 +172,7 @@ def accesses(program: Program, chip: Chip) -> Accesses:
 
 @dataclass(frozen=True, slots=True)
 class _TreePosition:
-    """Where in the tree: the loops and the sides of branches around."""
+    """The position in the tree: the enclosing loops and sides of branches."""
 
     loops: tuple[Loop, ...] = ()
     sides: tuple[tuple[Branch, bool], ...] = ()
@@ -255,7 +255,7 @@ def _likelihood(condition: Condition, nest: Sequence[Level], taken: bool) -> flo
 
 @dataclass(eq=False)
 class Traffic:
-    """What every group of a launch asks of the shared memory, and what that brings in."""
+    """The demand of every group of a launch on the shared memory, and the L2 hits in it."""
 
     groups: Sequence[CoreGroup]
     accesses: Sequence[Accesses]

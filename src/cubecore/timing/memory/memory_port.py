@@ -19,7 +19,7 @@ from cubecore.timing.memory.l2_reuse import STEPS, MemoryShare
 
 @dataclass(frozen=True, slots=True)
 class MemoryRequest:
-    """What an access asks for, all cores of the group together.
+    """The request of an access, for all cores of the group together.
 
     `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
     byte, `more_cycles` of MTE2 for misses and for rows that start off a boundary, `bytes` over all

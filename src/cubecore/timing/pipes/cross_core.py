@@ -92,7 +92,7 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outbox:
-    """Where an instruction's signals go: as a flag, it takes the cycles at which it was raised."""
+    """The targets of an instruction's signals; as a flag, it takes the cycles of its signals."""
 
     crossing: Crossing
     core: CoreId

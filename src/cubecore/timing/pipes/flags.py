@@ -29,7 +29,7 @@ def has_late_event(issue: Issue) -> bool:
 
 
 class Ordering:
-    """What a clock of a core needs to keep its pipes in order; `CoreClock` has the state."""
+    """The state that orders the pipes of a core's clock; `CoreClock` holds it."""
 
     scalar: int
     issued: int

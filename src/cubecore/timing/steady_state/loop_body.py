@@ -28,7 +28,7 @@ _OFTEN = 8
 
 @dataclass(frozen=True, eq=False)
 class LoopBody:
-    """What a loop does, seen from its head.
+    """The effects of a loop, seen from its head.
 
     `beside` are pipes that slow the loop's own while they are busy. `counters` are the variables
     that it only counts or sets to constants, `given` the others that decide something in it, the

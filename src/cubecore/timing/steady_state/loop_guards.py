@@ -24,7 +24,7 @@ def increment(node: Assign) -> int | None:
 
 
 class CounterPath(NamedTuple):
-    """How a counter moves: between `low` and `high` in the known part of the walk and in the next.
+    """The range of a counter: between `low` and `high` in the known part of the walk and the next.
 
     It changes by `change` in each, and is `ahead` in the next of where it was in the known one.
     With every one more that follows it gets `onward` further.
@@ -97,7 +97,7 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Where a variable is found: a counter by its place, or a given one by its."""
+    """The sources of variables: a counter by its index, a given value by its index."""
 
     counters: dict[Var, int]
     moving: frozenset[Var]
@@ -177,7 +177,7 @@ def _modulus(names: _Names, expr: Expr, divisor: int) -> _Modulus:
 
 
 class _Value:
-    """Where an expression's values lie."""
+    """The range of an expression's values."""
 
     def __init__(self, names: _Names, expr: Expr) -> None:
         self._names, self._const = names, expr.const

@@ -64,7 +64,7 @@ class PipeAt(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What happened from one visit of a loop's head to the next, and how it left the core.
+    """The events between two visits of a loop's head, and the state of the core after them.
 
     `state` is the one that it led to. `values` are what then decides and changes, `pipes`, `flags`
     and `units` are of then, `peak` is device memory's highest; None without requests.
@@ -84,7 +84,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where a stretch begins: the state and the level, and the places in L0C then."""
+    """The start of a stretch: the state and the level, and the addresses in L0C then."""
 
     key: tuple[int, int]
     visit: Visit

@@ -11,7 +11,7 @@ from cubecore.workflows.calibration.measured_points import Point
 
 
 class Unmapped(Exception):  # noqa: N818 - says why a point is left out, which is no error
-    """Why a point cannot be timed."""
+    """The reason for which a point cannot be timed."""
 
 
 @dataclass(frozen=True, slots=True)

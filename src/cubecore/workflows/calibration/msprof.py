@@ -49,7 +49,7 @@ _LARGEST_BYTES = 500_000_000
 
 
 class _Bad(Exception):  # noqa: N818 - says why a row is no point
-    """Why a row is no point."""
+    """The reason for which a row is no point."""
 
 
 def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:

@@ -23,7 +23,7 @@ _TEMPLATES = ("NORM", "MDL", "IBSHARE")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a point states of its tiling: elements, base blocks, and rounds over M.
+    """The tiling that a point states: elements, base blocks, and rounds over M.
 
     `scale_factor` is how much more of the scales along K a load brings than of A and B, `bands` how
     many columns of blocks are dealt together; None deals row by row.

@@ -80,7 +80,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Limits:
-    """What judges elements of one problem: its scales, and the additions behind an element."""
+    """The tolerance of one problem's elements: their scales and the additions behind each."""
 
     problem: Problem
     scales: Array | None

@@ -35,7 +35,7 @@ _CHAIN_ELEMENTS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a result compares with the product.
+    """The comparison of a result with the product.
 
     Errors are of elements compared in float64: all of them, or, for a large product of floats,
     those that a float32 product leaves in doubt and the farthest of each block of rows.

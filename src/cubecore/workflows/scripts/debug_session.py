@@ -33,7 +33,7 @@ _SHAPE = re.compile(r"\d+(x\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What is to be shown: a place, elements' type, shape and layout, as words."""
+    """The request to show elements: address, type, shape and layout, as words."""
 
     where: str
     dtype: str | None

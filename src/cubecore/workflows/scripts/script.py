@@ -31,7 +31,7 @@ from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """What a script did: its launches in order, and how it ended.
+    """The result of a script: its launches in order, and how it ended.
 
     `failure` is what an assertion of the script, or an exit with another code than 0, said; None
     if it ran to its end.

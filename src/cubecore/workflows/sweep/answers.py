@@ -26,7 +26,7 @@ _DECIDES = (
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """What holds for every query of a sweep."""
+    """The settings common to every query of a sweep."""
 
     settings: Mapping[str, str]
     alternatives: int

@@ -58,7 +58,7 @@ class ModelComparison:
 
     @property
     def same_tiling(self) -> int:
-        """How many tilings did not change."""
+        """Return the number of tilings that did not change."""
         return sum(pair.old.tiling == pair.new.tiling for pair in self.pairs)
 
     @property

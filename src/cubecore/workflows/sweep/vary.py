@@ -31,7 +31,7 @@ Value = int | float | bool | str
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What is varied: a key of the ``problem``, a field of the ``chip`` or of the ``tiling``."""
+    """A varied quantity: a key of the ``problem``, a field of the ``chip`` or the ``tiling``."""
 
     name: str
     of: str

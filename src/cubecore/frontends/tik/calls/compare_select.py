@@ -18,7 +18,7 @@ RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 class CompareMask:
-    """What the compare register held after one call; a later one makes it stale."""
+    """The contents of the compare register after one call; a later call makes them stale."""
 
 
 class CompareSelectCalls(Vector):

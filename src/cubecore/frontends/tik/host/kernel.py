@@ -30,7 +30,7 @@ _ALONE: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class TikRun:
-    """What a launch gave: every output by name, and what was found on the way.
+    """The result of a launch: every output by name, and the findings.
 
     `wall_s` is from the first issue to the last byte written; `launch` is what was run, and `bases`
     says where its tensors lay. `traces` holds what each core issued, if it was asked for and
@@ -68,7 +68,7 @@ class TikRun:
 
 @dataclass(frozen=True, slots=True)
 class _GlobalTensor:
-    """Where a tensor lies in global memory, and its shape and bytes in this launch."""
+    """The address, shape and bytes of a tensor in global memory during a launch."""
 
     base: int
     buffer: MemoryBuffer

@@ -171,7 +171,7 @@ class _Platform(_Absent):
 
 
 class _Fluent:
-    """What describes an operator to a framework: every call of it gives itself."""
+    """The stand-in for an operator's description to a framework: every call returns itself."""
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from cubecore.machine.sanitizer.findings import checks_of
 
 @dataclass(frozen=True, slots=True)
 class TikOptions:
-    """What replaces the choices of a program's kernels; None leaves them.
+    """Overrides for the choices of a program's kernels; None leaves a choice as it is.
 
     `order` is program, late or early (consumers, or producers, as early as the flags allow) or
     random:SEED. With `echo` a debug run writes its findings to standard error; `trace` keeps what

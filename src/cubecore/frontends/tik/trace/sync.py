@@ -21,7 +21,7 @@ Touch = tuple[Resource, bool]
 
 @dataclass(slots=True)
 class State:
-    """What is under way: the last of equal touches, and what each pipe knows of the others'."""
+    """The accesses under way: the last of equal touches, and each pipe's clock of the others."""
 
     touches: dict[tuple[str, Resource, bool], int] = field(default_factory=dict)
     known: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -52,6 +52,6 @@ def profiled(arch: str, version: str) -> str:
 
 
 class Platform:
-    """What ``set_current_compile_soc_info`` set: one for a process."""
+    """The platform set by ``set_current_compile_soc_info``: one for a process."""
 
     soc = DEFAULT_SOC

@@ -65,7 +65,7 @@ class Tensor:
 
     @property
     def offset(self) -> Extent:
-        """Where the view starts in its tensor, elements."""
+        """Return the offset of the view in its tensor, elements."""
         return Value(self.start) if self.start.constant is None else self.start.constant
 
     @property
@@ -80,7 +80,7 @@ class Tensor:
 
     @property
     def address(self) -> Expr:
-        """Where it starts in its memory, bytes.
+        """Return the address of the view in its memory, bytes.
 
         Raises
         ------

@@ -15,7 +15,7 @@ REPEAT_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class MaskState:
-    """What a vector instruction takes from the mask registers when it starts."""
+    """The state of the mask registers at a vector instruction's issue."""
 
     high: int
     low: int

@@ -34,7 +34,7 @@ def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
 
 @parameters
 class Selects(Repeated):
-    """What the modes share: `chosen` are the bits, 1 for src0; None before they are known."""
+    """The fields common to the modes: `chosen` are the bits, 1 for src0; None until known."""
 
     reads_left = True
     resolved_by_left = True
@@ -60,7 +60,7 @@ class Selects(Repeated):
 
 @parameters
 class BitsInMemory(Selects):
-    """What the modes share whose bits lie in UB, one repeat's behind the last one's."""
+    """The modes whose bits lie in UB, those of one repeat behind those of the last."""
 
     in_repeats = False
     steered_by = ("sel",)

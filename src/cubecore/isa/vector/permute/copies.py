@@ -97,7 +97,7 @@ class Aligned(Instruction):
 
     @property
     def unit(self) -> ElementType:
-        """What the copy moves: elements where all lie on their grid, else bytes."""
+        """Return the unit of the copy: elements where all are aligned to their size, else bytes."""
         gap: int = getattr(self, self.gap_in_gm)
         return BYTE if gap % self.dtype.size_bytes else self.dtype
 

@@ -41,7 +41,7 @@ _PATTERNS = {1: 0b0101, 2: 0b1010, 3: 0b0001, 4: 0b0010, 5: 0b0100, 6: 0b1000, 7
 
 @parameters
 class GatherMask(Instruction):
-    """What gather mask and squeeze share: which elements are kept, and where they lie."""
+    """The semantics common to gather mask and squeeze: the elements kept, and their addresses."""
 
     stacks = True
     leaves_whole = register = "kept"

@@ -143,7 +143,7 @@ class Vmrgsort4(Instruction):
 
     @property
     def queues(self) -> int:
-        """How many queues there are."""
+        """Return the number of queues."""
         return _VALID.get(self.valid_bit, _QUEUES)
 
     @property
