@@ -149,7 +149,7 @@ def element_type(name: str, subject: str = "dtype") -> ElementType:
     Raises
     ------
     RequestError
-        No type has that name; `subject` is what the sentence is about.
+        If no type has that name; the message begins with `subject`.
     """
     found = _BY_ANY_NAME.get(name)
     if found is None:

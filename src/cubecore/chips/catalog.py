@@ -43,7 +43,7 @@ def chip(name: str) -> Chip:
     Raises
     ------
     RequestError
-        A family's name (answered with the SoC names that it may mean), or an unknown one.
+        If the name is a family's (the answer lists the SoC names that it may stand for) or unknown.
 
     Examples
     --------

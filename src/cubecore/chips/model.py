@@ -201,7 +201,7 @@ class Chip:
         Raises
         ------
         RequestError
-            A field that chips do not have, or a text that is not its type.
+            If a field is not one of a chip's, or a text does not have its type.
         """
         if not changes:
             return self
@@ -219,7 +219,7 @@ class Chip:
         Raises
         ------
         RequestError
-            A usable size above the physical one, or a fact that is not positive.
+            If a usable size is above the physical one, or a fact is not positive.
         """
         for small, large in (("l1_user_bytes", "l1_bytes"), ("ub_user_bytes", "ub_bytes")):
             if getattr(self, small) > getattr(self, large):

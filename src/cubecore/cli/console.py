@@ -229,7 +229,7 @@ class Verb(click.Command):
         Raises
         ------
         RequestError
-            An output is one of the inputs, or another output.
+            If an output is one of the inputs, or another output.
         """
         given = [(p, ctx.params.get(p.name or "")) for p in self.params]
         outputs = [

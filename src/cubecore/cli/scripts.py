@@ -151,7 +151,7 @@ def time_files(options: Json, tiling_from: str = "") -> "TimeFiles":
     Raises
     ------
     RequestError
-        A file that cannot be written, or a view of a trace that is none.
+        If a file cannot be written, or the view of the trace is malformed.
     """
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.reports.files.trace_view import TraceView

@@ -19,7 +19,7 @@ def require_engine(engine: str) -> None:
     Raises
     ------
     RequestError
-        The word.
+        If no engine has that name.
     """
     if engine not in ENGINES:
         raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
@@ -31,7 +31,7 @@ def require_order(order: str) -> None:
     Raises
     ------
     RequestError
-        The word.
+        If no order has that name.
     """
     word, _, seed = order.partition(":")
     if order not in ORDERS and (word != "random" or not seed.isdecimal()):

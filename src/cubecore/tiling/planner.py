@@ -49,9 +49,9 @@ def plan_tilings(
     Raises
     ------
     RequestError
-        A batch of which L1 does not hold what a call computes.
+        If L1 does not hold the part of the batch that a call computes.
     NoLegalTilingError
-        No tiling is legal; a `ConflictError` where it is known why.
+        If no tiling is legal; a `ConflictError` where the reason is known.
     """
     require_plannable(problem)
     shared = _over_shared_k(problem)
@@ -76,7 +76,7 @@ def _settled(
     Raises
     ------
     ConflictError
-        No tiling is legal, and why.
+        If no tiling is legal, with the reason.
     """
     from cubecore.tiling.repair.infeasibility import Conflict, ConflictError, why_no_plan
 
@@ -154,9 +154,9 @@ def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits
     Raises
     ------
     RequestError
-        What the chip does not multiply, or options that do not go together.
+        If the chip does not multiply the types, or options contradict each other.
     NoLegalTilingError
-        The solver finds no legal tiling.
+        If the solver finds no legal tiling.
     """
     shared = _over_shared_k(problem)
     return _completed(solve(shared, chip, count, wanted), problem, chip)

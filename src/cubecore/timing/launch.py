@@ -44,9 +44,9 @@ def time_launch(
     Raises
     ------
     RequestError
-        A cost constant of the chip that no source gives, or a program whose time depends on data.
+        If no source gives a cost of the chip that is needed, or the program's time depends on data.
     DeadlockError
-        A flag that nobody raises.
+        If a pipe waits for a flag that is never set.
     """
     broken = [v for program in launch.programs for v in program_violations(program, chip)]
     if broken and not stand_in:

@@ -81,8 +81,8 @@ def check(
     Raises
     ------
     RequestError
-        A malformed tiling or problem, extents that do not agree, or a name in `keep` that is
-        not a field of TCubeTiling.
+        If the tiling or the problem is malformed, their extents differ, or a name in `keep` is not
+        a field of TCubeTiling.
 
     Examples
     --------

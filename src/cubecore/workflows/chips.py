@@ -41,7 +41,7 @@ def chip_sheet(name: str, settings: Mapping[str, str] | None = None) -> ChipShee
     Raises
     ------
     RequestError
-        A name that is not a SoC's (the answer names what it may mean).
+        If the name is not a SoC's; the message lists the names that it may stand for.
     """
     return ChipSheet(chip(name).what_if(settings or {}))
 

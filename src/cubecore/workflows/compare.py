@@ -114,7 +114,7 @@ def compare(
     Raises
     ------
     RequestError
-        The request cannot be timed, or extents do not agree.
+        If the request cannot be timed, or the extents differ.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     Raises
     ------
     RequestError
-        Nothing has that name, or the chip's name is not a SoC's.
+        If no declaration has that name, or `chip_name` is not a SoC's.
 
     Examples
     --------

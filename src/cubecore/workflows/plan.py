@@ -113,10 +113,10 @@ def plan(
     Raises
     ------
     RequestError
-        The request cannot be planned as it stands.
+        If the problem is malformed, or the chip or cubecore does not support it.
     NoLegalTilingError
-        No tiling satisfies every rule; a `ConflictError` where it is known which constraints
-        exclude each other.
+        If no tiling satisfies every rule; a `ConflictError` where the constraints that exclude each
+        other are known.
 
     Examples
     --------
@@ -168,11 +168,11 @@ def legal_or_planned(
     Raises
     ------
     RequestError
-        A malformed tiling, or extents that are not the problem's.
+        If the tiling is malformed, or its extents differ from the problem's.
     IllegalTilingError
-        The tiling breaks a rule.
+        If the tiling breaks a rule.
     NoLegalTilingError
-        None is given and none satisfies every rule.
+        If none is given and none satisfies every rule.
     """
     if tiling is None:
         return _solution(request, request.settings, 0)[0].best.tiling

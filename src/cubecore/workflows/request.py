@@ -57,7 +57,7 @@ def make_request(
     Raises
     ------
     RequestError
-        What is wrong with the problem, the chip, or the two together.
+        If the problem or the chip is malformed, or the chip does not support the problem.
     """
     if isinstance(problem, Problem):
         made = Problem.from_json({**problem.to_json(), **keys}) if keys else problem

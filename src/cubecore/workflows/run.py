@@ -178,9 +178,10 @@ def run(
     Raises
     ------
     RequestError
-        The request cannot be executed as it stands.
+        If the problem, the operands or an option is malformed, or the chip or cubecore does not
+        support the request.
     IllegalTilingError
-        The tiling breaks a rule.
+        If the tiling breaks a rule.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def _arrays_among(
     Raises
     ------
     RequestError
-        Operands that are neither, or arrays beside `operands`.
+        If an operand is neither, or arrays are given beside `operands`.
     """
     arrays: dict[str, Any] = {
         name: value for name in _BY_NAME if hasattr(value := keys.get(name), "shape")

@@ -98,9 +98,9 @@ def time(
     Raises
     ------
     RequestError
-        The request cannot be timed as it stands.
+        If the problem or an option is malformed, or no model times the request.
     IllegalTilingError
-        The tiling breaks a rule.
+        If the tiling breaks a rule.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Time
     Raises
     ------
     RequestError
-        What the kernel does not carry.
+        If the kernel does not support the request.
     """
     require_supported(request.problem)
     line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)

@@ -44,7 +44,7 @@ class TimedProduct:
         Raises
         ------
         RequestError
-            What the kernel does not carry, or a cost that no source gives.
+            If the kernel does not support the request, or no source gives a cost.
         """
         p, chip = self.problem, self.chip
         return time_launch(

@@ -81,7 +81,8 @@ class LocalMemory:
         Raises
         ------
         RequestError
-            What the compiler does not take (C API general notes), or too much.
+            If the compiler does not accept the declaration (C API general notes), or it exceeds the
+            memory.
         """
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
@@ -102,7 +103,7 @@ class LocalMemory:
         Raises
         ------
         RequestError
-            No element type, or no whole number.
+            If the type is not an element type, or the count is not an integer.
         """
         kind = type_of(dtype, f"a pointer into {self.mem.label}")
         try:

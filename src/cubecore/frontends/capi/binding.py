@@ -149,7 +149,7 @@ class Form:
         Raises
         ------
         RequestError
-            Two pointers that must be of one type and are not.
+            If two pointers that must share a type do not.
         """
         found: dict[str, tuple[ElementType, str]] = {}
         declared = {o.name: o for o in self.kind.declared}
@@ -203,7 +203,7 @@ def scalar_bits(value: object, kind: ElementType, call: str) -> int:
     Raises
     ------
     RequestError
-        A fraction for an integer type.
+        If the type is an integer and the value has a fraction.
     """
     if not isinstance(value, (int, float, np.generic)):
         raise refuse(f"{call}.value", "be a number", repr(value))
@@ -249,7 +249,7 @@ def bind(
     Raises
     ------
     RequestError
-        A name that is no instruction, or is not modelled; arguments that fit none of its forms.
+        If the name is no instruction or not modelled, or the arguments fit none of its forms.
     """
     name = call if forms(call) else call.removesuffix(_SYNC)
     candidates = forms(name, arch)

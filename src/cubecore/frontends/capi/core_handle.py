@@ -46,7 +46,7 @@ class Issues:
         Raises
         ------
         KernelError
-            The limit is passed.
+            If the limit of instructions is passed.
         """
         self.count += 1
         if self.count > self.most:
@@ -58,7 +58,7 @@ class Issues:
         Raises
         ------
         KernelError
-            The limit is passed.
+            If the limit of instructions is passed.
         """
         self.count += count
         if self.count > self.most:
@@ -124,7 +124,7 @@ class CoreHandle:
         Raises
         ------
         KernelError
-            The launch has issued too many.
+            If the launch has issued more instructions than its limit.
         """
         self._record(template, addresses, where)
 
@@ -192,7 +192,7 @@ class CoreHandle:
         Raises
         ------
         KernelError
-            Bytes outside the memory or tensor; a layout or shape that is none.
+            If the bytes lie outside the memory or tensor, or the layout or shape is malformed.
         """
         return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
 
@@ -202,7 +202,7 @@ class CoreHandle:
         Raises
         ------
         KernelError
-            Conversions and values that do not fit.
+            If the conversions and the values do not match.
         """
         where = location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)

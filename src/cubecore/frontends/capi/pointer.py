@@ -91,7 +91,7 @@ class Pointer:
         Raises
         ------
         RequestError
-            A slice with an end or a step: a pointer has no extent.
+            If a slice has an end or a step: a pointer has no extent.
         """
         if isinstance(place, slice):
             if place.stop is not None or place.step is not None:
@@ -107,7 +107,7 @@ class Pointer:
         Raises
         ------
         RequestError
-            Always.
+            Always: only instructions store.
         """
         remedy = "asc_duplicate and a copy, say"
         raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
@@ -118,7 +118,7 @@ class Pointer:
         Raises
         ------
         RequestError
-            No element type.
+            If the type is not an element type.
         """
         return Pointer(self.mem, type_of(dtype, "a pointer"), self.address, self.reader)
 
@@ -135,7 +135,7 @@ def type_of(given: object, subject: str) -> ElementType:
     Raises
     ------
     RequestError
-        None.
+        If it is not an element type.
     """
     if isinstance(given, ElementType):
         return given

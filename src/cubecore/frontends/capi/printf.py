@@ -35,7 +35,8 @@ def formatted(text: str, values: tuple[object, ...]) -> str:
     Raises
     ------
     RequestError
-        Another conversion, another number of values, a value of another kind.
+        If a conversion is not supported, or the values differ from the conversions in number or
+        kind.
     """
     if "%" in _WORD.sub("", text):
         raise refuse("printf", "know its conversions (%d %u %x %f %s %p ...)", repr(text))

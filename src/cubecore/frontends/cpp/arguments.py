@@ -46,7 +46,7 @@ class CppKernelCall:
         Raises
         ------
         KernelError
-            The kernel cannot go on.
+            If the kernel fails.
         """
         self.kernel[self.blocks](**self.arguments)
         for output in self.outputs:
@@ -60,7 +60,7 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     Raises
     ------
     RequestError
-        A file, an entry or an argument that cannot be.
+        If a file, an entry or an argument is not usable.
     """
     source = source_of(path, _defined(asked.defines))
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, **options)
@@ -94,7 +94,7 @@ def program_of(
     Raises
     ------
     RequestError
-        A file that cannot be read.
+        If a file cannot be read.
     """
     if asked.entry is not None or asked.arguments or asked.outputs:
         return None

@@ -160,7 +160,7 @@ class Bridge:
         Raises
         ------
         KernelError
-            One of its kernels cannot go on.
+            If one of the program's kernels fails.
         """
         asked = _HOST(self._guarded(answer))
         self._library.cubecore_bind_host(asked)
@@ -178,7 +178,7 @@ class Bridge:
         Raises
         ------
         KernelError
-            The kernel cannot go on.
+            If the kernel fails.
         """
         core = handle.core
         if self._names is None:

@@ -68,7 +68,7 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
     Raises
     ------
     RequestError
-        No file, or one that is no text.
+        If there is no such file, or it is not text.
     """
     place = Path(path)
     try:
@@ -86,7 +86,7 @@ def require_entry(source: Source, name: str | None) -> str:
     Raises
     ------
     RequestError
-        No such entry, or several and none named.
+        If the file has no such entry, or has several and none is named.
     """
     known = [entry.name for entry in source.scan.entries]
     shown = shown_path(source.path)
@@ -109,7 +109,7 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     Raises
     ------
     RequestError
-        No compiler, a file that does not compile, an architecture without headers.
+        If no compiler is found, the file does not compile, or the architecture has no headers.
     """
     if arch not in _ARCH:
         raise refuse("a C++ kernel", "run on architecture 2201", arch)
@@ -265,7 +265,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     Raises
     ------
     RequestError
-        Our headers do not compile.
+        If the headers of cubecore do not compile.
     """
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros))
@@ -304,7 +304,7 @@ def runtime() -> Path:
     Raises
     ------
     RequestError
-        No compiler.
+        If no compiler is found.
     """
     made = compiler()
     place = folder() / f"runtime-{digest((made.identity, headers()))}.so"
@@ -334,7 +334,7 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
     Raises
     ------
     RequestError
-        It fails; the sentence has its first error with the user's file and line.
+        If it fails; the message has the first error with the user's file and line.
     """
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}

@@ -73,7 +73,7 @@ def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S)
     Raises
     ------
     CubecoreError
-        What it raises, or how its process ended.
+        The exception of the process, or the way in which the process ended.
     """
     return answered(lambda _: work(), ChildSubject(subject, timeout_s))
 
@@ -84,7 +84,7 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     Raises
     ------
     CubecoreError
-        What it raises, or how its process ended.
+        The exception of the process, or the way in which the process ended.
     """
     page = mmap.mmap(-1, mmap.PAGESIZE)
     box = Box.from_buffer(page)

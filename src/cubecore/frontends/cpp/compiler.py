@@ -43,7 +43,7 @@ def compiler() -> Compiler:
     Raises
     ------
     RequestError
-        None of them is there, or the system is Windows.
+        If no compiler is found, or the system is Windows.
     """
     if sys.platform == "win32":
         raise refuse("C++ kernels", "run on Linux or macOS", "Windows", "use WSL")

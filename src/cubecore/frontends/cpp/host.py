@@ -69,9 +69,9 @@ def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEO
     Raises
     ------
     RequestError
-        A file that does not compile.
+        If a file does not compile.
     KernelError
-        A kernel that cannot go on, or a program that does not come to its end.
+        If a kernel fails, or the program ends early.
     """
     session = current_session()
     options = LaunchOptions() if session is None else LaunchOptions().changed(session.options)

@@ -95,7 +95,7 @@ def kernel_of(
     Raises
     ------
     RequestError
-        No such entry, a file that does not compile, no compiler.
+        If there is no such entry, the file does not compile, or no compiler is found.
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
@@ -151,11 +151,11 @@ def launch(
     Raises
     ------
     RequestError
-        Blocks or arguments that the kernel does not take.
+        If the kernel does not accept the blocks or the arguments.
     KernelError
-        The kernel cannot go on; the place in its source comes first.
+        If the kernel fails; the message begins with the location in its source.
     DeadlockError
-        Cores that wait for each other.
+        If cores wait for each other.
     """
     ready, gm = ready_launch(made, blocks, arguments, words)
     for parameter in made.parameters:
@@ -339,7 +339,7 @@ class Module:
         Raises
         ------
         RequestError
-            No such kernel, or one that does not compile.
+            If there is no such kernel, or it does not compile.
         """
         found = self._known.get(name)
         if found is None:
@@ -352,7 +352,7 @@ class Module:
         Raises
         ------
         RequestError
-            No such struct or field, or a value that is not of its type.
+            If there is no such struct or field, or a value does not have the field's type.
         """
         return packed(*struct_named(self._source.text, name), fields)
 
@@ -380,7 +380,7 @@ def load(path: str | Path, defines: Mapping[str, object] | None = None, **option
     Raises
     ------
     RequestError
-        The file cannot be read.
+        If the file cannot be read.
     """
     return Module(source_of(path, defines), options)
 

@@ -53,7 +53,7 @@ def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:
     Raises
     ------
     RequestError
-        A value that the parameter's type does not have.
+        If the parameter's type does not have the value.
     """
     letter, need = parameter.letter, f"be {parameter.meaning}"
     if tensor or (letter == "p" and value is None):

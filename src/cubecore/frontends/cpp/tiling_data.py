@@ -46,7 +46,7 @@ def struct_named(text: str, name: str | None) -> tuple[str, tuple[Field, ...]]:
     Raises
     ------
     RequestError
-        No such struct, or one with a field of another type.
+        If there is no such struct, or it has a field of another type.
     """
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     wanted = name or _chosen(code)
@@ -117,7 +117,7 @@ def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> N
     Raises
     ------
     RequestError
-        A field that the struct does not have, a value that its type does not have.
+        If the struct does not have a field, or the field's type does not have its value.
     """
     known = {f.name: f for f in fields}
     for given in values:
@@ -156,7 +156,7 @@ def filled(text: str, given: str) -> NDArray[np.uint8]:
     Raises
     ------
     RequestError
-        A struct or field that is not there, a file that cannot be read.
+        If a struct or field does not exist, or a file cannot be read.
     """
     if "=" not in given:
         if not given.endswith(".bin"):

@@ -68,7 +68,7 @@ class Debugging:
         Raises
         ------
         RequestError
-            An instruction that does not exist.
+            If no instruction has that name.
         """
         made = Break.of(where)
         self._debugger.breaks.append(made)
@@ -82,7 +82,7 @@ class Debugging:
         Raises
         ------
         RequestError
-            Words of another form.
+            If the text does not have this form.
         """
         made = Range.of(where)
         self._debugger.watches.append(made)
@@ -101,9 +101,9 @@ class Debugging:
         Raises
         ------
         KernelError
-            The kernel cannot go on.
+            If the kernel fails.
         RequestError
-            A launch that is at its end or closed; a condition that is no expression.
+            If the launch has ended or is closed, or a condition is not an expression.
         """
         return self._go(None)
 
@@ -148,7 +148,7 @@ class Debugging:
         Raises
         ------
         RequestError
-            A launch that does not stand; what lies outside; a name that is none.
+            If the launch is not stopped, the bytes lie outside, or the name is unknown.
         """
         return look(self._where(), self._debugger, where, shape_of(shape), layout, dtype)
 
@@ -158,7 +158,7 @@ class Debugging:
         Raises
         ------
         RequestError
-            A launch that does not stand; an expression that cannot be computed.
+            If the launch is not stopped, or the expression cannot be evaluated.
         """
         return evaluated(expression, self._where().names)
 

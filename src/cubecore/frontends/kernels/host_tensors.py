@@ -38,7 +38,7 @@ def host_tensor(name: str, given: object, wanted: ElementType | None = None) -> 
     Raises
     ------
     RequestError
-        An array that is no tensor of the chip: its type, its order, its place.
+        If the array cannot be a tensor of the chip: its type, its order, its address.
     """
     if given is None or isinstance(given, (bool, int, float, str, bytes, np.generic)):
         return None
@@ -108,7 +108,7 @@ def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> None:
     Raises
     ------
     RequestError
-        A read-only array whose bytes the kernel changed.
+        If the kernel changed the bytes of a read-only array.
     """
     writable = []
     for tensor, data in left:

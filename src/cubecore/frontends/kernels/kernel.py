@@ -64,7 +64,7 @@ class LaunchOptions:
         Raises
         ------
         RequestError
-            An unknown option, engine or order; a limit below 1.
+            If an option, the engine or the order is unknown, or the limit is below 1.
         """
         known = [f.name for f in fields(self)]
         for name in given:
@@ -178,7 +178,7 @@ class Kernel:
         Raises
         ------
         RequestError
-            An option that does not exist, or cannot be what is given.
+            If an option does not exist, or does not take its value.
         """
         return replace(self, options=self.options.changed(options))
 
@@ -188,7 +188,7 @@ class Kernel:
         Raises
         ------
         RequestError
-            Always.
+            Always: a kernel is launched as ``kernel[blocks](...)``.
         """
         raise unable(self.name, f"{self.name} needs a number of blocks: {self.name}[blocks](...)")
 
@@ -233,8 +233,8 @@ def kernel(
     Raises
     ------
     RequestError
-        A kind that does not exist, an output that is no parameter, or scratch too, what is no
-        function of a core and plain parameters.
+        If the kind does not exist, an output is no parameter or is in `scratch` as well, or the
+        function does not take a core and plain parameters.
     """
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
@@ -388,7 +388,7 @@ def ready_launch(
     Raises
     ------
     RequestError
-        Blocks that the chip does not have, arguments that are no tensors.
+        If the chip does not have the blocks, or an argument is not a tensor.
     """
     session = current_session()
     options = made.options if session is None else made.options.changed(session.options)
@@ -440,7 +440,7 @@ def _shared(
     Raises
     ------
     RequestError
-        An array that shares some bytes with another, or scratch that is another.
+        If an array overlaps another in part, or a scratch array is another one as well.
     """
     for other, place in others:
         if not np.may_share_memory(host.raw, other.raw):
@@ -458,11 +458,11 @@ def launch(made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
     Raises
     ------
     RequestError
-        Blocks that the chip does not have, arguments that are no tensors.
+        If the chip does not have the blocks, or an argument is not a tensor.
     KernelError
-        The kernel cannot go on; the place in its source comes first.
+        If the kernel fails; the message begins with the location in its source.
     DeadlockError
-        Cores that wait for each other.
+        If cores wait for each other.
     """
     ready, gm = ready_launch(made, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
@@ -484,7 +484,7 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     Raises
     ------
     RequestError
-        More blocks than the chip has cores.
+        If there are more blocks than the chip has cores.
     """
     vector = made.kind == "vector"
     most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")

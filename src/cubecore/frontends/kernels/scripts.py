@@ -20,9 +20,9 @@ def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
     Raises
     ------
     RequestError
-        A file that is not Python.
+        If the file is not Python.
     KernelError
-        It did not come to its end for another reason; the place comes first.
+        If the script fails for another reason; the message begins with the location.
     """
     try:
         with _as_main(path, arguments):

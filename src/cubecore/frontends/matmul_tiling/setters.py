@@ -86,7 +86,7 @@ class MatmulApiTilingBase:
         Raises
         ------
         RequestError
-            No chip has that name, or no launch.
+            If no chip has that name, or the launch is unknown.
         """
         self._chip = chip(target) if isinstance(target, str) else target
         self._requested = RequestedTiling(keys={"launch": word("launch", launch, LAUNCHES)})
@@ -293,7 +293,7 @@ class MatmulApiTilingBase:
         Raises
         ------
         RequestError
-            What is missing or does not fit together.
+            If a setting is missing, or two settings contradict each other.
         """
         return self._requested.problem(self._chip, self._cores())
 
@@ -312,10 +312,10 @@ class MatmulApiTilingBase:
         Raises
         ------
         RequestError
-            What was set is no product, or one that the chip or cubecore lacks.
+            If the settings do not describe a product, or the chip or cubecore does not support it.
         NoLegalTilingError
-            No tiling keeps to the rules and to what was asked; a `ConflictError` where it is known
-            which of them exclude each other.
+            If no tiling satisfies the rules and the settings; a `ConflictError` where the
+            constraints that exclude each other are known.
         """
         problem, asked = self.problem, self._requested
         wanted = replace(problem, fix=asked.wanted())

@@ -47,8 +47,8 @@ class MmadParams:
         Raises
         ------
         RequestError
-            Every reserved field that is not at its default, cmatrixSource on a chip that has it
-            false only, a bias in another memory.
+            One violation for each reserved field that is not at its default, for a cmatrixSource
+            that the chip does not have, and for a bias in another memory.
         """
         found = [
             Violation(f"MmadParams.{name}", f"keep its default {_word(default)} (reserved)", got)

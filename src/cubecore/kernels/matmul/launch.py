@@ -54,7 +54,7 @@ def matmul_launch(
     Raises
     ------
     RequestError
-        An option of the problem that this kernel does not carry, or a tiling of other extents.
+        If the kernel does not support an option of the problem, or the tiling has other extents.
     """
     require_supported(problem)
     tiling.require_match(*problem.extents)

@@ -67,7 +67,7 @@ class ScalePlan:
         Raises
         ------
         RequestError
-            K is inside of a pair of scales, as where cores divide K anyhow.
+            If K lies inside a pair of scales, as it may where cores divide K.
         """
         if k % PAIR:
             need = f"be a multiple of {PAIR} in MxMatmul"

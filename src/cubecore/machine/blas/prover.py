@@ -268,7 +268,7 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
     Raises
     ------
     IrregularError
-        It is not shown to be block products without any finding, whose order does not matter.
+        If the program cannot be proven to be block products without findings, independent of order.
     """
     provers = [Prover(chip, gm, group) for group in groups]
     for prover in provers:

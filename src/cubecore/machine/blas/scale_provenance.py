@@ -107,7 +107,7 @@ def steps(codes: Codes) -> tuple[int, int]:
     Raises
     ------
     IrregularError
-        They lie otherwise, or are no words of global memory.
+        If the scales lie otherwise, or are not words of global memory.
     """
     if codes.min() < 0:
         raise IrregularError("scales that were never loaded")

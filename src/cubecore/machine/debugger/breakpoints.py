@@ -48,7 +48,7 @@ class Range:
         Raises
         ------
         RequestError
-            Words of another form.
+            If the text does not have this form.
         """
         found = re.fullmatch(r"(\w+):(\w+)\+(\w+)(?:/(r|w|rw))?", text)
         numbers = [] if found is None else [_number(found[2]), _number(found[3])]
@@ -207,7 +207,7 @@ class Break:
         Raises
         ------
         RequestError
-            An instruction that does not exist, a number below 1.
+            If no instruction has that name, or the number is below 1.
         """
         where, _, condition = (part.strip() for part in text.partition(" if "))
         if found := re.fullmatch(r"#(\d+)", where):
@@ -228,7 +228,7 @@ class Break:
         Raises
         ------
         RequestError
-            The condition cannot be computed.
+            If the condition cannot be evaluated.
         """
         if self.number and stop.number != self.number:
             return False
@@ -251,7 +251,7 @@ def evaluated(expression: str, names: Mapping[str, object]) -> Any:
     Raises
     ------
     RequestError
-        One that cannot be computed.
+        If the expression cannot be evaluated.
     """
     try:
         return eval(expression, {"__builtins__": _BUILTINS}, dict(names))  # noqa: S307 - the user's own words

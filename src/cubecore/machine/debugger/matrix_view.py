@@ -117,7 +117,7 @@ def view(
     Raises
     ------
     RequestError
-        A layout that is none, bytes outside the memory or the tensor.
+        If the layout is unknown, or bytes lie outside the memory or the tensor.
     """
     name = (layout or _OWN_LAYOUT.get(mem, ND)).upper()
     if name not in LAYOUTS:
@@ -153,7 +153,7 @@ def _memory(core: Core, mem: Mem, address: int, size: int) -> tuple[str, MemoryB
     Raises
     ------
     RequestError
-        Bytes outside it.
+        If bytes lie outside the memory.
     """
     if mem is Mem.GM:
         tensor = core.gm.at(address)

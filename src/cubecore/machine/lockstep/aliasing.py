@@ -70,7 +70,7 @@ class GroupAliasing:
         Raises
         ------
         IrregularError
-            None are known.
+            If the distances are not known.
         """
         found = self._distances.get(tensor.address)
         if found is None:
@@ -83,7 +83,7 @@ class GroupAliasing:
         Raises
         ------
         IrregularError
-            Some core's do not.
+            If a core's bytes lie outside the tensor.
         """
         if tensor is None:
             raise IrregularError("a core leaves its tensor")
@@ -143,7 +143,7 @@ def require_apart(groups: Iterable[GroupAliasing]) -> None:
     Raises
     ------
     IrregularError
-        One did.
+        If a core touches bytes that another one wrote.
     """
     reaches = list(groups)
     if any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches))):

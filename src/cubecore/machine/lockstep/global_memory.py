@@ -43,7 +43,7 @@ def outside(cores: Cores, one: LockstepOperand) -> Callable[[int], Window]:
     Raises
     ------
     IrregularError
-        Some core would leave the tensor, or read what nobody wrote.
+        If a core would leave the tensor, or read uninitialised bytes.
     """
     span, unit, writes = (
         one.elements.span or (0, 0),

@@ -85,7 +85,7 @@ class LockstepGroup:
         Raises
         ------
         IrregularError
-            A finding, or cores that would not do alike.
+            If there is a finding, or the cores would diverge.
         """
         act = self._acts.get(template)
         if act is None:

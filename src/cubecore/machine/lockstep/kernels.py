@@ -271,7 +271,7 @@ def run_together(
     Raises
     ------
     DeadlockError
-        Every core that has not ended waits for another.
+        If every core that has not ended waits for another.
     """
     snapshots = Snapshots()
     launch = _Launch(chip, gm, checks, snapshots)

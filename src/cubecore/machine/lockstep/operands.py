@@ -81,7 +81,7 @@ def require_inside(template: Instruction, limits: list[Limit], places: tuple[int
     Raises
     ------
     IrregularError
-        One is not.
+        If an address lies outside its memory.
     """
     for limit in limits:
         address = places[limit.place]

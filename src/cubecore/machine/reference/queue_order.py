@@ -107,7 +107,7 @@ def schedule_of(order: str) -> Schedule | None:
     Raises
     ------
     RequestError
-        Another word.
+        If no order has that name.
     """
     require_order(order)
     if order == "program":
@@ -195,7 +195,7 @@ class Queues:
         Raises
         ------
         DeadlockError
-            A wait that nothing meets.
+            If no signal meets a wait.
         """
         while any(self._queues[pipe] for pipe in pipes):
             self._step("")

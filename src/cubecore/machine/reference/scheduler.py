@@ -105,7 +105,7 @@ def run(
     Raises
     ------
     DeadlockError
-        Every core that has not ended waits for another; it carries what was found.
+        If every core that has not ended waits for another; it carries the findings.
     """
     log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))

@@ -103,7 +103,7 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
     Raises
     ------
     RequestError
-        A word that names no check.
+        If a name is not a check's.
     """
     found: set[str] = set()
     for word in words:

@@ -41,7 +41,7 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
     Raises
     ------
     RequestError
-        One sentence, with what keeps less.
+        If the trace has more events than viewers open; the message says how to keep fewer.
     """
     hertz: int = chip.require("frequency_hz", "a trace")
     events = 0.0
@@ -67,7 +67,7 @@ def trace_bytes(timed: Timed, view: TraceView = WHOLE) -> bytes:
     Raises
     ------
     RequestError
-        A trace that nothing would open, before it is made.
+        If no viewer would open the trace; raised before it is made.
     """
     return _bytes(trace_json(timed, view))
 

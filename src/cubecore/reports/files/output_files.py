@@ -36,7 +36,7 @@ class TimeFiles:
         Raises
         ------
         RequestError
-            One sentence on the path.
+            If the path cannot be written.
         """
         if self.trace is None and self.view != WHOLE:
             raise unable("--trace-...", "--trace-... needs --trace")
@@ -51,7 +51,7 @@ class TimeFiles:
         Raises
         ------
         RequestError
-            One sentence, with what keeps less.
+            If the trace has more events than viewers open; the message says how to keep fewer.
         """
         if self.trace is None or not self.view.is_long:
             return
@@ -86,7 +86,7 @@ class TimeFiles:
         Raises
         ------
         RequestError
-            A path that can no longer be written.
+            If a path can no longer be written.
         """
         if self.report is not None:
             from cubecore.reports.html.page import html_report
@@ -108,7 +108,7 @@ class TimeFiles:
         Raises
         ------
         RequestError
-            A path that can no longer be written, or a trace that nothing opens.
+            If a path can no longer be written, or no viewer would open the trace.
         """
         if self.report is not None:
             from cubecore.reports.html.pair import pair_report
@@ -129,7 +129,7 @@ class TimeFiles:
         Raises
         ------
         RequestError
-            A path that can no longer be written.
+            If a path can no longer be written.
         """
         if self.report is not None:
             from cubecore.reports.html.page import launch_report

@@ -25,7 +25,7 @@ class RunFiles:
         Raises
         ------
         RequestError
-            One sentence on the path.
+            If the path cannot be written.
         """
         if self.sarif is not None:
             require_writable(self.sarif, "--sarif")
@@ -36,7 +36,7 @@ class RunFiles:
         Raises
         ------
         RequestError
-            A path that can no longer be written.
+            If a path can no longer be written.
         """
         if self.sarif is not None:
             from cubecore.reports.files.sarif import sarif_bytes

@@ -60,7 +60,7 @@ class TraceView:
         Raises
         ------
         RequestError
-            Texts that are neither, or less than one instruction.
+            If a text is malformed, or asks for less than one instruction.
         """
         if instructions is not None and instructions < 1:
             raise refuse("--trace-instructions", "be at least 1", instructions)

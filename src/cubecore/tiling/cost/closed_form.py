@@ -107,7 +107,7 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     Raises
     ------
     RequestError
-        The catalogue has no Cube rate for the input types on `chip`.
+        If the catalogue has no Cube rate for the input types on `chip`.
     """
     case = RuleCase(tiling, problem, chip)
     w = tile_counts(tiling)
@@ -213,7 +213,7 @@ def predict(tiling: Tilings, problem: Problem, chip: Chip) -> Prediction:
     Raises
     ------
     RequestError
-        The catalogue has no Cube rate for the input types on `chip`.
+        If the catalogue has no Cube rate for the input types on `chip`.
     """
     (made,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
     return made
@@ -257,7 +257,7 @@ def lower_bound(problem: Problem, chip: Chip) -> int:
     Raises
     ------
     RequestError
-        The catalogue has no Cube rate for the input types on `chip`.
+        If the catalogue has no Cube rate for the input types on `chip`.
     """
     cores = problem.core_count(chip)
     if problem.launch == "mix":

@@ -54,7 +54,7 @@ class BufferBudget:
         Raises
         ------
         RequestError
-            No object, a buffer that has no budget, or a size that is none.
+            If the value is not an object, names a buffer without a budget, or has a malformed size.
         """
         if isinstance(value, cls):
             return value
@@ -93,7 +93,7 @@ class BufferBudget:
         Raises
         ------
         RequestError
-            One violation for each budget above what the chip has.
+            One violation for each budget above the chip's buffer.
         """
         changes: Json = {}
         wrong = []

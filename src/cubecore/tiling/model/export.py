@@ -36,7 +36,7 @@ def to_header(tiling: TCubeTiling, name: str = "kTiling") -> str:
     Raises
     ------
     RequestError
-        `name` is no C++ identifier.
+        If `name` is not a C++ identifier.
     """
     if not _IDENTIFIER.match(name):
         raise refuse("header name", "be a C++ identifier", repr(name))
@@ -58,8 +58,8 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
     Raises
     ------
     RequestError
-        No definition or several, a value that is no integer, a wrong number of positional values, a
-        designated field that is missing or misspelt.
+        If the header has no definition or several, a value is not an integer, positional values are
+        too few or too many, or a designated field is missing or misspelt.
     """
     bare = _LINE_COMMENT.sub("", _BLOCK_COMMENT.sub("", text))
     found = _DEFINITION.findall(bare)
@@ -97,7 +97,7 @@ def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
     Raises
     ------
     RequestError
-        None of the four, or a broken one; `subject` is what the sentence is about.
+        If the data is in none of the four forms, or malformed; the message begins with `subject`.
     """
     text = _text(data)
     if text is None:
@@ -136,7 +136,7 @@ def require_form(path: str, subject: str) -> None:
     Raises
     ------
     RequestError
-        Another ending.
+        If the path has another ending.
     """
     if Path(path).suffix not in _FORMS:
         raise refuse(subject, f"end in {', '.join(_FORMS[1:-1])} or {_FORMS[-1]}", path)
@@ -159,7 +159,7 @@ def load_tiling(path: str | Path) -> TCubeTiling:
     Raises
     ------
     RequestError
-        The file cannot be read, is longer than 1 MiB, or holds no tiling.
+        If the file cannot be read, is longer than 1 MiB, or holds no tiling.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Limits:
         Raises
         ------
         RequestError
-            The value is none of these, or leaves no number.
+            If the value has none of these forms, or admits no number.
         """
         if isinstance(value, cls):
             return value
@@ -115,7 +115,7 @@ class FieldLimits:
         Raises
         ------
         RequestError
-            One violation for each field that is not to be planned, or each value.
+            One violation for each field that cannot be limited, and for each malformed value.
         """
         if isinstance(value, cls):
             return value

@@ -35,8 +35,8 @@ def from_hex_dump(text: str, subject: str = "hex dump") -> TCubeTiling:
     Raises
     ------
     RequestError
-        A line that is no hex, an odd number of digits, an offset that does not fit, or not 200
-        bytes.
+        If a line is not hexadecimal, has an odd number of digits or an offset that does not fit, or
+        the dump does not have 200 bytes.
     """
     data = bytearray()
     repeats = b""

@@ -27,7 +27,7 @@ class MxTypePara:
     Raises
     ------
     RequestError
-        A factor outside [1, 127]; all at once.
+        One violation for each factor outside [1, 127].
     """
 
     scaleFactorKa: int = 1
@@ -51,7 +51,7 @@ class MxTypePara:
         Raises
         ------
         RequestError
-            A factor is 0, or a bit is set that belongs to none.
+            If a factor is 0, or a bit outside the factors is set.
         """
         if spare := spare_bits(field):
             raise RequestError(

@@ -131,7 +131,7 @@ class Problem:
     Raises
     ------
     RequestError
-        One violation for every key that is not what it must be.
+        One violation for each key with a value out of its domain.
     """
 
     chip: str = DEFAULT_CHIP
@@ -310,7 +310,7 @@ class Problem:
         Raises
         ------
         RequestError
-            A mix launch on a chip without vector cores of its own.
+            If the launch is mix and the chip has no separate vector cores.
         """
         if self.launch == "cube":
             return chip.aic_count

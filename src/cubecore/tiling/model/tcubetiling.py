@@ -96,7 +96,7 @@ class TCubeTiling:
         ------
         RequestError
             One violation for each field that is missing, misspelt (with the nearest name), not an
-            integer or outside int32; all at once.
+            integer or outside int32.
         """
         if not isinstance(mapping, Mapping):
             raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
@@ -119,7 +119,7 @@ class TCubeTiling:
         Raises
         ------
         RequestError
-            Another length; `subject` is what the sentence is about.
+            If the length is not 200 bytes; the message begins with `subject`.
         """
         if len(blob) != SIZE_BYTES:
             raise refuse(

@@ -127,7 +127,7 @@ def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
     Raises
     ------
     NoLegalTilingError
-        Not even one matrix, or not as many as were asked for, fit L1.
+        If L1 does not hold one matrix, or as many as were asked for.
     """
     if problem.layout is None:
         return tiling

@@ -31,7 +31,8 @@ def validate(problem: Problem, chip: Chip) -> None:
     Raises
     ------
     RequestError
-        Every violation: the pair of inputs, the output, the bias, the launch. Each cites the table.
+        One violation for each unsupported part: the pair of inputs, the output, the bias, the
+        launch. Each cites its table.
     """
     violations = [*_type_violations(problem, chip), *_feature_violations(problem, chip)]
     violations += batch_violations(problem, chip)

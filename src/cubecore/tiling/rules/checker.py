@@ -139,7 +139,7 @@ def rule_named(rule_id: str) -> Rule:
     Raises
     ------
     RequestError
-        No rule has that id; the nearest one is named.
+        If no rule has that id; the message names the nearest one.
     """
     known = {r.id: r for r in rules()}
     if rule_id not in known:
@@ -159,8 +159,8 @@ def check_tiling(
     Raises
     ------
     RequestError
-        The tiling's extents are not the problem's, the chip does not multiply the problem's types,
-        or `edition` or `reading` is none.
+        If the tiling's extents differ from the problem's, the chip does not multiply the problem's
+        types, or `edition` or `reading` is unknown.
     """
     case = RuleCase(tiling, problem, chip, edition, reading)
     tiling.require_match(*problem.extents)
@@ -208,7 +208,7 @@ def explain(rule_id: str) -> str:
     Raises
     ------
     RequestError
-        No rule has that id.
+        If no rule has that id.
     """
     found = rule_named(rule_id)
     rows = cite_rows(found.rows) or found.basis

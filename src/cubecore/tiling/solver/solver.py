@@ -108,9 +108,9 @@ def solve(
     Raises
     ------
     RequestError
-        The chip cannot multiply the problem's types, or cubecore cannot plan it yet.
+        If the chip cannot multiply the problem's types, or cubecore cannot plan it yet.
     NoLegalTilingError
-        No candidate satisfies the rules; names the rule that excluded the most.
+        If no candidate satisfies the rules; the message names the rule that excluded the most.
     """
     validate(problem, chip)
     require_plannable(problem)

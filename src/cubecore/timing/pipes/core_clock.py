@@ -136,7 +136,7 @@ class CoreClock(Ordering):
         Raises
         ------
         DeadlockError
-            A pipe still waits for a flag that nobody raises.
+            If a pipe still waits for a flag that is never set.
         """
         self._require_unblocked(self.pipes)
         return max(self.scalar, *(pipe.done for pipe in self.pipes))

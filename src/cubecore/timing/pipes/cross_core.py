@@ -54,7 +54,7 @@ class Crossing:
         Raises
         ------
         DeadlockError
-            All cores wait.
+            If all cores wait.
         """
         while not self._raised.get((core, flag)):
             self._waiting[core] = flag
@@ -71,7 +71,7 @@ class Crossing:
         Raises
         ------
         DeadlockError
-            All cores that are left wait for signals.
+            If all cores that are left wait for signals.
         """
         self._hub = getcurrent()
         threads = [greenlet(walk) for walk in walks]

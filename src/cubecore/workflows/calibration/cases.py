@@ -66,7 +66,7 @@ def chip_of(point: Point, notes: Notes) -> Chip:
     Raises
     ------
     Unmapped
-        A name that no SoC or family has.
+        If no SoC or family has that name.
     """
     name = point.soc or point.chip
     if name in chip_names():
@@ -88,7 +88,7 @@ def require_cores(point: Point, chip: Chip, limit: int | None, unit: str) -> Non
     Raises
     ------
     Unmapped
-        The sentence about it.
+        If the chip has fewer cores; with the reason.
     """
     if limit is not None and (point.cores or 0) > limit:
         have = f"{limit} {unit} cores of {chip.name}"

@@ -45,7 +45,7 @@ def matmul_case(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        Why there is none.
+        If the point cannot be timed, with the reason.
     """
     _require_plain(point)
     notes = Notes()

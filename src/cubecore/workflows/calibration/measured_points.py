@@ -116,7 +116,7 @@ def read_points(path: Path) -> tuple[list[Point], list[Unreadable]]:
     Raises
     ------
     RequestError
-        A file that cannot be read as text.
+        If the file cannot be read as text.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

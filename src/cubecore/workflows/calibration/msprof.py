@@ -60,7 +60,7 @@ def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
     Raises
     ------
     RequestError
-        A file that cannot be read, or without the columns of such a table.
+        If the file cannot be read, or lacks the columns of a profile.
     """
     lines = _lines(path)
     reader = csv.DictReader(lines)

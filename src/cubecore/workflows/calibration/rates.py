@@ -20,7 +20,7 @@ def rated_us(point: Point) -> float | None:
     Raises
     ------
     Unmapped
-        The column that is missing, or a rate and a time that contradict each other.
+        If a column is missing, or a rate and a time contradict each other.
     """
     counted = _OPERATIONS if point.counts in {"", "2MNK"} else {}
     counted = counted if point.counts == "2MNK" else {**counted, **_BYTES}

@@ -51,7 +51,7 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     Raises
     ------
     RequestError
-        A tiling that the kernel does not carry.
+        If the kernel does not support the tiling.
     """
     api = _api(point, notes)
     template = _template(point, api, notes)

@@ -70,7 +70,8 @@ def validate(
     Raises
     ------
     RequestError
-        A file that cannot be read, settings that no chip takes, or a table without its chip.
+        If the file cannot be read, no chip takes the settings, or a profiler's table comes without
+        `chip`.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def case_of(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        Why there is none.
+        If the point cannot be timed, with the reason.
     """
     if point.kind in _NO_KERNEL:
         raise Unmapped(_NO_KERNEL[point.kind])

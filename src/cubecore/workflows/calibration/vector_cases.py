@@ -49,7 +49,7 @@ def vector_case(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        Why there is none.
+        If the point cannot be timed, with the reason.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -131,7 +131,7 @@ def dma_case(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        Why there is none.
+        If the point cannot be timed, with the reason.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -207,7 +207,7 @@ def bench_case(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        Why there is none.
+        If the point cannot be timed, with the reason.
     """
     notes = Notes()
     chip = chip_of(point, notes)
@@ -230,7 +230,7 @@ def launch_case(point: Point) -> CalibrationCase:
     Raises
     ------
     Unmapped
-        More blocks than the chip has cores.
+        If there are more blocks than the chip has cores.
     """
     notes = Notes()
     chip = chip_of(point, notes)

@@ -45,7 +45,7 @@ def load_array(path: str, kind: ElementType, shape: tuple[int, ...], subject: st
     Raises
     ------
     RequestError
-        One sentence on the file, what it must be and what it is.
+        If the file cannot be read, or does not hold the array.
     """
     where = f"{subject} {path}"
     file, tensor = _split(path)
@@ -275,7 +275,7 @@ def put_in_place(part: Path, target: Path) -> None:
     Raises
     ------
     OSError
-        The file cannot be renamed.
+        If the file cannot be renamed.
     """
     umask = os.umask(0)
     os.umask(umask)

@@ -96,8 +96,8 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     Raises
     ------
     RequestError
-        A file that cannot be read, or of another shape or type; operands that do not fit this
-        machine.
+        If a file cannot be read or holds another shape or type, or the operands exceed the
+        machine's memory.
     """
     names = files or OperandFiles()
     shapes = stored_shapes(problem)
@@ -168,7 +168,7 @@ def given_scales(problem: Problem) -> Array:
     Raises
     ------
     RequestError
-        It has none.
+        If the scales are missing.
     """
     scale = problem.epilogue.scale
     if not isinstance(scale, tuple):
@@ -192,7 +192,7 @@ def require_operands(problem: Problem, operands: Operands) -> None:
     Raises
     ------
     RequestError
-        One violation for each operand of another shape or type, missing or too many.
+        One violation for each operand that is missing, superfluous, or of another shape or type.
     """
     shapes, found = stored_shapes(problem), []
     for name in ("a", "b", "bias", "scale", "scale_a", "scale_b"):

@@ -47,7 +47,7 @@ class Dump:
         Raises
         ------
         RequestError
-            No shape, or words too many.
+            If the shape is malformed, or there are too many words.
         """
         where, *words = text.split() or [""]
         shapes = [word for word in words if _SHAPE.fullmatch(word)]
@@ -124,7 +124,7 @@ class Dialogue:
         Raises
         ------
         KeyboardInterrupt
-            Quit.
+            When the user quits.
         """
         word, _, rest = command.partition(" ")
         word, rest, debugger = _SHORT.get(word, word), rest.strip(), self.debugger

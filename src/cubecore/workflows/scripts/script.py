@@ -150,9 +150,9 @@ def run_script(
     Raises
     ------
     RequestError
-        No script, or one that launches nothing.
+        If there is no such script, or it launches nothing.
     KernelError
-        The script or a kernel cannot go on; the place in its source comes first.
+        If the script or a kernel fails; the message begins with the location in its source.
     """
     if engine is not None:
         require_engine(engine)
@@ -186,9 +186,9 @@ def time_script(
     Raises
     ------
     RequestError
-        As `run_script`; a kernel that no model times.
+        As `run_script`, and if no model times a kernel.
     DeadlockError
-        A flag that nobody raises.
+        If a pipe waits for a flag that is never set.
     """
     options = {"chip": chip, "settings": settings or None, "trace": True}
     done = _execute(path, _work(path, arguments, asked), options, quiet=quiet)

@@ -70,7 +70,7 @@ def checked(problem: Problem | JsonMapping, options: SweepOptions) -> Json:
     Raises
     ------
     RequestError
-        What is wrong with it.
+        If the query is malformed.
     """
     return make_request(problem, options.settings, {}).problem.to_json()
 

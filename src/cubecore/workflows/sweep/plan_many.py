@@ -73,8 +73,8 @@ def plan_many(
     Raises
     ------
     RequestError
-        Settings that are none, or a store that cannot be written; at once, before the first
-        answer is asked for.
+        If the settings are malformed or the store cannot be written; raised before the first answer
+        is asked for.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def make_options(
     Raises
     ------
     RequestError
-        Fewer than no alternatives, or settings that `soc` does not have.
+        If `alternatives` is negative, or the chip does not have the settings.
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
@@ -145,7 +145,7 @@ def sweep(
     Raises
     ------
     RequestError
-        A planning process ended, or the store can no longer be written.
+        If a planning process ended, or the store can no longer be written.
     """
     begun: deque[_Chunk] = deque()
 

@@ -67,7 +67,7 @@ class Worker:
         Raises
         ------
         RequestError
-            The process ended.
+            If the process ended.
         """
         assert self._process.stdout is not None
         self._send([json.dumps(problem) for problem in problems])
@@ -110,7 +110,7 @@ def plan_chunks(
     Raises
     ------
     RequestError
-        A process ended.
+        If a process ended.
     """
     if processes <= 1:
         for chunk in chunks:

@@ -30,7 +30,7 @@ def open_queries(path: str) -> BufferedReader:
     Raises
     ------
     RequestError
-        The file cannot be read.
+        If the file cannot be read.
     """
     where = f"--queries {path}"
     if path == "-":

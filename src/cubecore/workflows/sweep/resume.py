@@ -45,7 +45,7 @@ class GrowingFile:
     Raises
     ------
     RequestError
-        The file cannot be written, or another sweep is writing it.
+        If the file cannot be written, or another sweep is writing it.
     """
 
     def __init__(self, path: str, asked: str) -> None:
@@ -117,7 +117,7 @@ class GrowingFile:
         Raises
         ------
         RequestError
-            They cannot be written.
+            If the lines cannot be written.
         """
         try:
             self._file.write("".join(f"{line}\n" for line in lines).encode())
@@ -131,7 +131,7 @@ class GrowingFile:
         Raises
         ------
         RequestError
-            It cannot be renamed.
+            If the file cannot be renamed.
         """
         try:
             self._file.close()
@@ -166,7 +166,7 @@ def _open_plain(path: Path, flags: int = 0) -> BinaryIO:
     Raises
     ------
     OSError
-        It cannot be opened, or is a link.
+        If the file cannot be opened, or is a link.
     """
     handle = os.open(path, os.O_RDWR | _NO_LINK | flags, 0o600)
     if not stat.S_ISREG(os.fstat(handle).st_mode):

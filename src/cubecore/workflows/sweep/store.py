@@ -62,8 +62,8 @@ class Store:
         Raises
         ------
         RequestError
-            A file that is no store of cubecore's, of another format, or that cannot be read or
-            written; `subject` is what the sentence is about.
+            If the file is not a store of cubecore's, has another format, or cannot be read or
+            written; the message begins with `subject`.
         """
         where = f"{subject} {path}"
         try:
@@ -119,7 +119,7 @@ class Store:
         Raises
         ------
         RequestError
-            The file can no longer be written.
+            If the file can no longer be written.
         """
         rows = [row_of(made, options) for made in answers]
         marks = ", ".join("?" * 17)
@@ -154,7 +154,7 @@ class Store:
         Raises
         ------
         RequestError
-            The store has no such model; the nearest is named.
+            If the store has no such model; the message names the nearest.
         """
         known = self.models()
         if model not in known:

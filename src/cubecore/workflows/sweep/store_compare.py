@@ -94,7 +94,7 @@ def compare_models(
     Raises
     ------
     RequestError
-        A model that the store does not have, or fewer than two.
+        If the store does not have a model, or fewer than two are named.
     """
     models = list(store.models())
     if (old is None or new is None) and len(models) < 2:

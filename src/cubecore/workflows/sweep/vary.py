@@ -53,7 +53,7 @@ class Axis:
         Raises
         ------
         RequestError
-            No such name, or values that it does not take.
+            If there is no such name, or it does not take the values.
         """
         name, sign, values = (part.strip() for part in text.partition("="))
         if not sign or not name or not values:
@@ -67,7 +67,7 @@ class Axis:
         Raises
         ------
         RequestError
-            No such name, or values that it does not take.
+            If there is no such name, or it does not take the values.
         """
         key = name.replace("-", "_")
         if key in _KEYS:
@@ -249,7 +249,8 @@ def sweep(
     Raises
     ------
     RequestError
-        Axes that do not exist, too many points, or a problem that is wrong at every point.
+        If an axis does not exist, there are too many points, or the problem is malformed at every
+        point.
 
     Examples
     --------

@@ -214,7 +214,7 @@ def _patches(
     Raises
     ------
     RequestError
-        A number that is no immediate, or out of the page's range.
+        If the number is not an immediate, or is out of the range that the page gives.
     """
     shapes = {"fm_shape": (fm_shape, 4), "kernel_shape": (kernel_shape, 5)}
     names = ("stride", "pad", "dilation")

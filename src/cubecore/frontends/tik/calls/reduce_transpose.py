@@ -63,7 +63,7 @@ class Shapes(Vector):
         Raises
         ------
         RequestError
-            Immediate repeats outside of [1, 4095].
+            If the repeats are an immediate outside [1, 4095].
         """
         dst, src, work = tensors
         times = integer(repeat_times, f"{call}.repeat_times")

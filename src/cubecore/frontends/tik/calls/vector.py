@@ -78,7 +78,7 @@ def mask_words(mask: TikValue, width: int, call: str) -> tuple[Expr, Expr]:
     Raises
     ------
     RequestError
-        An immediate outside of 1 to `width`, or bits beyond the type's lanes.
+        If an immediate lies outside [1, `width`], or bits lie beyond the type's lanes.
     """
     subject = f"{call}.mask"
     if isinstance(mask, (list, tuple)):
@@ -111,7 +111,7 @@ class Vector(Language):
         Raises
         ------
         RequestError
-            An immediate repeat of 0 or above 255.
+            If the repeat is an immediate of 0 or above 255.
         """
         times = integer(repeat, f"{call}.repeat_times")
         if times.constant is not None and not 1 <= times.constant <= 255:

@@ -71,8 +71,8 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
         Raises
         ------
         RequestError
-            Tensors of other counts, views that are not contiguous, or a scalar where no call takes
-            one.
+            If the tensors differ in size, a view is not contiguous, or the call does not take a
+            scalar.
         """
         if call in _ONE:
             plain = getattr(self, _ONE[call])

@@ -112,8 +112,8 @@ class TikKernel:
         Raises
         ------
         RequestError
-            A feed that is missing, unknown, or of another shape or type; an in-place output or
-            input that is none.
+            If a feed is missing, unknown, or of another shape or type, or an in-place output has no
+            input.
         """
         gm, shared = GlobalMemory(), self._shared(inplace or {})
         places = self._laid_out(gm, self._placed(feeds, outputs or {}), shared)
@@ -243,7 +243,7 @@ def sub_core(chip: Chip, memories: set[Mem]) -> int:
     Raises
     ------
     RequestError
-        A kernel of both parts on a chip that has them apart.
+        If the kernel uses both parts on a chip that has them as separate cores.
     """
     if chip.joins_vector or Mem.UB not in memories:
         return 0

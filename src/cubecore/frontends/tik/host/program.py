@@ -48,9 +48,9 @@ def run_program(path: str, arguments: tuple[str, ...] = ()) -> tuple[TikSession,
     Raises
     ------
     RequestError
-        What the language refuses, with the program's line.
+        If the language refuses a call; the message begins with the program's line.
     KernelError
-        The program failed on its own.
+        If the program fails on its own.
     """
     with program_session() as session:
         return session, run_as_main(path, arguments)

@@ -10,7 +10,7 @@ def axis_check(rank: int, axis: Any) -> Any:
     Raises
     ------
     RuntimeError
-        An axis outside of [-rank, rank), as the kit has it.
+        If an axis lies outside [-rank, rank), as the kit has it.
     """
     axes = axis if isinstance(axis, (list, tuple)) else [axis]
     for one in axes:
@@ -29,7 +29,7 @@ def compare_tensor_dict_key(
     Raises
     ------
     RuntimeError
-        They do not, or one has no such key.
+        If the values differ, or one of the dictionaries does not have the key.
     """
     values = [description.get(key) for description in (one, other)]
     plain = [v.lower() if isinstance(v, str) else v for v in values]

@@ -21,7 +21,7 @@ def bound(
     Raises
     ------
     RequestError
-        An argument that is missing, unknown or given twice, or too many of them.
+        If an argument is missing, unknown or given twice, or there are too many.
     """
     all_names = (*names, *optional)
     need = f"be given {', '.join(all_names)}"

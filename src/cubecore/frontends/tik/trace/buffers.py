@@ -113,7 +113,7 @@ class Buffers:
         Raises
         ------
         RequestError
-            More than the memory holds; with the sum and the largest tensors.
+            If the memory is exceeded; the message has the sum and the largest tensors.
         """
         scope = self._scopes[-1]
         size = align_up(size_bytes, _SIZE_UNIT)

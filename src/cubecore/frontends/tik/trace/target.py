@@ -29,7 +29,7 @@ def target(soc: str) -> Chip:
     Raises
     ------
     RequestError
-        A chip that nobody describes, or one whose TIK calls are not known here.
+        If the chip is not in the catalogue, or its TIK calls are not known.
     """
     options = run_options()
     named = options.chip or soc

@@ -85,7 +85,7 @@ class Tensor:
         Raises
         ------
         RequestError
-            Its scope has ended.
+            If its scope has ended.
         """
         if not self.buffer.alive:
             raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")

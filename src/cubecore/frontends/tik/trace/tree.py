@@ -95,7 +95,7 @@ class KernelTrace:
         Raises
         ------
         RequestError
-            There is none.
+            If no loop is open.
         """
         loops = [place for place, body in enumerate(self._open) if body.loops]
         if not loops:
@@ -207,8 +207,8 @@ class KernelTrace:
         Raises
         ------
         RequestError
-            A parameter that is out of its range, or an operand beyond its tensor, as far as the
-            trace knows.
+            If a parameter is out of its range, or an operand lies beyond its tensor, as far as the
+            trace can tell.
         """
         template, late = _template(kind, parameters)
         if broken := [v for v in template_violations(template, self.chip) if not _is_late(v, late)]:

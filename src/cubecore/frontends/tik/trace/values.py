@@ -191,7 +191,7 @@ def integer(value: TikValue, subject: str) -> Expr:
     Raises
     ------
     RequestError
-        An immediate with a fraction, or no number.
+        If an immediate has a fraction, or is not a number.
     """
     if type(value) is int:
         return Expr(value)
