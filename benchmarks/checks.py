@@ -12,7 +12,7 @@ from typing import Any
 
 from figures import arguments
 
-from cubecore.frontends.kernels.kernel import ScriptSession
+from cubecore.frontends.kernels.session import ScriptSession
 
 FOLDER = Path(__file__).parents[1] / "examples" / "kernels"
 ENGINES = ("fast", "reference")

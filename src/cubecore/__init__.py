@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from cubecore.frontends.capi.pointer import Pointer
     from cubecore.frontends.cpp.kernels import inline, load
     from cubecore.frontends.kernels.debugging import Debugging, debug
-    from cubecore.frontends.kernels.kernel import Kernel, KernelRun, kernel
+    from cubecore.frontends.kernels.kernel import Kernel, kernel
+    from cubecore.frontends.kernels.session import KernelRun
     from cubecore.frontends.matmul_tiling.setters import (
         BatchMatmulTiling,
         MatmulApiTiling,
@@ -54,7 +55,7 @@ _HOMES = {
     "RequestError": "cubecore.errors",
     "Kernel": "cubecore.frontends.kernels.kernel",
     "KernelError": "cubecore.frontends.source_locations",
-    "KernelRun": "cubecore.frontends.kernels.kernel",
+    "KernelRun": "cubecore.frontends.kernels.session",
     "Pointer": "cubecore.frontends.capi.pointer",
     "Struct": "cubecore.frontends.capi.allocation",
     "inline": "cubecore.frontends.cpp.kernels",

@@ -48,9 +48,14 @@ class Violation:
 
 
 class CubecoreError(Exception):
-    """Anything cubecore refuses; `violations` holds every reason, in the order found.
+    """The base of cubecore's errors: a request that is refused or cannot be met.
 
-    `findings` are those of a run that could not go on (`cubecore.machine.sanitizer.findings`).
+    Attributes
+    ----------
+    violations : tuple of Violation
+        Every reason, in the order found.
+    findings : tuple
+        The findings of a run that failed (`cubecore.machine.sanitizer.findings`).
     """
 
     findings: "tuple[Any, ...]" = ()
@@ -60,7 +65,13 @@ class CubecoreError(Exception):
         super().__init__("\n".join(str(violation) for violation in self.violations))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object that the command line prints under ``error``."""
+        """Return the object that the command line prints under ``error``.
+
+        Returns
+        -------
+        dict
+            The kind of error, its sentence and every violation.
+        """
         found = [finding.to_json() for finding in self.findings]
         return {
             "kind": type(self).__name__,
@@ -71,7 +82,7 @@ class CubecoreError(Exception):
 
 
 class RequestError(CubecoreError):
-    """The request itself cannot be carried out as it stands (exit code 2)."""
+    """A request that cannot be carried out as it stands (exit code 2)."""
 
 
 class NoLegalTilingError(CubecoreError):
@@ -79,7 +90,7 @@ class NoLegalTilingError(CubecoreError):
 
 
 class DeadlockError(CubecoreError):
-    """Every core or pipe waits for another; the violation names the cycle (exit code 1)."""
+    """Cores or pipes that all wait for each other; the violation names the cycle (exit code 1)."""
 
 
 _MOST_SHOWN = 400

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cubecore.frontends.kernels.kernel import ScriptSession
+from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.reports.html.page import launch_report
 from cubecore.workflows.scripts.script import time_script
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cubecore.errors import DeadlockError
-from cubecore.frontends.kernels.kernel import ScriptSession
+from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location

@@ -12,11 +12,24 @@ _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 class KernelError(CubecoreError):
-    """A kernel that cannot go on; each sentence begins with the place in the user's source."""
+    """A kernel that failed; each sentence begins with the location in the user's source."""
 
     @classmethod
     def at(cls, where: Location, error: CubecoreError) -> "KernelError":
-        """Return the error with its place in front."""
+        """Return an error with its source location in front of each sentence.
+
+        Parameters
+        ----------
+        where : Location
+            The location in the user's source.
+        error : CubecoreError
+            The error.
+
+        Returns
+        -------
+        KernelError
+            The error with its violations located.
+        """
         return cls(violation.within(str(where)) for violation in error.violations)
 
 

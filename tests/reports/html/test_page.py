@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from cubecore.chips import chip, chip_names
 from cubecore.chips.model import Chip
 from cubecore.cli.commands import main
-from cubecore.frontends.kernels.kernel import KernelRun
+from cubecore.frontends.kernels.session import KernelRun
 from cubecore.isa.program.tree import Location
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.reports.html.core_map import MAX_CELLS, core_map

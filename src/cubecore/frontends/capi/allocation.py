@@ -43,13 +43,26 @@ _METHODS = (FunctionType, property, classmethod, staticmethod)
 class Struct:
     """Base of a user's struct of arrays: ``src = ("float", 1024)`` declares ``float src[1024]``.
 
-    A memory takes an instance (`core.ubuf(Buffers())`) and returns one with a pointer for each
-    array. Structs may inherit; their methods and properties are theirs.
+    A memory takes an instance (``core.ubuf(Buffers())``) and returns one with a pointer for each
+    array. Structs may inherit; their methods and properties are kept.
     """
 
     @classmethod
     def arrays(cls) -> dict[str, Any]:
-        """Return what the class declares, in order, what it inherits first."""
+        """Return the declarations of the class in order, inherited ones first.
+
+        Returns
+        -------
+        dict
+            The declared type and extents of each array by its name.
+
+        Examples
+        --------
+        >>> class Buffers(cubecore.Struct):
+        ...     left = ("half", 128)
+        >>> Buffers.arrays()
+        {'left': ('half', 128)}
+        """
         bases = [base for base in reversed(cls.__mro__) if base not in (Struct, object)]
         declared = {n: v for base in bases for n, v in vars(base).items()}
         return {
@@ -76,7 +89,19 @@ class LocalMemory:
         object.__setattr__(self, "_ways", set())
 
     def __call__(self, what: str | ElementType | Struct | type, *length: object) -> Any:
-        """Declare ``type name[length]``, or a struct of such arrays.
+        """Declare an array of a local memory, ``type name[length]``, or a struct of arrays.
+
+        Parameters
+        ----------
+        what : str or ElementType or Struct
+            The element type, or an instance of a struct.
+        *length : int
+            The number of elements, known before the kernel runs (C API general notes).
+
+        Returns
+        -------
+        Pointer or Struct
+            The array's first element, or the struct with a pointer for each array.
 
         Raises
         ------
@@ -100,10 +125,22 @@ class LocalMemory:
     def at(self, dtype: str | ElementType, address: int) -> Pointer:
         """Return a pointer to a physical address of this memory (asc_get_phy_buf_addr).
 
+        Parameters
+        ----------
+        dtype : str or ElementType
+            The element type.
+        address : int
+            The address, bytes.
+
+        Returns
+        -------
+        Pointer
+            The pointer. Arrays start at address 0, so that both in one memory are a finding.
+
         Raises
         ------
         RequestError
-            If the type is not an element type, or the count is not an integer.
+            If the type is not an element type, or the address is not an integer.
         """
         kind = type_of(dtype, f"a pointer into {self.mem.label}")
         try:

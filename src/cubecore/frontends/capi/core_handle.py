@@ -72,11 +72,16 @@ class Issues:
 
 
 class CoreHandle:
-    """One core (an AIC, or an AIV) of a launch.
+    """One core (an AIC or an AIV) of a launch, the first parameter of a kernel.
 
-    Every name of the C API that an instruction has is a method, in each of its forms. `ubuf`,
-    `cbuf`, `ca`, `cb`, `cc`, `biasbuf` and `fbuf` declare arrays (`core.ubuf("half", 1024)`) and
-    give pointers to physical addresses (`core.ubuf.at("half", address)`).
+    Every C API name of an instruction is a method, in each of its forms. The methods record the
+    instruction; its meaning is in docs/instructions.md.
+
+    Attributes
+    ----------
+    ubuf, cbuf, ca, cb, cc, biasbuf, fbuf : LocalMemory
+        The memories UB, L1, L0A, L0B, L0C, BT and FB. ``core.ubuf("half", 1024)`` declares an
+        array, ``core.ubuf.at("half", address)`` is a pointer to a physical address.
     """
 
     ubuf: LocalMemory
@@ -110,7 +115,7 @@ class CoreHandle:
 
     @property
     def issues(self) -> Issues:
-        """Return the number of instructions that the launch has issued."""
+        """Return the count of issued instructions, which all cores of the launch share."""
         return self._issues
 
     @property
@@ -121,6 +126,15 @@ class CoreHandle:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order.
 
+        Parameters
+        ----------
+        template : Instruction
+            The instruction without its addresses.
+        addresses : tuple of int
+            The address of each operand, bytes.
+        where : Location
+            The source location.
+
         Raises
         ------
         KernelError
@@ -129,11 +143,29 @@ class CoreHandle:
         self._record(template, addresses, where)
 
     def log(self, kind: str, message: str, subject: str, where: Location) -> None:
-        """Report a finding of this core."""
+        """Report a finding of this core.
+
+        Parameters
+        ----------
+        kind : str
+            The kind of finding; `cubecore explain KIND` describes it.
+        message : str
+            One sentence.
+        subject : str
+            The instruction or array that it is about.
+        where : Location
+            The source location.
+        """
         self._log(kind, message, subject, where)
 
     def show(self, text: str) -> None:
-        """Print a line, the core in front of it."""
+        """Print a line with the core's name in front.
+
+        Parameters
+        ----------
+        text : str
+            The line, without a line feed.
+        """
         self._print(text)
 
     # --- who I am
@@ -162,11 +194,23 @@ class CoreHandle:
     # --- what needs more than one instruction
 
     def asc_sync_mte2(self, event_id: int) -> None:
-        """Let everything later start after MTE2's earlier instructions."""
+        """Make every later instruction wait for the earlier ones of MTE2.
+
+        Parameters
+        ----------
+        event_id : int
+            The flag between MTE2 and the scalar unit that is used.
+        """
         self._behind("MTE2", event_id, location(sys._getframe(1)))  # noqa: SLF001
 
     def asc_sync_mte3(self, event_id: int) -> None:
-        """Let everything later start after MTE3's earlier instructions."""
+        """Make every later instruction wait for the earlier ones of MTE3.
+
+        Parameters
+        ----------
+        event_id : int
+            The flag between MTE3 and the scalar unit that is used.
+        """
         self._behind("MTE3", event_id, location(sys._getframe(1)))  # noqa: SLF001
 
     def _behind(self, pipe: str, event: int, where: Location) -> None:
@@ -182,12 +226,27 @@ class CoreHandle:
         layout: str | None = None,
         name: str = "",
     ) -> MatrixView:
-        """Print what memory holds from `tensor` on, as the matrix that it is, and return it.
+        """Print the contents of memory at `tensor` as a matrix, and return it.
 
-        `shape` is in elements; `layout` is ND, NZ, ZZ or ZN, the memory's own unless given (ZZ in
-        L0A, ZN in L0B, NZ in L0C, else ND). Elements that nobody wrote are marked. A dump is no
-        access: no check hears of it. In another order than the program's it shows what is there
-        when the scalar unit gets to it.
+        Uninitialised elements are marked. A dump is not an access: no check sees it. In an order
+        other than the program's it shows the contents when the scalar unit reaches it.
+
+        Parameters
+        ----------
+        tensor : Pointer
+            The first byte; its type is the elements'.
+        shape : int or sequence of int
+            Elements along each axis.
+        layout : str or None
+            ND, NZ, ZZ or ZN; the memory's own unless given: ZZ in L0A, ZN in L0B, NZ in L0C,
+            else ND.
+        name : str
+            A title for the printed matrix.
+
+        Returns
+        -------
+        MatrixView
+            The elements, and the mask of those that were written.
 
         Raises
         ------
@@ -197,7 +256,14 @@ class CoreHandle:
         return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
 
     def printf(self, text: str, *values: object) -> None:
-        """Print a line as C's printf forms it (d i u x f e g s c p), the core in front of it.
+        """Print a line as C's printf formats it, with the core's name in front.
+
+        Parameters
+        ----------
+        text : str
+            The format; its conversions are d i u x f e g s c p.
+        *values : object
+            A value for each conversion.
 
         Raises
         ------
@@ -335,7 +401,23 @@ class CoreHandle:
     # --- values
 
     def load(self, pointer: Pointer) -> Any:
-        """Return the element that a pointer points to: the scalar unit reads it."""
+        """Return the element at a pointer, read by the scalar unit.
+
+        Parameters
+        ----------
+        pointer : Pointer
+            An element of 8 bits or more in any memory that the scalar unit reads.
+
+        Returns
+        -------
+        int or float
+            The value. An integer is a `RuntimeInt`, which must not be the length of an array.
+
+        Raises
+        ------
+        KernelError
+            If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
+        """
         where = location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)
         return self._decoded(pointer, where)

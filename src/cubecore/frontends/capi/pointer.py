@@ -59,9 +59,20 @@ class MemoryReader(Protocol):
 class Pointer:
     """An address in a memory and an element type; arithmetic counts elements, as in C.
 
-    `p + n`, `p - n` and `p[n:]` point `n` elements further on or back; `p[n]` is the value there,
-    read by the scalar unit; `p.cast(type)` points to the same bytes as another type. Of 4-bit types
-    `n` is even. Nothing is checked before an instruction uses the address.
+    ``p + n``, ``p - n`` and ``p[n:]`` point `n` elements further on or back; ``p[n]`` is the value
+    there, read by the scalar unit. Of 4-bit types `n` is even. Nothing is checked before an
+    instruction uses the address.
+
+    Attributes
+    ----------
+    mem : Mem
+        The memory.
+    dtype : ElementType
+        The type of the elements.
+    address : int
+        The address in the memory, bytes.
+    reader : MemoryReader
+        The core that reads values for ``p[n]``.
     """
 
     mem: Mem
@@ -113,7 +124,17 @@ class Pointer:
         raise refuse("a pointer's element", "be stored by an instruction", "an assignment", remedy)
 
     def cast(self, dtype: str | ElementType) -> "Pointer":
-        """Return a pointer to the same bytes as `dtype`.
+        """Return a pointer to the same bytes as another type.
+
+        Parameters
+        ----------
+        dtype : str or ElementType
+            The element type, such as "half" or "int8".
+
+        Returns
+        -------
+        Pointer
+            The pointer, at the same address.
 
         Raises
         ------

@@ -19,13 +19,8 @@ from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.kernels import kind_of, launch_facts, shared_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.kernels.host_tensors import HostTensor
-from cubecore.frontends.kernels.kernel import (
-    Kernel,
-    KernelRun,
-    LaunchOptions,
-    current_session,
-    ready_launch,
-)
+from cubecore.frontends.kernels.kernel import Kernel, ready_launch
+from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.topology import CoreId

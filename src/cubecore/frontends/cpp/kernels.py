@@ -23,14 +23,8 @@ from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
 from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
-from cubecore.frontends.kernels.kernel import (
-    Kernel,
-    KernelRun,
-    LaunchOptions,
-    ReadyLaunch,
-    current_session,
-    ready_launch,
-)
+from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
+from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
@@ -49,7 +43,11 @@ _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_c
 
 @dataclass(frozen=True)
 class CppKernel(Kernel):
-    """An entry of a C++ file, launched as ``kernel[blocks](tensors and numbers)``."""
+    """An entry of a C++ file, launched as ``kernel[blocks](tensors and numbers)``.
+
+    The launch runs in a process of its own, which a crash of the kernel's code ends; arrays are
+    written when it has ended, or not at all.
+    """
 
     source: Source = field(repr=False, kw_only=True)
     entry: str = field(kw_only=True)
@@ -74,7 +72,7 @@ class CppKernel(Kernel):
         return lambda *arguments, **words: launch(self, blocks, arguments, words)
 
     def changed(self, **fields: Any) -> "CppKernel":
-        """Return the kernel with other outputs, time, or tiling key."""
+        """Return the kernel with other fields, such as outputs, timeout_s or tiling_key."""
         return replace(self, **fields)
 
     def build(self, part: str, chip: Chip) -> Built:
@@ -322,7 +320,10 @@ def _run(ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _
 
 
 class Module:
-    """The kernels of a C++ file: ``module.add_custom[8](x, y, z, 16384)``."""
+    """The kernels of a C++ file: ``module.add_custom[8](x, y, z, 16384)``.
+
+    Each kernel is compiled when it is first asked for, and kept.
+    """
 
     def __init__(self, source: Source, options: Mapping[str, Any]) -> None:
         self._source, self._options = source, dict(options)
@@ -347,7 +348,19 @@ class Module:
         return found
 
     def tiling(self, name: str, **fields: Any) -> NDArray[np.uint8]:
-        """Return tiling data: the bytes of a struct of the file, by the names of its fields.
+        """Return tiling data: the bytes of one of the file's structs.
+
+        Parameters
+        ----------
+        name : str
+            The struct's name.
+        **fields : int or float or sequence
+            A value for each of its fields.
+
+        Returns
+        -------
+        array of uint8
+            The struct's bytes, padding included, ready to be a kernel's argument.
 
         Raises
         ------
@@ -361,26 +374,31 @@ class Module:
 
 
 def load(path: str | Path, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
-    """Return the kernels of a C++ file, compiled when they are first asked for.
+    """Return the kernels of a C++ file, each compiled when it is first asked for.
 
     Parameters
     ----------
-    path
+    path : str or Path
         The file: .cpp, .cc, .c, .asc or .cce.
-    defines
+    defines : mapping or None
         Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
-    options
-        As `cubecore.kernel` takes them: chip, checks, limit, order, trace, engine.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
 
-    Examples
-    --------
-    >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
-    >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
+    Returns
+    -------
+    Module
+        The kernels by their names.
 
     Raises
     ------
     RequestError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
+    >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
     """
     return Module(source_of(path, defines), options)
 
@@ -388,7 +406,25 @@ def load(path: str | Path, defines: Mapping[str, object] | None = None, **option
 def inline(text: str, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
     """Return the kernels of a C++ text, as `load` does those of a file.
 
-    Lines are counted in the text, which reports call ``inline.cpp``.
+    Parameters
+    ----------
+    text : str
+        The C++ source. Reports call it ``inline.cpp`` and count its lines.
+    defines : mapping or None
+        Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+
+    Returns
+    -------
+    Module
+        The kernels by their names.
+
+    Examples
+    --------
+    >>> module = cubecore.inline('extern "C" __global__ __aicore__ void f(GM_ADDR x) {}')
+    >>> dir(module)
+    ['f']
     """
     named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
     return Module(Source(Path("inline.cpp").absolute(), text, named), options)

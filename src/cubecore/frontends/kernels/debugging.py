@@ -13,13 +13,8 @@ from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.capi.printf import shape_of
-from cubecore.frontends.kernels.kernel import (
-    Kernel,
-    KernelRun,
-    ScriptSession,
-    current_session,
-    launch,
-)
+from cubecore.frontends.kernels.kernel import Kernel, launch
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession, current_session
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.debugger.breakpoints import MEMORIES, Break, Range, Stop, evaluated
@@ -32,11 +27,18 @@ class _ClosedError(BaseException):
 
 
 class Debugging:
-    """A launch that stops where it is asked to; nothing of it runs before `run` or `step`.
+    """A launch that stops on request; nothing of it runs before `run` or `step`.
 
-    Its life: 1. breaks and watches are set; 2. `run` or `step` goes on to the next `Stop`, which
-    may be looked at (`dump`, `evaluate`); 3. when nothing is left they return None and `result` is
-    the launch's. The arrays are written then, and not before. As a context it closes itself.
+    Its life: 1. breakpoints and watches are set; 2. `run` or `step` goes on to the next `Stop`, at
+    which `dump` and `evaluate` work; 3. at the end they return None, `result` is the launch's, and
+    the arrays are written. As a context it closes itself.
+
+    Attributes
+    ----------
+    stop : Stop or None
+        The point at which the launch stands; None before its start and after its end.
+    result : KernelRun or None
+        The launch's result, after its end.
     """
 
     def __init__(
@@ -60,24 +62,42 @@ class Debugging:
     # --- where to stop
 
     def break_at(self, where: str) -> Break:
-        """Stop before instructions: by name in any dialect, ``#N`` on a core, ``FILE:LINE``.
+        """Stop before instructions.
 
-        ``... if EXPRESSION`` stops only where it holds; it may name the kernel's variables, the
-        instruction's parameters and operands (addresses), and ``number``.
+        Parameters
+        ----------
+        where : str
+            An instruction in any dialect's spelling, ``#N`` (the Nth of a core) or ``FILE:LINE``.
+            With ``... if EXPRESSION`` only where that holds; it may name the kernel's variables,
+            the instruction's parameters and operands (addresses), and ``number``.
+
+        Returns
+        -------
+        Break
+            The breakpoint.
 
         Raises
         ------
         RequestError
-            If no instruction has that name.
+            If no instruction has that name, or the number is below 1.
         """
         made = Break.of(where)
         self._debugger.breaks.append(made)
         return made
 
     def watch(self, where: str) -> Range:
-        """Stop behind instructions that touch bytes: ``UB:0x100+64``, or ``c:0+64`` of a tensor.
+        """Stop behind instructions that access certain bytes.
 
-        ``/r`` or ``/w`` behind it stops at reads or writes alone.
+        Parameters
+        ----------
+        where : str
+            ``UB:0x100+64``: 64 B of a memory; ``c:0+64`` of a tensor. ``/r`` or ``/w`` behind it
+            stops at reads or writes alone.
+
+        Returns
+        -------
+        Range
+            The watch.
 
         Raises
         ------
@@ -89,14 +109,19 @@ class Debugging:
         return made
 
     def clear(self) -> None:
-        """Forget every break and watch."""
+        """Remove every breakpoint and watch."""
         self._debugger.breaks.clear()
         self._debugger.watches.clear()
 
     # --- going on
 
     def run(self) -> Stop | None:
-        """Go on to the next break or watch, or to the end.
+        """Go on to the next breakpoint or watch, or to the end.
+
+        Returns
+        -------
+        Stop or None
+            The point at which the launch stands; None at its end.
 
         Raises
         ------
@@ -108,11 +133,29 @@ class Debugging:
         return self._go(None)
 
     def step(self, count: int = 1) -> Stop | None:
-        """Go on to the `count`-th next instruction of any core, or to a stop before it."""
+        """Go on by some instructions, or to a breakpoint or watch before.
+
+        Parameters
+        ----------
+        count : int
+            Instructions of any core to go on by; 1 if it is less.
+
+        Returns
+        -------
+        Stop or None
+            The point at which the launch stands; None at its end.
+
+        Raises
+        ------
+        KernelError
+            If the kernel fails.
+        RequestError
+            If the launch has ended or is closed, or a condition is not an expression.
+        """
         return self._go(max(int(count), 1))
 
     def close(self) -> None:
-        """End the launch where it stands; its arrays are left as they were."""
+        """End the launch; its arrays are left as they were."""
         stands, self._stands = self._stands, None
         if stands is not None and self.stop is not None:
             self._user = getcurrent()
@@ -140,10 +183,24 @@ class Debugging:
         layout: str | None = None,
         dtype: str | None = None,
     ) -> MatrixView:
-        """Return what memory holds where the launch stands, as the matrix that it is.
+        """Return the contents of memory at the stop, as a matrix.
 
-        `where` is a pointer, the name of the kernel's variable that is one, or ``UB:0x100`` (of a
-        tensor ``c:0``) with a `dtype`. Shape and layout are those of `CoreHandle.dump`.
+        Parameters
+        ----------
+        where : Pointer or str
+            A pointer, the name of a kernel's variable that is one, or with `dtype` an address:
+            ``UB:0x100``, or ``c:0`` in a tensor.
+        shape : int or sequence of int
+            Elements along each axis.
+        layout : str or None
+            ND, NZ, ZZ or ZN; the memory's own unless given.
+        dtype : str or None
+            The elements' type; the pointer's unless given.
+
+        Returns
+        -------
+        MatrixView
+            The elements, and the mask of those that were written.
 
         Raises
         ------
@@ -153,7 +210,18 @@ class Debugging:
         return look(self._where(), self._debugger, where, shape_of(shape), layout, dtype)
 
     def evaluate(self, expression: str) -> Any:
-        """Return what an expression of the kernel's variables and the instruction's parameters is.
+        """Return the value of an expression at the stop.
+
+        Parameters
+        ----------
+        expression : str
+            An expression of the kernel's variables, the instruction's parameters and operands
+            (addresses), and ``number``.
+
+        Returns
+        -------
+        object
+            Its value.
 
         Raises
         ------
@@ -192,7 +260,36 @@ class Debugging:
 
 
 def debug(made: Kernel, blocks: int, *arguments: object, **words: object) -> Debugging:
-    """Return the launch ``made[blocks](*arguments, **words)``, to be stopped and looked at."""
+    """Return a launch that can be stopped and inspected: ``made[blocks](*arguments, **words)``.
+
+    Parameters
+    ----------
+    made : Kernel
+        The kernel.
+    blocks : int
+        The blocks of the launch.
+    *arguments, **words : object
+        The kernel's tensors and numbers.
+
+    Returns
+    -------
+    Debugging
+        The launch, which stands before its first instruction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @cubecore.kernel(outputs="y")
+    ... def copy(core, x, y):
+    ...     tile = core.ubuf("float", 64)
+    ...     core.asc_copy_gm2ub_sync(tile, x, 256)
+    ...     core.asc_copy_ub2gm_sync(y, tile, 256)
+    >>> x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    >>> with cubecore.debug(copy, 1, x, y) as launch:
+    ...     point = launch.break_at("asc_copy_ub2gm")
+    ...     launch.run().reason
+    'break'
+    """
     return Debugging(made, blocks, arguments, words)
 
 

@@ -1,23 +1,22 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
 from typing import Any, NoReturn, overload
 
 import numpy as np
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
+from cubecore.errors import CubecoreError, DeadlockError, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle, Issues
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
+from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import KernelError, place_of, raised_at
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import CorePosition
@@ -27,7 +26,6 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import Recorder, run_together
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
-from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
@@ -35,125 +33,15 @@ from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
 
 KINDS = ("vector", "cube", "mix")
-DEFAULT_CHIP = "Ascend910B3"
-MOST_ISSUES = 2_000_000
-"""What a launch issues at most, unless told: ten seconds' to a minute's work."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchOptions:
-    """The options of a launch: the chip, the checks, the limit of instructions.
-
-    `settings` replace fields of the chip; `order` is program, late or early (consumers or
-    producers run as early as flags allow) or random:SEED; `trace` keeps what each core issues.
-    `engine` is fast or lockstep (equal cores at once where it makes no difference) or reference;
-    blas executes no kernels in Python and falls back to reference.
-    """
-
-    chip: str = DEFAULT_CHIP
-    settings: Mapping[str, str] = field(default_factory=dict)
-    checks: str = "usual"
-    limit: int = MOST_ISSUES
-    order: str = "program"
-    trace: bool = False
-    engine: str = "fast"
-
-    def changed(self, given: JsonMapping) -> "LaunchOptions":
-        """Return other options.
-
-        Raises
-        ------
-        RequestError
-            If an option, the engine or the order is unknown, or the limit is below 1.
-        """
-        known = [f.name for f in fields(self)]
-        for name in given:
-            if name not in known:
-                need = f"be {', '.join(known[:-1])} or {known[-1]}"
-                raise refuse("an option", need, repr(name), did_you_mean(name, known))
-        made = replace(self, **given)
-        for name in ("chip", "checks", "order", "engine"):
-            if not isinstance(value := getattr(made, name), str):
-                raise refuse(name, "be text", repr(value))
-        if not isinstance(made.settings, Mapping):
-            raise refuse("settings", "map the chip's fields to values", repr(made.settings))
-        require_engine(made.engine)
-        require_order(made.order)
-        if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
-            raise refuse("limit", "be a whole number above 0", repr(made.limit))
-        return made
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class KernelRun:
-    """The result of a launch: its findings and the instructions that it issued.
-
-    `engine` is lockstep or reference: which one ran it. `wall_s` is from the first issue to the
-    last byte written back. `traces` holds what each core issued, if it was asked for; `tensors` are
-    the kernel's, and where global memory had them.
-    """
-
-    kernel: str
-    blocks: int
-    chip: Chip = field(repr=False)
-    findings: tuple[SanitizerFinding, ...]
-    issued: int
-    engine: str
-    wall_s: float
-    traces: dict[CoreId, InstructionTrace] = field(repr=False)
-    tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
-
-    @property
-    def clean(self) -> bool:
-        """True if nothing was found."""
-        return not self.findings
-
-    def to_json(self) -> Json:
-        """Return the launch as JSON."""
-        return {
-            "kernel": self.kernel,
-            "blocks": self.blocks,
-            "chip": self.chip.name,
-            "clean": self.clean,
-            "findings": [finding.to_json() for finding in self.findings],
-            "issued": self.issued,
-            "engine": self.engine,
-            "wall_s": self.wall_s,
-        }
-
-
-_session: ContextVar["ScriptSession | None"] = ContextVar("session", default=None)
-
-
-@dataclass(eq=False)
-class ScriptSession:
-    """Launches that a script makes: `options` replace those of its kernels, `runs` is what it did.
-
-    None of `options` leaves the kernel's own. A `debugger` stops them.
-    """
-
-    options: Json = field(default_factory=dict)
-    runs: list[KernelRun] = field(default_factory=list)
-    debugger: LaunchDebugger | None = None
-
-    @contextmanager
-    def collecting(self) -> Iterator["ScriptSession"]:
-        """Collect what is launched inside."""
-        token = _session.set(self)
-        try:
-            yield self
-        finally:
-            _session.reset(token)
-
-
-def current_session() -> ScriptSession | None:
-    """Return the session that collects launches, if there is one."""
-    return _session.get()
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function over a core handle that is launched as ``kernel[blocks](tensors and numbers)``."""
+    """A function over a core handle, launched as ``kernel[blocks](tensors and numbers)``.
+
+    `blocks` are AIVs for a vector kernel and AI Cores for a cube or mix kernel. Tensors are NumPy,
+    ml_dtypes, DLPack or torch CPU arrays, which the kernel sees as pointers into global memory.
+    """
 
     function: Callable[..., None]
     kind: str
@@ -173,7 +61,17 @@ class Kernel:
         return place_of(self.function.__code__)
 
     def using(self, **options: object) -> "Kernel":
-        """Return the kernel with other options: chip, checks, limit, order, trace, engine.
+        """Return the kernel with other options.
+
+        Parameters
+        ----------
+        **options : object
+            Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+
+        Returns
+        -------
+        Kernel
+            The same function with the options replaced.
 
         Raises
         ------
@@ -224,17 +122,47 @@ def kernel(
 ) -> Any:
     """Make a kernel of a function whose first parameter is the core (`CoreHandle`).
 
-    `kind` is vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all
-    run the function, and ask `core.is_aic`). Arrays named in `outputs` start unwritten and must be
-    written whole; those in `scratch`, a kernel's workspace, start unwritten too, and what nobody
-    wrote there is 0xFF afterwards; all others keep what they hold where the kernel stores nothing.
-    `types` are the element types that arguments must have. `options` are those of `LaunchOptions`.
+    Arrays keep their contents where the kernel stores nothing, but for outputs and scratch.
+
+    Parameters
+    ----------
+    function : callable
+        The function; without it a decorator is returned.
+    kind : str
+        vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all run
+        the function, and ask `core.is_aic`).
+    outputs : str or sequence of str
+        Parameters whose arrays start uninitialised and must be written whole.
+    scratch : str or sequence of str
+        Parameters whose arrays are workspaces: they start uninitialised, and bytes left so are 0xFF
+        afterwards.
+    types : dict or None
+        The element type that an argument must have, by parameter.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+
+    Returns
+    -------
+    Kernel
+        The kernel, launched as ``kernel[blocks](tensors and numbers)``.
 
     Raises
     ------
     RequestError
         If the kind does not exist, an output is no parameter or is in `scratch` as well, or the
         function does not take a core and plain parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @cubecore.kernel(outputs="y")
+    ... def copy(core, x, y):
+    ...     tile = core.ubuf("float", 64)
+    ...     core.asc_copy_gm2ub_sync(tile, x, 256)
+    ...     core.asc_copy_ub2gm_sync(y, tile, 256)
+    >>> x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    >>> copy[1](x, y).clean
+    True
     """
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))

@@ -10,8 +10,8 @@ from time import perf_counter
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions
-from cubecore.frontends.kernels.kernel import KernelRun, ScriptSession
 from cubecore.frontends.kernels.scripts import run_as_main
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
 from cubecore.frontends.tik.host.kernel import TikRun
 from cubecore.frontends.tik.host.program import imports_tik, program_session

@@ -1,0 +1,171 @@
+"""Options and results of launches, and the session that collects a script's launches."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+
+from cubecore.aliases import Json, JsonMapping
+from cubecore.chips.model import Chip
+from cubecore.errors import did_you_mean, refuse
+from cubecore.frontends.kernels.host_tensors import HostTensor
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import InstructionTrace
+from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.memory.buffers import GlobalTensor
+from cubecore.machine.options import require_engine, require_order
+from cubecore.machine.sanitizer.findings import SanitizerFinding
+
+DEFAULT_CHIP = "Ascend910B3"
+MOST_ISSUES = 2_000_000
+"""What a launch issues at most, unless told: ten seconds' to a minute's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """The options of a launch, each a keyword of `kernel`, `Kernel.using` and `load`.
+
+    Attributes
+    ----------
+    chip : str
+        Full SoC name.
+    settings : mapping
+        Fields of the chip to replace, as texts: a what-if chip.
+    checks : str
+        memcheck, initcheck, racecheck, synccheck and usecheck with commas between them; or usual
+        (all but the last), all or none.
+    limit : int
+        The most instructions that the launch may issue, at least 1.
+    order : str
+        program, late or early (consumers, or producers, run as early as the flags allow) or
+        random:N.
+    trace : bool
+        Keep the instructions that each core issues.
+    engine : str
+        fast or lockstep (equal cores together, where it makes no difference) or reference; blas
+        executes no kernels in Python and falls back to reference.
+    """
+
+    chip: str = DEFAULT_CHIP
+    settings: Mapping[str, str] = field(default_factory=dict)
+    checks: str = "usual"
+    limit: int = MOST_ISSUES
+    order: str = "program"
+    trace: bool = False
+    engine: str = "fast"
+
+    def changed(self, given: JsonMapping) -> "LaunchOptions":
+        """Return the options with some of them replaced.
+
+        Raises
+        ------
+        RequestError
+            If an option, the engine or the order is unknown, or the limit is below 1.
+        """
+        known = [f.name for f in fields(self)]
+        for name in given:
+            if name not in known:
+                need = f"be {', '.join(known[:-1])} or {known[-1]}"
+                raise refuse("an option", need, repr(name), did_you_mean(name, known))
+        made = replace(self, **given)
+        for name in ("chip", "checks", "order", "engine"):
+            if not isinstance(value := getattr(made, name), str):
+                raise refuse(name, "be text", repr(value))
+        if not isinstance(made.settings, Mapping):
+            raise refuse("settings", "map the chip's fields to values", repr(made.settings))
+        require_engine(made.engine)
+        require_order(made.order)
+        if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
+            raise refuse("limit", "be a whole number above 0", repr(made.limit))
+        return made
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRun:
+    """The result of a launch.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel's name.
+    blocks : int
+        The blocks of the launch.
+    chip : Chip
+        The chip that it ran on.
+    findings : tuple of SanitizerFinding
+        The findings of the checks, in the order in which they were made.
+    issued : int
+        The instructions that all cores issued.
+    engine : str
+        The engine that ran it: lockstep or reference.
+    wall_s : float
+        Seconds from the first issue to the last byte written back.
+    traces : dict
+        The instructions of each core, with `trace`.
+    tensors : tuple
+        The kernel's tensors, each with its location in global memory.
+    """
+
+    kernel: str
+    blocks: int
+    chip: Chip = field(repr=False)
+    findings: tuple[SanitizerFinding, ...]
+    issued: int
+    engine: str
+    wall_s: float
+    traces: dict[CoreId, InstructionTrace] = field(repr=False)
+    tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
+
+    @property
+    def clean(self) -> bool:
+        """True if there is no finding."""
+        return not self.findings
+
+    def to_json(self) -> Json:
+        """Return the launch as JSON.
+
+        Returns
+        -------
+        dict
+            The fields but `traces` and `tensors`, with the chip's name and ``clean``.
+        """
+        return {
+            "kernel": self.kernel,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "clean": self.clean,
+            "findings": [finding.to_json() for finding in self.findings],
+            "issued": self.issued,
+            "engine": self.engine,
+            "wall_s": self.wall_s,
+        }
+
+
+_session: ContextVar["ScriptSession | None"] = ContextVar("session", default=None)
+
+
+@dataclass(eq=False)
+class ScriptSession:
+    """The launches that a script makes.
+
+    `options` replace those of its kernels, None leaving the kernel's own; `runs` collects the
+    results; a `debugger` stops the launches.
+    """
+
+    options: Json = field(default_factory=dict)
+    runs: list[KernelRun] = field(default_factory=list)
+    debugger: LaunchDebugger | None = None
+
+    @contextmanager
+    def collecting(self) -> Iterator["ScriptSession"]:
+        """Collect what is launched inside."""
+        token = _session.set(self)
+        try:
+            yield self
+        finally:
+            _session.reset(token)
+
+
+def current_session() -> ScriptSession | None:
+    """Return the session that collects launches, if there is one."""
+    return _session.get()
