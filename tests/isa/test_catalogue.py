@@ -86,7 +86,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     | {"source_gap": (0, 65535), "dst_gap": (0, 65535), "conv_control": BIT},
     "mad": dict.fromkeys("mkn", (0, 4095))
     | {"c_matrix_init_val": BIT, "c_matrix_source": BIT}
-    | {"k_direction_align": BIT, "bias_in_l0c": BIT, "disable_gemv": BIT},
+    | {"k_direction_align": BIT, "bias_in_c2": BIT, "bias_in_l0c": BIT, "disable_gemv": BIT},
     "copy_gm_to_cbuf": BURSTS | GAPS,
     "copy_gm_to_ubuf": BURSTS | GAPS,
     "copy_ubuf_to_gm": BURSTS | GAPS,

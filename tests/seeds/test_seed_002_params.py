@@ -29,7 +29,7 @@ def run(params: MmadParams, bias: Mem | None = None, on: Chip = A2, types=TYPES)
     """
     left, _, kind = types
     a, b = matrices(params.m, params.k, params.n, (left, kind))
-    template = params.template(on, types, bias)
+    template = params.template(on, types, bias and (bias, kind))
     behind = 16384
     starts = {Mem.BT: 0, Mem.L0C: behind}
     tile = np.full((params.m, params.n), 9, kind.numpy)
@@ -110,7 +110,7 @@ def test_the_simpler_way_and_its_replacement_agree():
 
 def test_a_bias_elsewhere_is_refused():
     with pytest.raises(RequestError) as refused:
-        MmadParams(**SHAPE).template(A2, TYPES, Mem.UB)
+        MmadParams(**SHAPE).template(A2, TYPES, (Mem.UB, FLOAT32))
     assert str(refused.value) == "Mmad.bias must lie in C2 or CO1, got UB"
 
 
@@ -235,7 +235,7 @@ def test_kirin_9030_has_no_form_with_bias():
     """The table of products has none; table 6 names the types of one all the same."""
     for bias in (Mem.BT, Mem.L0C):
         types = (FLOAT16, FLOAT16, FLOAT16)
-        template = MmadParams(**SHAPE).template(K9030, types, bias)
+        template = MmadParams(**SHAPE).template(K9030, types, (bias, FLOAT16))
         assert [str(v) for v in template_violations(template, K9030)] == [
             "mad must take no bias for float16 x float16 (Mmad, table of products), got one"
         ]
@@ -261,3 +261,7 @@ def test_cmatrix_source_is_false_only_on_kirin(on):
             MmadParams(**SHAPE, cmatrixInitVal=init, cmatrixSource=True).template(on, types, None)
         line = f"MmadParams.cmatrixSource must be false on {on.name}, got true"
         assert str(refused.value) == line
+        template = mad(HALVES, c_matrix_init_val=init, c_matrix_source=True)
+        assert [str(v) for v in template_violations(template, on)] == [
+            f"mad.c_matrix_source must be off on {on.name}, got on"
+        ]

@@ -87,8 +87,9 @@ MATMUL_UNIT_FLAG_ARCHS = UNIT_FLAG_ARCHS
 """Architectures where the Matmul templates can use it (asc-devkit, matmul_high_performance)."""
 IBSHARE_ARCHS = ("2201", "3510")
 """Architectures with the template IBShare (vendor's GetIBShareNormConfig: A2, A3, Atlas 350)."""
-BIAS_TABLE_SOURCE_ARCHS = ("2201",)
-"""Architectures where cmatrixSource may be true (Mmad, table 3; on Kirin it is false only)."""
+BIAS_TABLE_SOURCE_ARCHS = ("2201", "3510")
+"""Architectures where cmatrixSource may be true (Mmad, table 3; on Kirin it is false only;
+3510: asc-devkit, Mmad)."""
 
 
 FIXPIPE_ARCHS = ("2201", "3510")

@@ -318,6 +318,10 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
             raise refuse(f"{form.call}.count", "be 0 or more", count)
     template = form.template(pointers, {**_values(form, pointers, rest, words), **(fixed or {})})
     places = {name: place for place, name in enumerate(form.operands)}
+    for operand in template.operands():
+        if operand.name in kind.needed and operand.name not in places:
+            sentence = f"{form.call} has no operand {operand.name}"
+            raise unable(f"{form.call}.{operand.name}", sentence, kind.needed[operand.name])
     step = template, tuple(places.get(o.name) for o in template.operands())
     if fixed is None:
         return BoundCall((step,), form.masked, counted=False, dropped=dropped)

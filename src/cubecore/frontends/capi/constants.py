@@ -5,6 +5,8 @@
 
 from types import SimpleNamespace
 
+from cubecore.isa.cube.mmad_params import MmadParams
+
 PIPE_S, PIPE_V, PIPE_M = "S", "V", "M"
 PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = "MTE1", "MTE2", "MTE3"
 PIPE_FIX, PIPE_ALL = "FIX", "ALL"
@@ -53,6 +55,7 @@ __all__ = [
     "PIPE_MTE3",
     "PIPE_S",
     "PIPE_V",
+    "MmadParams",
     "asc_binary_config",
     "asc_unary_config",
     "bfloat16_t",

@@ -11,10 +11,12 @@ from cubecore.errors import CubecoreError, did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.call_sites import Sites
+from cubecore.frontends.capi.mmad import bind_mmad
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
 from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings
+from cubecore.isa.cube.mmad_params import MmadParams
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import InstructionTrace
@@ -190,6 +192,43 @@ class CoreHandle:
     def block_num(self) -> int:
         """As asc_get_block_num: the blocks of the launch."""
         return RuntimeInt(self._core.registers.position.blocks, "block_num")
+
+    # --- the basic API
+
+    def Mmad(self, *arguments: Pointer | MmadParams) -> None:  # noqa: N802 - the vendor's name
+        """Multiply as the basic API's ``Mmad(dst, fm, filter[, bias], mmadParams)``.
+
+        Parameters
+        ----------
+        *arguments : Pointer or MmadParams
+            dst in L0C (CO1), fm in L0A (A2), filter in L0B (B2), perhaps the bias that C starts
+            from, a row in BiasTable (C2) or a tile in L0C, and a `capi.MmadParams`.
+
+        Raises
+        ------
+        KernelError
+            Arguments of another kind, in another memory or of another type; a reserved field that
+            is not at its default.
+
+        Examples
+        --------
+        >>> from cubecore import capi, kernel
+        >>> @kernel(kind="cube")
+        ... def nothing(core):
+        ...     c, a, b = core.cc("float", 256), core.ca("half", 256), core.cb("half", 256)
+        ...     core.Mmad(c, a, b, capi.MmadParams())
+        >>> nothing[1]().clean
+        True
+        """
+        where = location(sys._getframe(1))  # noqa: SLF001
+        try:
+            bound = bind_mmad(arguments, self._core.chip)
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
+        pointers = _pointers(arguments)
+        for template, places in bound.steps:
+            at = tuple(0 if place is None else pointers[place].address for place in places)
+            self._record(template, at, where)
 
     # --- what needs more than one instruction
 

@@ -12,7 +12,13 @@ import numpy as np
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.chips.products import L0A_NZ_ARCHS, UNIT_FLAG_ARCHS, combination, combinations
+from cubecore.chips.products import (
+    BIAS_TABLE_SOURCE_ARCHS,
+    L0A_NZ_ARCHS,
+    UNIT_FLAG_ARCHS,
+    combination,
+    combinations,
+)
 from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import CubeProduct
@@ -152,11 +158,11 @@ class Mad(CubeProduct):
     """Multiply a tile of L0A by a tile of L0B into a tile of L0C.
 
     c[m, n] = start + sum over k of a[m, k] * b[k, n]; start is 0 (c_matrix_init_val), the tile's
-    old value, the bias of column n from BiasTable (c_matrix_source), or another tile of L0C
-    (bias_in_l0c). m, k or n equal to 0: nothing happens. Padding of the last fractals of a and b
-    never reaches the result, and lanes of c beyond m and n keep what they held. m equal to 1 is
-    GEMV: a is read from L0A as k consecutive elements, not as ZZ. Architecture 3510 holds a as NZ:
-    its fractals column by column.
+    old value, the bias of column n from BiasTable (c_matrix_source; bias_in_c2 where it is an
+    operand), or another tile of L0C (bias_in_l0c). m, k or n equal to 0: nothing happens. Padding
+    of the last fractals of a and b never reaches the result, and lanes of c beyond m and n keep
+    what they held. m equal to 1 is GEMV: a is read from L0A as k consecutive elements, not as ZZ.
+    Architecture 3510 holds a as NZ: its fractals column by column.
 
     float32 has fractals of 16 x 8 in L0A and 8 x 16 in L0B. A transposing load makes them in pairs,
     16 of K at a time; k_direction_align tells where the next row of fractals of a starts after such
@@ -192,11 +198,17 @@ class Mad(CubeProduct):
         }
     )
     stacks = True
+    needed = MappingProxyType({"start": "Mmad with a bias operand in CO1 says where"})
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)
     b_type: ElementType = types("right matrix", *_INPUTS)
     c_type: ElementType = types("result matrix", "float32", "int32", "float16")
-    bias_in_l0c: bool = param(0, 1, "start from a tile of L0C that is an operand", default=False)
+    bias_in_c2: bool = param(
+        0, 1, "start from a row of BiasTable that is an operand (Mmad with a bias)", default=False
+    )
+    bias_in_l0c: bool = param(
+        0, 1, "start from a tile of L0C that is an operand (Mmad with a bias)", default=False
+    )
     k_direction_align: bool = param(
         0, 1, "float32: a row of fractals of L0A is a multiple of 16 long, not of 8", default=False
     )
@@ -217,12 +229,18 @@ class Mad(CubeProduct):
     @property
     def accumulates(self) -> bool:
         """True if the old value of c is read."""
-        return super().accumulates and not self.bias_in_l0c
+        return super().accumulates and not (self.bias_in_c2 or self.bias_in_l0c)
+
+    @property
+    def starts_from_bias(self) -> bool:
+        """True if the bias operand is read."""
+        return (self.c_matrix_source or self.bias_in_c2) and not self.c_matrix_init_val
 
     @property
     def starts_from_tile(self) -> bool:
         """True if the start operand is read."""
-        return self.bias_in_l0c and not (self.c_matrix_init_val or self.c_matrix_source)
+        row = self.c_matrix_source or self.bias_in_c2
+        return self.bias_in_l0c and not (self.c_matrix_init_val or row)
 
     @property
     def takes_registers(self) -> bool:
@@ -298,6 +316,8 @@ class Mad(CubeProduct):
             allowed = ", ".join(f"{r.a} x {r.b} -> {r.c}" for r in combinations(chip.arch))
             got = f"{self.a_type} x {self.b_type} -> {self.c_type}"
             return [Violation("mad", f"multiply one of {allowed} on {chip.name}", got)]
+        if self.c_matrix_source and chip.arch not in BIAS_TABLE_SOURCE_ARCHS:
+            return [Violation("mad.c_matrix_source", f"be off on {chip.name}", "on")]
         if (self.starts_from_bias or self.starts_from_tile) and not row.bias:
             inputs = f"{self.a_type} x {self.b_type}"
             return [Violation("mad", f"take no bias for {inputs} ({row.bias_source})", "one")]

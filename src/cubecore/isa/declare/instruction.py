@@ -241,6 +241,8 @@ class Instruction(Template):
     """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
     count_form: ClassVar[Mapping[str, Any] | None] = None
     """The parameters that the C API's form with a count of elements fixes; None: there is none."""
+    needed: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Operands that a call must place, each with the form that does; other ones lie at 0."""
     pointers: ClassVar[tuple[str, ...]] = ()
     """Element types of the C API's pointers where bytes move whole; (): any."""
     steered_by: ClassVar[tuple[str, ...]] = ()

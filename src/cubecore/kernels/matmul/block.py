@@ -359,7 +359,7 @@ def product(
         k=k,
         n=n,
         c_matrix_init_val=zero,
-        c_matrix_source=from_bias,
+        bias_in_c2=from_bias,
         k_direction_align=plan.a.banded,
         a_layout="NZ" if plan.a.l0_by_column else "ZZ",
         unit_flag=unit_flag,
