@@ -16,7 +16,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all fuzz lowest lint types layers format bench docs changelog clean
+.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs changelog clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,8 +33,12 @@ quick: $(STAMP) lint  ## for every edit: style, and the tests that tell most per
 test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
 	$(PYTEST)
 
-test-all: $(STAMP) lint types layers  ## the sweeps too
+test-all: $(STAMP) lint types layers ledger  ## the sweeps too
 	$(PYTEST) -m "sweep or not sweep"
+
+ROWS ?=
+ledger: $(STAMP)  ## every clause of the seeds, broken: a test of its row must fail; ROWS=002/t3
+	cd tests && ../$(BIN)/python -m seeds.trial $(ROWS)
 
 SEED ?= 0
 fuzz: $(STAMP)  ## hostile files, stores, disks and random requests: what was tried, what failed

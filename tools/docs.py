@@ -346,10 +346,13 @@ def chips_page() -> str:
 _SEEDS_INTRODUCTION = """\
 # Coverage of the seeds
 
-What the five seed documents demand, row by row, and what carries each row: a tiling rule, a piece
-of advice, an instruction or a test; or the issue that it waits for. Generated from
+Each row is one clause of the five seed documents, with its carriers (a tiling rule, a piece of
+advice, an instruction, a test) and its mutant: a small change of the source that breaks the clause.
+`make ledger` makes each mutant and holds that a test of the row fails. A row without one says why
+nothing can break it, or which issue brings it; an open row says neither yet. Generated from
 `tests/seeds/*.toml` by `python -m tools.docs`; tests hold it against the seeds and the code.
 """
+_STATES = ("mutant", "untestable", "pending", "open")
 
 
 @document("seeds.md")
@@ -359,28 +362,23 @@ def seeds() -> str:
     from seeds import ledger
 
     books = ledger.load_all()
-    return (
-        "\n".join((*_seed_counts(books, ledger.ISSUES), *_seed_rows(books, ledger.ISSUES))) + "\n"
-    )
+    return "\n".join((*_seed_counts(books), *_seed_rows(books, ledger.ISSUES))) + "\n"
 
 
-def _seed_counts(books: "Iterable[Ledger]", issues: dict[int, str]) -> Iterator[str]:
+def _seed_counts(books: "Iterable[Ledger]") -> Iterator[str]:
     yield _SEEDS_INTRODUCTION
-    yield "| seed | rows | claimed | " + " | ".join(f"pending {n}" for n in issues) + " |"
-    yield "|---|" + "---|" * (2 + len(issues))
-    total: Counter[int | str | None] = Counter()
+    yield "| seed | rows | " + " | ".join(_STATES) + " |"
+    yield "|---|" + "---|" * (1 + len(_STATES))
+    total: Counter[str] = Counter()
     for book in books:
-        counts: Counter[int | str | None] = Counter(entry.pending for entry in book.entries)
-        counts["rows"] = len(book.entries)
+        counts = Counter(entry.state for entry in book.entries)
         total += counts
-        yield _count_line(f"{book.seed} {book.title}", counts, issues)
-    yield _count_line("all", total, issues)
-    yield ""
-    yield "Issues: " + "; ".join(issues.values()) + "."
+        yield _count_line(f"{book.seed} {book.title}", counts)
+    yield _count_line("all", total)
 
 
-def _count_line(name: str, counts: "Counter[int | str | None]", issues: Iterable[int]) -> str:
-    cells = [counts["rows"], counts[None], *(counts[number] for number in issues)]
+def _count_line(name: str, counts: "Counter[str]") -> str:
+    cells = [counts.total(), *(counts[state] for state in _STATES)]
     return f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |"
 
 
@@ -397,12 +395,14 @@ def _section_rows(book: "Ledger", section: "Section", issues: dict[int, str]) ->
         yield f"\n### {book.seed}/{section.name}: {section.title}\n"
         for entry in entries:
             yield f"- `{entry.id}` {_escaped(entry.text)} {_carried(entry, issues)}"
+            yield from (f"  - mutant: `{mutant}`" for mutant in entry.mutant_names)
 
 
 def _carried(entry: "Entry", issues: dict[int, str]) -> str:
     if entry.pending is not None:
         return f"`pending: {issues[entry.pending]}`"
-    return ", ".join(f"`{claim}`" for claim in entry.claims)
+    carriers = ", ".join(f"`{claim}`" for claim in entry.claims)
+    return f"{carriers} Untestable: {entry.untestable}" if entry.untestable else carriers
 
 
 def _escaped(text: str) -> str:

@@ -8,8 +8,11 @@ table are called, and which fragments are `narration`, text that demands nothing
     text     the demand, one sentence of ours
     anchors  short fragments of the seed (a formula, a name, a number) that lie in what it is about
     row      the row of the section's table; a tiling rule names it as seed/section/row
-    claim    what carries it: rule:ID, advice:ID, instruction:NAME, test:PATH::FUNCTION; or
-    pending  the number in the title of the issue that will carry it, 2 to 7
+    claim    what carries it: rule:ID, advice:ID, instruction:NAME, test:PATH::FUNCTION
+    mutant   a change that breaks the clause, or several (seeds/mutants.py); a test of the row fails
+             with each (seeds/trial.py); or
+    untestable  one sentence, why nothing can break it; or
+    pending  the number in the title of the issue that will carry it
 """
 
 import re
@@ -20,16 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seeds.mutants import Mutant, name_of
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 
 ISSUES = {
-    2: "2. Width, speed and the report",
-    3: "3. The tiling toolkit",
-    4: "4. Kernels of one's own",
-    5: "5. The A2/A3 instruction set",
-    6: "6. Timing",
-    7: "7. TIK programs",
+    13: "13. C and C++ kernels",
+    14: "14. Cube and mix kernels in C++",
+    16: "16. The Matmul object and operator projects",
 }
 """The issues that a row can wait for, by the number in their titles."""
 
@@ -37,7 +39,7 @@ CLAIM_KINDS = ("rule", "advice", "instruction", "test")
 ANCHOR_CHARACTERS = 100
 
 _ID = re.compile(r"(\d{3})/([A-Za-z0-9]+)/([A-Za-z0-9_-]+)")
-_ENTRY_KEYS = {"id", "text", "anchors", "row", "claim", "pending"}
+_ENTRY_KEYS = {"id", "text", "anchors", "row", "claim", "mutant", "untestable", "pending"}
 _SECTION_KEYS = {"title", "entries", "rows", "narration"}
 
 
@@ -70,6 +72,22 @@ class Entry:
     row: str | None
     claims: tuple[Claim, ...]
     pending: int | None
+    mutants: tuple[Mutant, ...] = ()
+    untestable: str | None = None
+
+    @property
+    def state(self) -> str:
+        """``mutant``, ``untestable`` or ``pending``; ``open`` where the row says none of them."""
+        if self.mutants:
+            return "mutant"
+        if self.untestable is not None:
+            return "untestable"
+        return "open" if self.pending is None else "pending"
+
+    @property
+    def mutant_names(self) -> tuple[str, ...]:
+        """Its mutants, a line each."""
+        return tuple(name_of(mutant) for mutant in self.mutants)
 
     @property
     def section(self) -> str:
@@ -158,7 +176,13 @@ def _entry(table: Mapping[str, Any]) -> Entry:
         row=table.get("row"),
         claims=claims,
         pending=table.get("pending"),
+        mutants=_mutants(table.get("mutant", [])),
+        untestable=table.get("untestable"),
     )
+
+
+def _mutants(given: Any) -> tuple[Mutant, ...]:
+    return (given,) if isinstance(given, dict) else tuple(given)
 
 
 def _problems(data: Mapping[str, Any], seed: str) -> Iterable[str]:
@@ -203,7 +227,12 @@ def _carrier_problems(name: str, entry: Mapping[str, Any]) -> Iterable[str]:
         have = "both" if "claim" in entry else "neither"
         yield f"{name}: exactly one of claim and pending must be given, got {have}"
     if "pending" in entry and entry["pending"] not in ISSUES:
-        yield f"{name}: pending must be in [2, 7], got {entry['pending']}"
+        known = ", ".join(map(str, ISSUES))
+        yield f"{name}: pending must be one of {known}, got {entry['pending']}"
+    if not entry.get("untestable", ".").endswith("."):
+        yield f"{name}: untestable must be a sentence that ends with a full stop"
+    if len({"mutant", "untestable", "pending"} & entry.keys()) > 1:
+        yield f"{name}: one of mutant, untestable and pending must be given, got several"
     if "claim" in entry and not entry["claim"]:
         yield f"{name}: claim must name at least one carrier"
     for claim in entry.get("claim", ()):

@@ -227,12 +227,12 @@ BROKEN = {
         "999/t1/x: exactly one of claim and pending must be given, got neither",
     ),
     "both": (
-        {"pending": 3},
+        {"pending": 13},
         "999/t1/x: exactly one of claim and pending must be given, got both",
     ),
     "issue": (
         {"claim": None, "pending": 8},
-        "999/t1/x: pending must be in [2, 7], got 8",
+        "999/t1/x: pending must be one of 13, 14, 16, got 8",
     ),
     "no claim": ({"claim": []}, "999/t1/x: claim must name at least one carrier"),
     "kind": (
@@ -250,7 +250,8 @@ BROKEN = {
     "row": ({"row": "y"}, "999/t1/x: row must be one of x, got y"),
     "key": (
         {"txet": "x"},
-        "999/t1/x: keys must be among anchors, claim, id, pending, row, text, got txet",
+        "999/t1/x: keys must be among anchors, claim, id, mutant, pending, row, text, untestable, "
+        "got txet",
     ),
 }
 
