@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTiling:
-    """One of the two: its tiling, what it breaks, and its time if it is legal."""
+    """One of two tilings, its broken rules, and its time if it is legal."""
 
     tiling: TCubeTiling
     findings: Findings

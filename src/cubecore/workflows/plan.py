@@ -30,16 +30,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TilingPlan:
-    """The best tiling found, what it is expected to take, and the next best.
+    """The best tiling found, its predicted time, and the next best.
 
-    `lower_bound_us` is what no tiling can beat in this model, by the hardware's rates; `gap` is the
-    prediction over it. `search_bound_us` is what no tiling of the planner's space takes less than:
-    where `proven`, every other one was excluded by a bound, and none is faster than this one.
-    `complete` says that values of no field were left out.
-    `blocks` says which core computes which block of C. `judged` counts complete tilings. `advice`
-    says what was asked for in vain. `timed` counts the tilings that were timed event by event: the
-    predictions are what `time` says, in their order, and only the hardware's bound holds for them.
-    It is 0 for a chip or a problem that `time` does not take: then they are the closed form's.
+    Attributes
+    ----------
+    lower_bound_us : float
+        The least time of any tiling in this model, by the hardware's rates; `gap` is the prediction
+        over it.
+    search_bound_us : float
+        The least time of any tiling in the planner's space.
+    proven : bool
+        True if a bound excluded every other tiling: none is faster than this one.
+    complete : bool
+        True if no field's values were left out of the search.
+    blocks
+        The block of C that each core computes.
+    judged : int
+        The number of complete tilings that were predicted.
+    timed : int
+        The number of tilings that the event model timed. The predictions and their order are then
+        those of `time`, and the hardware's bound alone holds for them; 0 for a chip or problem that
+        `time` does not take, whose predictions are the closed form's.
+    advice
+        The limits on fields that no tiling could meet, with the reason.
     """
 
     request: TilingRequest

@@ -60,9 +60,13 @@ if TYPE_CHECKING:
 class Run:
     """The result of an execution.
 
-    `wall_s` is from the first issue to the last byte of C with checks on; generation and
-    verification are apart. `peak_bytes` is the process's largest resident size, None where the
-    system does not say.
+    Attributes
+    ----------
+    wall_s : float
+        Seconds from the first issue to the last byte of C, checks included; generation and
+        verification are not.
+    peak_bytes : int or None
+        The process's largest resident size; None where the system does not report it.
     """
 
     request: TilingRequest
@@ -82,7 +86,7 @@ class Run:
 
     @property
     def verified(self) -> bool:
-        """True if the result is the product and nothing was found on the way."""
+        """True if the result is the product and there is no finding."""
         return self.verification.verified and not self.findings
 
     @property

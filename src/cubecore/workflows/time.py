@@ -34,7 +34,7 @@ _MOST_STEPS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A timeline, what it is of, and what would help if that was asked for."""
+    """A timeline, the problem and tiling that it is of, and the advice that was asked for."""
 
     request: TilingRequest
     tiling: TCubeTiling

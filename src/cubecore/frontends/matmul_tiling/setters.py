@@ -430,7 +430,13 @@ class MultiCoreMatmulTiling(ManyCoreTilingBase):
     """A tiling for several cores, which divide C (and K, where that is enabled)."""
 
     def get_core_num(self) -> CoreNum:
-        """Return the cores of the last `get_tiling`: all of them, along M, along N."""
+        """Return the cores of the last `get_tiling`.
+
+        Returns
+        -------
+        CoreNum
+            All cores that compute, those along M and those along N.
+        """
         return self._core_num()
 
 
@@ -438,6 +444,12 @@ class BatchMatmulTiling(ManyCoreTilingBase):
     """A tiling for a batch of products of one shape."""
 
     def get_core_num(self) -> BatchCoreNum:
-        """Return the cores of one matrix, and how many matrices are computed at a time."""
+        """Return the cores of the last `get_tiling`.
+
+        Returns
+        -------
+        BatchCoreNum
+            The cores of one matrix, those along M and N, and the matrices computed at a time.
+        """
         cores = self._core_num()
         return BatchCoreNum(*cores, batch_groups(self.problem, self._chip, cores.dim), 1)

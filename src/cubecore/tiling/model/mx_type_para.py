@@ -19,15 +19,20 @@ SPARE_BITS = 0x80808080
 
 @dataclass(frozen=True, slots=True)
 class MxTypePara:
-    """The factors that mxTypePara packs: what one load of a scale covers, over a load of A or B.
+    """The factors packed in mxTypePara: the data of one load of a scale, over a load of A or B.
 
     scaleFactorKa and scaleFactorM are scaleA's along K and M, scaleFactorKb and scaleFactorN
-    scaleB's along K and N; 1 loads a scale together with what it scales.
+    scaleB's along K and N; 1 loads a scale together with its elements.
 
     Raises
     ------
     RequestError
         One violation for each factor outside [1, 127].
+
+    Examples
+    --------
+    >>> cubecore.MxTypePara.unpack(0x01010101).scaleFactorKa
+    1
     """
 
     scaleFactorKa: int = 1
@@ -48,6 +53,16 @@ class MxTypePara:
     def unpack(cls, field: int) -> "MxTypePara":
         """Return the factors in a field's value.
 
+        Parameters
+        ----------
+        field : int
+            The value of mxTypePara.
+
+        Returns
+        -------
+        MxTypePara
+            The four factors.
+
         Raises
         ------
         RequestError
@@ -60,7 +75,13 @@ class MxTypePara:
         return cls(*(scale_factor(field, name) for name in SHIFTS))
 
     def pack(self) -> int:
-        """Return the field's value."""
+        """Return the field's value.
+
+        Returns
+        -------
+        int
+            The value of mxTypePara, seven bits for each factor.
+        """
         return sum(
             factor << shift for factor, shift in zip(astuple(self), SHIFTS.values(), strict=True)
         )

@@ -186,10 +186,28 @@ class Problem:
 
     @classmethod
     def from_json(cls, mapping: JsonMapping) -> "Problem":
-        """Return the problem of a JSON object with the contract's keys.
+        """Return the problem of a JSON object with the contract's keys; null means the default.
 
-        null means the default. Raises `RequestError` naming every unknown key (with the nearest
-        known one), every missing extent and every value of the wrong kind.
+        Parameters
+        ----------
+        mapping : mapping
+            The keys and values, as texts, numbers and truth values.
+
+        Returns
+        -------
+        Problem
+            The problem.
+
+        Raises
+        ------
+        RequestError
+            One violation for each unknown key (with the nearest known one), each missing extent and
+            each value of the wrong kind.
+
+        Examples
+        --------
+        >>> cubecore.Problem.from_json({"m": 64, "n": 64, "k": 64, "a": "half"}).a
+        'float16'
         """
         if not isinstance(mapping, Mapping):
             raise RequestError([_wrong("problem", "be a JSON object", mapping)])
@@ -220,7 +238,13 @@ class Problem:
         return made
 
     def to_json(self) -> Json:
-        """Return the contract's keys in its order, with every default filled in."""
+        """Return the contract's keys in its order, every default filled in.
+
+        Returns
+        -------
+        dict
+            The values by key, ready for `json.dumps`.
+        """
         made = {f.name: getattr(self, f.name) for f in fields(self)}
         made["epilogue"] = asdict(self.epilogue)
         return made | {"fix": self.fix.to_json(), "budget": self.budget.to_json()}
@@ -305,7 +329,17 @@ class Problem:
         return padded
 
     def core_limit(self, chip: Chip) -> int:
-        """Cores that a launch of this kind may use on `chip`: AICs, or AIV clients for mix (D12).
+        """Return the most cores that a launch of this kind may use on a chip (D12).
+
+        Parameters
+        ----------
+        chip : Chip
+            The chip.
+
+        Returns
+        -------
+        int
+            Its AICs; for a mix launch its AIVs, each a client.
 
         Raises
         ------
@@ -320,7 +354,18 @@ class Problem:
         return chip.aiv_count
 
     def core_count(self, chip: Chip) -> int:
-        """Cores to plan for: `cores` capped at the chip's number, or all of them."""
+        """Return the cores to plan for.
+
+        Parameters
+        ----------
+        chip : Chip
+            The chip.
+
+        Returns
+        -------
+        int
+            `cores` capped at the chip's number, or all of them.
+        """
         limit = self.core_limit(chip)
         return limit if self.cores is None else min(self.cores, limit)
 

@@ -13,10 +13,10 @@ from cubecore.units import INT32_MAX, INT32_MIN
 
 @dataclass(frozen=True, slots=True)
 class TCubeTiling:
-    """One tiling. Sizes are elements, depths and steps are base blocks (table 1 of its page).
+    """One tiling: the 50 fields of the vendor's structure, as 32-bit integers.
 
-    A value outside int32 or not an integer is refused; whether the values make a legal tiling is
-    `cubecore.tiling.rules.checker`.
+    Sizes are elements, depths and steps are base blocks (table 1 of its page). A value outside
+    int32 or not an integer is refused; `cubecore.check` judges the tiling.
 
     Raises
     ------
@@ -90,7 +90,17 @@ class TCubeTiling:
 
     @classmethod
     def from_json(cls, mapping: JsonMapping) -> "TCubeTiling":
-        """Return the tiling of a JSON object that has exactly the 50 fields.
+        """Return the tiling of a JSON object with exactly the 50 fields.
+
+        Parameters
+        ----------
+        mapping : mapping
+            An integer for each field.
+
+        Returns
+        -------
+        TCubeTiling
+            The tiling.
 
         Raises
         ------
@@ -109,17 +119,35 @@ class TCubeTiling:
         return cls(**mapping)
 
     def to_json(self) -> dict[str, int]:
-        """Return the 50 fields in the struct's order."""
+        """Return the 50 fields in the structure's order.
+
+        Returns
+        -------
+        dict
+            An integer for each field.
+        """
         return {name: getattr(self, name) for name in FIELDS}
 
     @classmethod
     def from_bytes(cls, blob: bytes, subject: str = "tiling blob") -> "TCubeTiling":
         """Return the tiling of 200 little-endian bytes.
 
+        Parameters
+        ----------
+        blob : bytes
+            The bytes of the structure.
+        subject : str
+            The beginning of the message if they are not.
+
+        Returns
+        -------
+        TCubeTiling
+            The tiling.
+
         Raises
         ------
         RequestError
-            If the length is not 200 bytes; the message begins with `subject`.
+            If the length is not 200 bytes.
         """
         if len(blob) != SIZE_BYTES:
             raise refuse(
@@ -128,13 +156,35 @@ class TCubeTiling:
         return cls(*_LAYOUT.unpack(blob))
 
     def to_bytes(self) -> bytes:
-        """Return the 200 little-endian bytes of the struct."""
+        """Return the 200 little-endian bytes of the structure.
+
+        Returns
+        -------
+        bytes
+            Four bytes for each field.
+
+        Examples
+        --------
+        >>> tiling = cubecore.plan(m=64, n=64, k=64).tiling
+        >>> cubecore.TCubeTiling.from_bytes(tiling.to_bytes()) == tiling
+        True
+        """
         return _LAYOUT.pack(*(getattr(self, name) for name in FIELDS))
 
     def mismatches(self, m: int, n: int, k: int, kb: int | None) -> tuple[Violation, ...]:
-        """Return one violation for each of M, N, Ka, Kb that is not the product's extent.
+        """Return the extents that differ from a product's.
 
-        Without `kb`, B has the k rows that A has columns.
+        Parameters
+        ----------
+        m, n, k : int
+            The product's extents, elements.
+        kb : int or None
+            B's extent along K, where it is not `k`.
+
+        Returns
+        -------
+        tuple of Violation
+            One for each of M, N, Ka, Kb that differs.
         """
         wanted = (
             ("M", "m", m),
@@ -149,7 +199,14 @@ class TCubeTiling:
         )
 
     def require_match(self, m: int, n: int, k: int, kb: int | None) -> None:
-        """Refuse a tiling of other extents than the product's.
+        """Refuse a tiling of other extents than a product's.
+
+        Parameters
+        ----------
+        m, n, k : int
+            The product's extents, elements.
+        kb : int or None
+            B's extent along K, where it is not `k`.
 
         Raises
         ------

@@ -24,9 +24,18 @@ from cubecore.workflows.sweep.store import Store
 class QueryAnswer:
     """One answer of a sweep.
 
-    `line` is the number of the question, from 1 (in a file, the line's). `text` is the answer as
-    one line of JSON. `planned` says whether it is a plan, `stored` whether a store had it. `error`
-    is what is wrong with a question that makes no sense.
+    Attributes
+    ----------
+    line : int
+        The number of the question from 1; in a file, the line's.
+    text : str
+        The answer as one line of JSON.
+    planned : bool
+        True if the answer is a plan.
+    stored : bool
+        True if it came from a store.
+    error : RequestError or None
+        The reason for which a malformed question has no plan.
     """
 
     line: int

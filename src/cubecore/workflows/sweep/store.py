@@ -47,7 +47,7 @@ _SUBJECT = "store"
 
 
 class Store:
-    """An open store; `close` it, or use it as a context."""
+    """An open store of answers, an SQLite file; `close` it, or use it as a context."""
 
     damaged = 0
     """Rows that `plans` came upon and left out, since no answer can be read from them."""
@@ -57,13 +57,26 @@ class Store:
 
     @classmethod
     def open(cls, path: str, *, write: bool = False, subject: str = _SUBJECT) -> "Store":
-        """Open the store at `path`; with `write` make it if it is not there.
+        """Open a store.
+
+        Parameters
+        ----------
+        path : str
+            The SQLite file.
+        write : bool
+            Open it for writing, and make it if it does not exist.
+        subject : str
+            The beginning of the message if it cannot be opened.
+
+        Returns
+        -------
+        Store
+            The store.
 
         Raises
         ------
         RequestError
-            If the file is not a store of cubecore's, has another format, or cannot be read or
-            written; the message begins with `subject`.
+            If the file is not a store of cubecore's, has another format, or cannot be opened.
         """
         where = f"{subject} {path}"
         try:
@@ -96,9 +109,19 @@ class Store:
     # --- a sweep's side
 
     def answers(self, problems: Sequence[JsonMapping], options: SweepOptions) -> list[Line | None]:
-        """Return this model's answers to some problems; None where it has none.
+        """Return this model's answers to some problems.
 
-        A damaged answer is none, and is dropped.
+        Parameters
+        ----------
+        problems : sequence of mapping
+            The problems, as JSON objects.
+        options : SweepOptions
+            The settings of the sweep.
+
+        Returns
+        -------
+        list of Line or None
+            The answer to each problem; None where there is none. A damaged one is dropped.
         """
         number = self._number(model_version())
         if number is None:
@@ -114,7 +137,14 @@ class Store:
         return found
 
     def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
-        """Keep this model's answers; a question that has one keeps it.
+        """Keep this model's answers; a question with an answer keeps it.
+
+        Parameters
+        ----------
+        answers : iterable of Line
+            The answers.
+        options : SweepOptions
+            The settings of the sweep.
 
         Raises
         ------
@@ -139,7 +169,13 @@ class Store:
     # --- a reader's side
 
     def models(self) -> dict[str, int]:
-        """Return the models and how many answers each gave, the first to write first."""
+        """Return the number of answers of each model, the first to write first.
+
+        Returns
+        -------
+        dict
+            The number by the model's name.
+        """
         rows = self._rows(
             "SELECT models.model, COUNT(key) FROM models LEFT JOIN plans ON plans.model = number "
             "GROUP BY number ORDER BY number"
@@ -149,7 +185,17 @@ class Store:
         return dict(rows)
 
     def require_model(self, model: str) -> str:
-        """Return the name of one of the models.
+        """Return the name of one of the store's models.
+
+        Parameters
+        ----------
+        model : str
+            The name.
+
+        Returns
+        -------
+        str
+            The same name.
 
         Raises
         ------
@@ -167,8 +213,21 @@ class Store:
     ) -> Iterator[StoredPlan]:
         """Yield the answers of one model or of all, by model and by m, n, k.
 
-        `settings` and `keys`, values that a problem must have, leave out the others. Damaged rows
-        are left out, and counted in `damaged`.
+        Damaged rows are left out, and counted in `damaged`.
+
+        Parameters
+        ----------
+        model : str or None
+            The model; all unless given.
+        settings : mapping or None
+            The chip's settings that an answer must have.
+        **keys : object
+            Values that a problem must have, by key.
+
+        Yields
+        ------
+        StoredPlan
+            An answer, in order.
         """
         rows = self._iterated(
             f"SELECT {PLAN_COLUMNS} FROM plans JOIN models ON plans.model = number "  # noqa: S608
@@ -185,7 +244,13 @@ class Store:
                 yield made
 
     def problem_keys(self) -> tuple[str, ...]:
-        """Return the keys of the problems in the store, whatever the model."""
+        """Return the keys of the problems in the store, of all models.
+
+        Returns
+        -------
+        tuple of str
+            The keys.
+        """
         known = [f.name for f in fields(Problem)]
         rows = self._rows(
             "SELECT DISTINCT json_each.key FROM plans, json_each(plans.problem) "

@@ -159,7 +159,7 @@ def _of_chip(name: str, value: Any) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One point of a sweep: its values by axis, and the timing or in `error` why there is none."""
+    """One point of a sweep: its values by axis, and its timing or the `error` in its place."""
 
     values: Mapping[str, Value]
     timed: Timed | None
@@ -182,9 +182,9 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A sweep: what was varied, and every point; the first axis is the slowest to change.
+    """A sweep's axes and points; the first axis is the slowest to change.
 
-    `fixed` is the problem's keys that all points share.
+    `fixed` has the problem's keys that all points share.
     """
 
     axes: tuple[Axis, ...]
