@@ -21,6 +21,7 @@ CHIPS = {
     "citations",
     "cli",
     "errors",
+    "lazy_dataclass",
     "reports.text",
     "units",
     "version",
