@@ -1,11 +1,11 @@
 """Plan every product in a file: `plan --queries`."""
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from itertools import islice
 
 from cubecore.aliases import Json
 from cubecore.cli.console import DONE, FOUND, say, show
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Results of timing: frozen records."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

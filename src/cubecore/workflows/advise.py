@@ -6,7 +6,7 @@ launch is timed again, and the difference is the gain.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import Epilogue, Problem

@@ -1,11 +1,11 @@
 """check: every rule that a tiling breaks, and the nearest tiling that breaks none."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case

@@ -1,11 +1,11 @@
 """chips: what the catalogue knows, and from where."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip, chip, chip_names
 from cubecore.chips.model import FACT_FIELDS
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

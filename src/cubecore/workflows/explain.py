@@ -1,13 +1,14 @@
 """explain: a rule, a field of TCubeTiling, an instruction or a finding, from its declaration."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules

@@ -1,11 +1,11 @@
 """plan: the best tilings for a problem, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
 from cubecore.tiling.model.problem import Problem

@@ -1,13 +1,14 @@
 """From what a user asks to a problem on a chip."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.errors import CubecoreError, Violation, refuse, unable
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +14,7 @@ import numpy as np
 from cubecore.errors import refuse
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import require_engine, require_order

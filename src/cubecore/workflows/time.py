@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
+from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.timing.launch import time_launch
 

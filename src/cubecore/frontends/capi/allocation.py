@@ -8,7 +8,6 @@ one behind another from address 0 on, each aligned for any instruction; nothing 
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from operator import index
 from types import FunctionType
 from typing import Any
@@ -19,6 +18,7 @@ from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.reference.array_bounds import InArray
 from cubecore.units import align_up
 

@@ -4,7 +4,6 @@ A loop calls from the same place with other pointers. If memories, types and num
 an earlier call, so is what it issues.
 """
 
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
@@ -13,6 +12,7 @@ from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one place."""

@@ -1,7 +1,7 @@
 """A launch in words: the arguments of a C++ kernel as the command line gives them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.signature import Parameter
 from cubecore.frontends.cpp.tiling_data import filled
+from cubecore.lazy_dataclass import dataclass
 
 Array = NDArray[Any]
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"

@@ -6,7 +6,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from cubecore.frontends.cpp.compiler import compiler
 from cubecore.frontends.cpp.elf import has_variables
 from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
 from cubecore.frontends.source_locations import shown_path
+from cubecore.lazy_dataclass import dataclass
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"

@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
@@ -26,6 +26,7 @@ from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
+from cubecore.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 MOST_MEMORY = 4 << 30

@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,7 @@ from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import (
     POISON_BYTE,
     GlobalMemory,

@@ -5,7 +5,7 @@ import inspect
 import mmap
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -32,6 +32,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 

@@ -1,6 +1,8 @@
 """Options of the command line for the launch of a C or C++ kernel."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from cubecore.lazy_dataclass import dataclass
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 """How the names of files with C and C++ kernels end."""

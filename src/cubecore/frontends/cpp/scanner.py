@@ -5,7 +5,8 @@ It knows comments, strings, raw strings and balanced brackets. Lines keep their 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from cubecore.lazy_dataclass import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\n)

@@ -1,13 +1,13 @@
 """An entry's parameters, as the compiler sees them, and values for them as 64-bit words."""
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
+from cubecore.lazy_dataclass import dataclass
 
 _MASK = (1 << 64) - 1
 _REALS = {"float32": "<f", "float64": "<d"}

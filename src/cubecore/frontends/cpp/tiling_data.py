@@ -3,7 +3,6 @@
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.cpp.scanner import Token, tokens
+from cubecore.lazy_dataclass import dataclass
 
 _LETTERS = {
     "bool": "?",

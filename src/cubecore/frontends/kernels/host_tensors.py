@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, RequestError, refuse
+from cubecore.lazy_dataclass import dataclass
 
 Bytes = NDArray[np.uint8]
 

@@ -1,7 +1,7 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
 from typing import Any, NoReturn, overload
@@ -23,6 +23,7 @@ from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import Recorder, run_together
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor

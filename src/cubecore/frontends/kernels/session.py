@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import Chip
@@ -11,6 +11,7 @@ from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order

@@ -8,7 +8,7 @@ Nothing here knows of engines or of time beyond the declared cost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
+from cubecore.lazy_dataclass import dataclass
 
 Array = NDArray[Any]
 Order = tuple[tuple[str, ...], Mapping[str, Any]]

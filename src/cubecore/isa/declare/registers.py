@@ -1,7 +1,9 @@
 """The registers of a core that instructions read besides memory."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
+
+from cubecore.lazy_dataclass import dataclass
 
 FULL_MASK = 2**64 - 1
 CTRL_FLOAT_IEEE_BIT = 48

@@ -5,7 +5,7 @@ run's tail to the next one's head, 3510 counts bytes from head to head.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import UINT64
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
+from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
 _SMALL_C0 = 4

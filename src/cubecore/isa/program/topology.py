@@ -1,9 +1,9 @@
 """Topology of a launch: cores, their parts, and which of them receive a signal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cubecore.isa.declare.registers import CorePosition
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, order=True, slots=True)

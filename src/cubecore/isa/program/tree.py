@@ -5,7 +5,7 @@ tree differ only in the values of its slots. A program is a value: building one 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.arithmetic import FUNCTIONS
 from cubecore.isa.program.expr import Condition, Expr, Var
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
 """Flags and small counters of a kernel under construction."""
 
-from dataclasses import dataclass
-
 from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.builder import Builder, ScalarVariable
+from cubecore.lazy_dataclass import dataclass
 
 Event = tuple[str, str, int]
 """(pipe that raises a flag, pipe that waits for it, event id)."""

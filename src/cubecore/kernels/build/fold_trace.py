@@ -6,9 +6,9 @@ two trips. Nested loops follow, since loops are items too. Unfolded, the result 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cubecore.isa.program.trace import InstructionTrace
+from cubecore.lazy_dataclass import dataclass
 
 _LONGEST_BODY = 512
 """Items of a loop's body that are looked for."""

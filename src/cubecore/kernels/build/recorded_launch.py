@@ -1,7 +1,6 @@
 """A recorded launch as trees: what cores issued, folded, for the clock to walk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -9,6 +8,7 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Issue, Loop, Node, Program
 from cubecore.kernels.build.fold_trace import Bases, FoldedInstruction, Folder, Item
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The part of a core's tree that computes one block of C."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.cube.mad_mx import MadMx
@@ -28,6 +28,7 @@ from cubecore.kernels.matmul.chunk_stream import (
 from cubecore.kernels.matmul.norm_stream import norm_stream
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.kernels.matmul.result import VectorStores
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock, batch_groups
 from cubecore.units import (
     DATA_BLOCK_BYTES,

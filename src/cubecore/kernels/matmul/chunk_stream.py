@@ -6,7 +6,6 @@ transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_str
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from cubecore.errors import refuse
@@ -18,6 +17,7 @@ from cubecore.kernels.build.loop_cursor import Cursor
 from cubecore.kernels.matmul.gm_to_l1 import Loader
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
+from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 
 EVENTS = 3

@@ -1,7 +1,6 @@
 """An operand's base blocks from L1 to L0."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from cubecore.isa.declare.instruction import Instruction
@@ -17,6 +16,7 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.gm_to_l1 import vector_at
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
+from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 _LoopNest = tuple[int, int, int]

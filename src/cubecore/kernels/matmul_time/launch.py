@@ -1,7 +1,6 @@
 """The time of a matmul kernel's launch, without its trees."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cubecore.chips.model import Chip
@@ -20,6 +19,7 @@ from cubecore.kernels.matmul_time.work import (
     step,
     transfers,
 )
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.timing.launch import launch_start, launch_traffic, memory_parts

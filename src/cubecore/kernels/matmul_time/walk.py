@@ -5,10 +5,10 @@ It is that of `kernels.matmul.block`, instruction by instruction, and what each 
 """
 
 from collections import deque
-from dataclasses import dataclass
 
 from cubecore.kernels.matmul_time.loads import Chunks, Mte2
 from cubecore.kernels.matmul_time.work import Scalars, Step
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
 
 

@@ -4,7 +4,6 @@ Costs are those of the templates that the kernel issues.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from cubecore.kernels.matmul.chunk_stream import Slot
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.kernels.matmul.plan import MatmulPlan
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.l2_reuse import cost_of
 
 

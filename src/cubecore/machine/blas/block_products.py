@@ -1,12 +1,13 @@
 """Products proven by the BLAS engine: tiles of C as sums of products of global tensors."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.mx_scales import PAIR, Scales
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.units import FRACTAL_ROWS

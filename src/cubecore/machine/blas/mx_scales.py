@@ -1,6 +1,6 @@
 """The scales of a block of an MX product, and its values times them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from cubecore.isa.cube.mad_mx import SHARED
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalTensor
 
 Array = NDArray[Any]

@@ -1,7 +1,7 @@
 """Proven stores to global tensors: larger stores that they make, and those that overlap."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cubecore.dtypes import ElementType
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.registers import Registers
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import (
     Block,
     IrregularError,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import Any
 
@@ -11,6 +11,7 @@ from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.reference.core import Core
 

@@ -6,12 +6,13 @@ Its own reads are no accesses: findings and values are those of a run without it
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FrameType
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.breakpoints import Break, Hit, Range, Stop
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.memory.footprint import Footprint, footprints

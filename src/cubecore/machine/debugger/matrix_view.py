@@ -1,6 +1,5 @@
 """Views of a memory's bytes as a matrix: its values, and the elements never written."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from cubecore.layouts import (
     l0b_fractal,
     offsets,
 )
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import Array, MemoryBuffer
 from cubecore.machine.reference.core import Core
 from cubecore.numerics.codes import numbers

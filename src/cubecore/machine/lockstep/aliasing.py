@@ -6,13 +6,13 @@ no core may touch what another one writes (`require_apart`).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.layouts import ascending
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor
 from cubecore.machine.memory.footprint import Bytes, Footprint

@@ -5,7 +5,6 @@ reference engine would report, or do repeat by repeat, ends lockstep or is left 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
@@ -15,6 +14,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Array, Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import Registers
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.global_memory import storing
 from cubecore.machine.lockstep.operands import Cores, limits_of, require_inside, side

@@ -5,13 +5,13 @@ races if it does on one core.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.operands import (
     Cores,
     LockstepOperand,

@@ -1,11 +1,11 @@
 """Global memory under cores in lockstep: each core's bytes of a tensor lie at a distance."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
 from cubecore.machine.lockstep.operands import Cores, LockstepOperand

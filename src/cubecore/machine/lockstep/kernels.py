@@ -10,7 +10,7 @@ then the rest of the kernels, from where they have paused. No kernel runs twice.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -26,6 +26,7 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.scalar.system_variables import Variable
 from cubecore.layouts import ascending
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup

@@ -1,6 +1,5 @@
 """Operands of cores in lockstep: their memories, their elements, and where they may lie."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from cubecore.chips.model import Chip
@@ -8,6 +7,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.sanitizer import GroupWatch

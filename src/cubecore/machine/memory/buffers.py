@@ -1,7 +1,6 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
 from cubecore.layouts import Offsets
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory import int4
 
 Array = NDArray[Any]

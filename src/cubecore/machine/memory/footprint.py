@@ -1,6 +1,5 @@
 """Footprint of an operand: intervals of bytes from its address on."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Instruction, Operand
 from cubecore.layouts import Offsets, ascending
+from cubecore.lazy_dataclass import dataclass
 
 Bytes = NDArray[np.int64]
 

@@ -3,11 +3,12 @@
 Rows of a matrix, fractals, windows and blocks are such offsets; tables of values are not.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cubecore.lazy_dataclass import dataclass
 
 Array = NDArray[Any]
 Rows = tuple[int, int, int]

@@ -1,7 +1,7 @@
 """One core: its local memories and registers, and the record of what it issued."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
 from cubecore.isa.scalar.load import ScalarLoad
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.queue_order import Queues
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding

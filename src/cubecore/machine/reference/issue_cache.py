@@ -4,7 +4,7 @@ A plan holds under one state of the registers, but for what values leave there: 
 of templates that do not read them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from cubecore.cache import BoundedCache
@@ -14,6 +14,7 @@ from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.reference.core import Core
 
 _MOST_ADDRESSES = 256

@@ -10,7 +10,7 @@ without a barrier between them may change places, unless the hardware keeps them
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlag,
     joined_pipes,
 )
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.options import require_order
 from cubecore.machine.reference.unit_flag_gate import UnitGate
 

@@ -5,7 +5,7 @@ order of (core, sub-core). When none is ready, the run is a deadlock.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from greenlet import getcurrent, greenlet
@@ -17,6 +17,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded

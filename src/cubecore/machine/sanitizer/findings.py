@@ -1,12 +1,13 @@
 """Findings of a run: records, collected once each, with a count."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"

@@ -9,7 +9,6 @@ knows.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Pipe
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 INDEX: Mapping[str, int] = {name: number for number, name in enumerate(PIPES)}

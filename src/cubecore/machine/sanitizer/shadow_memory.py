@@ -1,13 +1,13 @@
 """Shadow memory for race detection: last readers and writers of each byte range."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT
 from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.errors import unable
+from cubecore.lazy_dataclass import dataclass
 from cubecore.reports.files.trace_view import WHOLE, TraceView
 from cubecore.workflows.data.files import require_writable, write_whole
 

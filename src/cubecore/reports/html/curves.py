@@ -1,10 +1,10 @@
 """A sweep as text, and as one SVG file: time over the first axis, and the Cube's rate below."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
+from cubecore.lazy_dataclass import dataclass
 from cubecore.reports.text.answers import number, table
 from cubecore.workflows.sweep.vary import Axis, Series, SweepPoint, Value
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from cubecore.lazy_dataclass import dataclass
 from cubecore.reports.text.answers import number, table
 from cubecore.units import plural
 

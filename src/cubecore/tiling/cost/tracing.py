@@ -13,13 +13,14 @@ come out the same, else another is compiled. A function may not decide on a colu
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.aliases import Column
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.trace_symbols import NAMES, OperationTrace, Symbol, spell
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.model import RuleCase

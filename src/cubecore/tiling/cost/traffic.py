@@ -4,13 +4,14 @@ One tiling or a struct of arrays, as in `tiling.cost.tile_counts`. Transfers of 
 equal parts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from cubecore.aliases import Column
 from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import Tilings

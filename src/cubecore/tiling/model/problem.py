@@ -6,7 +6,7 @@ chip can do it is `validate`, and whether the planner can plan it yet is `requir
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +16,7 @@ from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
 from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div

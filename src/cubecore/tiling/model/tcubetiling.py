@@ -2,12 +2,13 @@
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
 from cubecore.aliases import Columns, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX, INT32_MIN
 
 

@@ -8,11 +8,12 @@ that remain there is a tiling, which is shown.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling

@@ -5,7 +5,7 @@ same rules over many candidates, for the solver.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ from cubecore.aliases import Columns, Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules import (

@@ -5,13 +5,14 @@ steps in L1. Residencies are listed per base block, one array for all; those of 
 joined.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 
 from cubecore.aliases import Column, Columns
 from cubecore.chips import costs
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import tile_counts
 from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import Pass, chunks, hidden_cycles

@@ -11,12 +11,13 @@ from it; the others are replaced by the least that they can be:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from cubecore.aliases import Column, Columns
 from cubecore.chips import Chip, costs
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     clients_per_core,
     inner_pipes,

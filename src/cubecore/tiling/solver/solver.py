@@ -5,7 +5,7 @@ Every candidate passes the rules that `check_tiling` applies (newer edition, eff
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cubecore.aliases import Column, Json
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     Prediction,
     TilingCost,

@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -28,6 +28,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.launch import CoreGroup
 from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.row_alignment import off_cycles
 
 STEPS = 64

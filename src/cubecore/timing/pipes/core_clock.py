@@ -7,7 +7,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
@@ -25,6 +25,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.memory.reuse_marks import ReuseMark

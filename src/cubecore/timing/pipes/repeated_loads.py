@@ -4,9 +4,9 @@ A load that waits for its pipe alone starts when the one before has been asked f
 for device memory alone when the one before has been served. Either way the next is as much later.
 """
 
-from dataclasses import dataclass
 from itertools import islice
 
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.queues import PipeState
 

@@ -6,7 +6,6 @@ compiled function; what a clock does is one too, so that a program is written on
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
@@ -15,6 +14,7 @@ from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.isa.program.arithmetic import FUNCTIONS
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event
 from cubecore.timing.pipes.queues import deciding

@@ -1,7 +1,6 @@
 """Summary of a loop body: the pipes, flags and variables that decide its next trip."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, lcm
 
@@ -17,6 +16,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.steady_state.loop_guards import Guards, increment

@@ -1,12 +1,13 @@
 """A case: what a point measured, as something that can be timed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from cubecore.chips import Chip, chip
 from cubecore.chips.catalog import chip_names
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
+from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.calibration.measured_points import Point
 
 

@@ -6,12 +6,13 @@ case of that publication is timed with those values.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
+from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped
 from cubecore.workflows.calibration.measured_points import Point, published
 from cubecore.workflows.calibration.validate import beside, case_of

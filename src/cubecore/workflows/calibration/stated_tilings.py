@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.model.mx_type_para import MxTypePara
 from cubecore.tiling.model.problem import Problem

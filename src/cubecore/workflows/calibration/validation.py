@@ -1,12 +1,13 @@
 """The answer of a validation: every case's error, and statistics of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import combinations
 from statistics import median
 
 from cubecore.aliases import Json
+from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
 
 APART = 0.02

@@ -1,6 +1,6 @@
 """Operands of a product: seeded random values, the caller's arrays, or files."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse, unable
+from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.model.problem import SCALE_TYPE, SMALLEST, Problem
 from cubecore.workflows.data import process

@@ -1,12 +1,12 @@
 """Sums behind the elements of one product: in float64, of magnitudes, and sequential in float32."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 
 Array = NDArray[Any]

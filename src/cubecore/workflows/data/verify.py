@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cubecore.chips.products import L0A_NZ_ARCHS
+from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import HF32_ROUNDINGS, HF32_SHORT_ROUNDINGS, round_hf32
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

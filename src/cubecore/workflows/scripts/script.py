@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -18,6 +17,7 @@ from cubecore.frontends.tik.host.program import imports_tik, program_session
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding

@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import ConflictError
 from cubecore.version import __version__

@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip
 from cubecore.errors import RequestError, refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
 from cubecore.units import INT32_MAX
 from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked

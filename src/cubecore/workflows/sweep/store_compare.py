@@ -4,11 +4,11 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.sweep.store import Store
 from cubecore.workflows.sweep.store_rows import StoredPlan

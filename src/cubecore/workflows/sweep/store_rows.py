@@ -3,11 +3,12 @@
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of
 

@@ -4,12 +4,13 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
+from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

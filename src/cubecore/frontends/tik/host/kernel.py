@@ -1,7 +1,6 @@
 """A built kernel: its launch, its execution and its time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +17,7 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Assign, LoadScalar, Program, nodes
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.sanitizer.findings import SanitizerFinding

@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cubecore.isa.program.expr import Condition, Expr, Var
 from cubecore.isa.program.tree import Branch, Node
+from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(eq=False, slots=True)

@@ -1,7 +1,7 @@
 """A family: instructions that differ by a line of a table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import getdoc
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare import family
 from cubecore.isa.declare.instruction import Pipe, types
 from cubecore.isa.vector.common.repeated import Repeated
+from cubecore.lazy_dataclass import dataclass
 
 ARITHMETIC = ("int16", "float16", "int32", "float32")
 
