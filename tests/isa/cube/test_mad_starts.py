@@ -81,6 +81,7 @@ def test_the_tile_is_not_read_where_c_starts_from_zero_or_from_bias_table():
     for more, names in (
         ({"c_matrix_init_val": True}, "cab"),
         ({"c_matrix_init_val": False, "c_matrix_source": True}, ("c", "a", "b", "bias")),
+        ({"c_matrix_init_val": False, "bias_in_c2": True}, ("c", "a", "b", "bias")),
         ({"c_matrix_init_val": False}, ("c", "a", "b", "start")),
     ):
         template = mad(A2_TYPES[1], 16, 16, 16, bias_in_l0c=True, **more)
@@ -147,7 +148,7 @@ def test_x90_starts_from_the_bias_row(types):
     kind = element_type(types[1]).numpy
     bench.poke(Mem.BT, 128, np.arange(16).astype(kind).tobytes())
     plain = by_hand(bench, types, (2, 5, 16), {"c": 0}, on_start=False)
-    bench.do(mad(types, 2, 5, 16, c_matrix_init_val=False, c_matrix_source=True), *(0, 0, 0, 128))
+    bench.do(mad(types, 2, 5, 16, c_matrix_init_val=False, bias_in_c2=True), *(0, 0, 0, 128))
     assert bench.messages == []
     got = bench.buffer(Mem.L0C).data.view(kind)[:32].astype(float)
     without = np.frombuffer(bytes(plain.data), kind)[:32].astype(float)
@@ -182,7 +183,7 @@ BIASED = {"c_matrix_init_val": False}
     [
         (
             K9030,
-            mad(HALVES, 16, 16, 16, c_matrix_source=True, **BIASED),
+            mad(HALVES, 16, 16, 16, bias_in_c2=True, **BIASED),
             "mad must take no bias for float16 x float16 (Mmad, table of products), got one",
         ),
         (

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.catalogue import instruction_named, instructions
 from cubecore.isa.declare.instruction import Mem
 from isa.bench import Bench
 from isa.lanes import Mask, Operand, size_of
@@ -196,3 +197,87 @@ def test_an_instruction_is_made_in_spite_of_the_finding():
     bench.do(instruction_named("vadd")(dtype=single), 32, 0, 0)
     assert len(bench.messages) == 2
     assert bench.image(Mem.UB).get(32, 8) == np.array([0, 2], np.float32).tobytes()
+
+
+# --- what packs elements, and what no page describes
+
+
+def packed(name: str, dst: int, src0: int, src1: int = 65536, **fields: int) -> list[str]:
+    """Return the messages of two repeats of uint16, every second element kept."""
+    bench = Bench(1)
+    bench.poke(Mem.UB, 0, np.full(98176, 0x5555, np.uint16).tobytes())
+    kind = instruction_named(name)
+    places = (dst, src0) if fields.get("pattern") else (dst, src0, src1)
+    bench.do(kind(dtype=element_type("uint16"), repeat=2, **fields), *places)
+    return bench.messages
+
+
+@pytest.mark.parametrize("name", ["vreduce", "vreducev2"])
+def test_what_packs_elements_does_so_in_place_or_elsewhere(name):
+    """asc_reduce and asc_squeeze refer to the general rule: wholly or not at all."""
+    fields = {"pattern": 0} if name == "vreducev2" else {}
+    assert packed(name, 4096, 4096, **fields) == []
+    assert packed(name, 4096, 8192, **fields) == []
+    assert packed(name, 4096 + 512, 4096, **fields) == []
+    for dst in (4096 + 32, 4096 - 32, 4096 + 480):
+        assert packed(name, dst, 4096, **fields) == [
+            f"overlap: {name}.dst must coincide with src0, or keep apart from it, "
+            f"got {dst} and 4096"
+        ]
+    assert packed(name, 65536 - 32, 4096, **fields) == [
+        f"overlap: {name}.dst must keep apart from src1, got {65536 - 32} and 65536"
+    ]
+
+
+def test_what_packs_in_place_does_not_read_a_block_again():
+    assert packed("vreducev2", 4096, 4096, pattern=1, src0_repeat_stride=0) == [
+        "overlap: vreducev2.dst must not be src0 of a later element, got elements 0 and 64"
+    ]
+
+
+def test_a_built_in_pattern_has_no_src1_to_meet():
+    bench = Bench(1)
+    bench.poke(Mem.UB, 0, bytes(65536))
+    kind = instruction_named("vreducev2")
+    bench.do(kind(dtype=element_type("uint32"), pattern=7), 4096, 4096 + 128)
+    assert bench.messages == [
+        "overlap: vreducev2.dst must coincide with src0, or keep apart from it, got 4096 and 4224"
+    ]
+
+
+@pytest.mark.parametrize(("at", "said"), [(0, False), (1024, True), (2048, False)])
+def test_a_bias_in_l0c_is_c_itself_or_another_tile(at, said):
+    kind = instruction_named("mad")
+    half, single = element_type("float16"), element_type("float32")
+    bench = Bench(0)
+    for mem, size in ((Mem.L0A, 512), (Mem.L0B, 1024), (Mem.L0C, 8192)):
+        bench.poke(mem, 0, bytes(size))
+    types = {"a_type": half, "b_type": half, "c_type": single}
+    template = kind(**types, m=16, k=16, n=32, c_matrix_init_val=False, bias_in_l0c=True)
+    bench.do(template, 0, 0, 0, at)
+    rule = "overlap: mad.c must coincide with start, or keep apart from it, got 0 and 1024"
+    assert bench.messages == ([rule] if said else [])
+
+
+def test_every_instruction_that_may_overlap_has_a_policy():
+    """None is what an instruction has without a word of its own."""
+    for name, kind in instructions().items():
+        pairs = [
+            (to.name, source.name)
+            for to in kind.declared
+            for source in kind.declared
+            if to is not source and to.mem is source.mem
+            if to.access.writes and source.access.reads
+        ]
+        policies = {"none", "whole", "general", "accumulate"} if pairs else {""}
+        assert kind.overlap in policies, (name, pairs)
+
+
+def test_an_instruction_of_which_nothing_is_said_keeps_its_operands_apart():
+    """TIK's rpn_cor_diag: no page describes an overlap."""
+    for dst, said in ((8192, []), (4096 + 512, []), (4096, ["both at 4096"])):
+        bench = Bench(1, on=chip("Ascend310P3"))
+        bench.poke(Mem.UB, 0, bytes(16384))
+        bench.do(instruction_named("rpn_cor_diag")(), 4096, dst)
+        rule = "overlap: rpn_cor_diag.dst must keep apart from matrix, got"
+        assert bench.messages == [f"{rule} {place}" for place in said]

@@ -198,6 +198,7 @@ class Mad(CubeProduct):
         }
     )
     stacks = True
+    overlap = "whole"  # a bias in CO1 at c itself is the accumulation
     needed = MappingProxyType({"start": "Mmad with a bias operand in CO1 says where"})
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)
     a_type: ElementType = types("left matrix", *_INPUTS)

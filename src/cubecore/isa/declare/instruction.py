@@ -219,11 +219,13 @@ class Instruction(Template):
     """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False
     """Whether the offsets' first axis counts repeats, which run one after another."""
-    overlap: ClassVar[str] = ""
-    """Which overlap of dst and sources in one memory the documents allow; "": nothing is said.
+    overlap: ClassVar[str] = "none"
+    """Which overlap of dst and sources in one memory the documents allow.
 
-    `none`; `general`: within a repeat wholly or not at all, and dst of a repeat is source of no
-    later one; `accumulate`: the latter is allowed of src1 with a repeat stride of 0.
+    `none`, also where they say nothing (C API general notes); `whole`: one address, or apart;
+    `general`: within a repeat wholly or not at all, and dst of a repeat is source of no later one;
+    `accumulate`: the latter is allowed of src1 with a repeat stride of 0. "" is for instructions
+    that write no memory that they read, and set by the declaration.
     """
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     """Further C API names, each with the parameters that it fixes."""
@@ -437,6 +439,15 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
     return []
 
 
+def _may_overlap(operands: Sequence[Operand]) -> bool:
+    """Return whether one of the operands is written to a memory that another is read from."""
+    return any(
+        to is not source and to.mem is source.mem and to.access.writes and source.access.reads
+        for to in operands
+        for source in operands
+    )
+
+
 DECLARED: dict[str, type[Instruction]] = {}
 """Instructions by name, as far as their modules are imported; `isa.catalogue` has them all."""
 
@@ -471,6 +482,8 @@ def instruction(
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
         )
+        if not _may_overlap(frozen.declared):
+            frozen.overlap = ""
         frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
         if name in DECLARED:
             raise ValueError(f"instruction {name} is declared twice")

@@ -144,9 +144,15 @@ def _meeting(
     for repeat, granules in written.backwards():
         first[granules] = repeat
     later = _reads_of_earlier(first, read)
-    if template.overlap == "none" or len(written.rows) != len(read.rows):
-        met = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
-        return f"keep apart from {src.name}, got both at {at}" if met else None
+    met = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
+    if template.overlap == "whole" and dst.axes == src.axes:
+        if at != start:
+            rule = f"coincide with {src.name}, or keep apart from it"
+            return f"{rule}, got {at} and {start}" if met else None
+        rule = f"not be {src.name} of a later element"
+        return f"{rule}, got elements {later[0]} and {later[1]}" if later else None
+    if template.overlap in {"none", "whole"} or len(written.rows) != len(read.rows):
+        return f"keep apart from {src.name}, got {_both(at, start)}" if met else None
     for repeat in range(len(written.rows)):
         mine, theirs = ascending(written.rows[repeat]), ascending(read.rows[repeat])
         if not np.array_equal(mine, theirs) and np.intersect1d(mine, theirs).size:
@@ -155,6 +161,10 @@ def _meeting(
     if later is None or _accumulates(template, src):
         return None
     return f"not be {src.name} of a later repeat, got repeats {later[0]} and {later[1]}"
+
+
+def _both(at: int, start: int) -> str:
+    return f"both at {at}" if at == start else f"{at} and {start}"
 
 
 _NEVER = np.iinfo(np.intp).max

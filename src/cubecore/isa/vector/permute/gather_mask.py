@@ -44,6 +44,7 @@ class GatherMask(Instruction):
     """The semantics common to gather mask and squeeze: the elements kept, and their addresses."""
 
     stacks = True
+    overlap = "whole"  # general notes of the C API, by a reference of asc_reduce and asc_squeeze
     leaves_whole = register = "kept"
     propagates = True
     dst = write(Mem.UB, "element")
