@@ -7,7 +7,7 @@ are y's elements, so that the fractals of W in NZ are those of the transposed W 
 transposes. The time is that of reading W.
 
 Shapes: w is [n, k], x is [k], y is [n] in float32; n is a multiple of N times the blocks, k of
-CHUNK and at most 32768, what L0A holds.
+CHUNK and at most MOST, what L0A holds.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ from cubecore import CoreHandle, Pointer, kernel
 
 N = 64
 CHUNK = 1024
+MOST = 32768
 STEP = 256  # 512 bytes, the unit of L0A
 FRACTALS = N // 16 * STEP // 16
 SLOTS = (0, 1)
@@ -27,8 +28,8 @@ Vector = NDArray[np.float32]
 @kernel(kind="cube", outputs="y", types={"w": "half", "x": "half", "y": "float"})
 def gemv(core: CoreHandle, w: Pointer, x: Pointer, y: Pointer, rows: int, k: int) -> None:
     """Compute `rows` elements of y."""
-    x_l1, w_l1 = core.cbuf("half", k), [core.cbuf("half", N * CHUNK) for _ in SLOTS]
-    x_l0, w_l0 = core.ca("half", k), [core.cb("half", N * STEP) for _ in SLOTS]
+    x_l1, w_l1 = core.cbuf("half", MOST), [core.cbuf("half", N * CHUNK) for _ in SLOTS]
+    x_l0, w_l0 = core.ca("half", MOST), [core.cb("half", N * STEP) for _ in SLOTS]
     sums = core.cc("float", N * 16)
     begin = core.block_idx * rows
     core.asc_copy_gm2l1(x_l1, x, 2 * k)

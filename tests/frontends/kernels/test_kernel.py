@@ -328,6 +328,45 @@ def test_arrays_that_the_compiler_does_not_take(build, line):
     assert str(error.value).startswith(f"{HERE}:")
 
 
+@kernel
+def dynamic(core, count, width=64):
+    core.ubuf("float", 64)
+    core.ubuf("float", count if count > 64 else width * 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        ((128,), "128 from the argument count"),
+        ((np.int64(128),), "128 from the argument count"),
+        ((8,), "128 from the argument width"),
+        ((8, 32), "64 from the argument width"),
+    ],
+    ids=str,
+)
+def test_an_array_is_not_as_long_as_a_launch_says(arguments, got):
+    """C API general notes: an array's length is a constant of the compiler."""
+    with pytest.raises(KernelError) as error:
+        dynamic[1](*arguments)
+    assert str(error.value) == (
+        f"{HERE}:{line_of(dynamic, 'if count')} (dynamic): an array's length must be known when "
+        f"the kernel is compiled, got {got}"
+    )
+
+
+def test_a_launch_says_where_an_address_lies():
+    @kernel(outputs="z")
+    def placed(core, x, z, at):
+        tile = core.ubuf.at("float", at)
+        load(core, tile, x, 256)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z, tile, 256)
+
+    x, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert placed[1](x, z, 4096).clean
+    assert np.array_equal(x, z)
+
+
 def test_arrays_are_for_910b_and_910c():
     with pytest.raises(KernelError, match="an array in a local memory must be on a 910B or 910C"):
         declare(lambda core: core.ubuf("float", 8), chip="Ascend310P3")

@@ -14,7 +14,7 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle, Issues
-from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import KernelError, place_of, raised_at
@@ -331,6 +331,8 @@ def ready_launch(
             hosts.append(host)
         elif name in (*made.outputs, *made.scratch, *made.types):
             raise refuse(name, "be an array", repr(value))
+        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            given[name] = RuntimeInt(int(value), f"the argument {name}")
     tensors = _placed(made, gm, hosts)
     cores = tuple(_cores(made, blocks, chip))
     issues = Issues(options.limit)
