@@ -3,13 +3,19 @@
 And how Hypothesis draws: the same examples in every ordinary run, new ones in sweeps.
 """
 
+import fcntl
 import json
 import os
+import pickle
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from cubecore.workflows.calibration.validation import HeldOut, Validation
 
 REFRESH = "--refresh-goldens"
 ORDINARY = "not sweep"
@@ -54,3 +60,37 @@ def golden(request: pytest.FixtureRequest):
         assert value == wanted, f"{path.name} says otherwise; pytest {REFRESH} takes what is new"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory):
+    """Return what makes a value once for all processes of a run, and shares it in a file."""
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent
+
+    def made(name: str, make: Callable[[], Any]) -> Any:
+        path = folder / f"{name}.pickle"
+        with (folder / f"{name}.lock").open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_bytes(pickle.dumps(make()))
+        return pickle.loads(path.read_bytes())
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def published(made_once) -> "Validation":
+    """Return the validation on the published points."""
+    from cubecore.workflows.calibration.validate import published_validation
+
+    return made_once("published", published_validation)
+
+
+@pytest.fixture(scope="session")
+def without_publications(made_once) -> "tuple[HeldOut, ...]":
+    """Return the errors on each publication that a fit was made without."""
+    from cubecore.workflows.calibration.held_out import held_out
+
+    return made_once("without_publications", held_out)

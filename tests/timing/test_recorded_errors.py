@@ -7,8 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-from cubecore.workflows.calibration.validate import published_validation
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -17,13 +15,13 @@ from tools.recorded_errors import RECORD, worst  # noqa: E402 - tools is a folde
 RECORDED = tomllib.loads(RECORD.read_text(encoding="utf-8"))
 
 
-def test_every_timed_case_is_recorded_and_no_record_is_left_over():
-    timed = {case.point.id for case in published_validation().timed}
+def test_every_timed_case_is_recorded_and_no_record_is_left_over(published):
+    timed = {case.point.id for case in published.timed}
     assert timed == set(RECORDED), "python -m tools.recorded_errors writes the file"
 
 
-def test_no_case_gets_worse():
-    now = {case.point.id: 100 * worst(case) for case in published_validation().timed}
+def test_no_case_gets_worse(published):
+    now = {case.point.id: 100 * worst(case) for case in published.timed}
     worse = [
         f"{name}: {now[name]:.1f} %, recorded {recorded} %"
         for name, recorded in RECORDED.items()
@@ -37,8 +35,8 @@ def mapped(cases):
     return sum(case.skipped is None for case in cases) / len(cases)
 
 
-def test_enough_points_are_mapped():
-    cases = published_validation().cases
+def test_enough_points_are_mapped(published):
+    cases = published.cases
     known = ("baseM", "L0", "L1tileB")
     matmul = [case for case in cases if case.point.kind == "matmul"]
     stated = [c for c in matmul if any(name in c.point.tiling for name in known)]
@@ -47,8 +45,8 @@ def test_enough_points_are_mapped():
     assert mapped(c for c in cases if c.point.kind in {"vector", "dma_read"}) >= 0.75
 
 
-def test_a_skipped_point_says_why_and_a_timed_one_is_timed():
-    for case in published_validation().cases:
+def test_a_skipped_point_says_why_and_a_timed_one_is_timed(published):
+    for case in published.cases:
         if case.skipped is not None:
             assert case.skipped
             assert (case.wall, dict(case.pipes)) == (None, {})

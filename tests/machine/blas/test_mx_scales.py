@@ -22,6 +22,7 @@ from kernels.broken import changed
 from kernels.cases import brief, draw_extent, draw_tiling
 from machine.agreement import answer, assert_agree
 from machine.broken_leaves import CHANGES, Changes, assert_broken_agrees, longer, ways
+from parts import part
 
 A5 = chip("Ascend950PR_9599")
 FP4, FP8 = "float4_e2m1fn", ("float8_e4m3fn", "float8_e5m2")
@@ -85,7 +86,7 @@ def sweep(seed: int, count: int, largest: int) -> None:
 
 
 def test_whatever_the_kernel_carries_is_proven_and_agrees_to_the_bit(drawn_seed):
-    sweep(drawn_seed, 40, 150)
+    sweep(drawn_seed, part(40), 150)
 
 
 @pytest.mark.sweep
@@ -131,7 +132,7 @@ def test_the_intact_kernel_is_proven(name):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_kernel_with_one_leaf_broken_is_the_same_on_both_engines(name, drawn_seed):
     rng, found = np.random.default_rng(drawn_seed), ways(intact(name)[0], OWN)
-    for place in rng.choice(len(found), 12, replace=False):
+    for place in rng.choice(len(found), part(12), replace=False):
         assert_broken_agrees(intact(name), OWN, found[place], A5)
 
 

@@ -75,7 +75,9 @@ STEPS = list(product(("M", "FIX"), (0, 1), (2, 3)))
 FEW = [step for step in STEPS if step[1] == 0]
 
 
-@pytest.mark.parametrize(("steps", "length"), [(STEPS, 3), (FEW, 4), (FEW, 5)])
+@pytest.mark.parametrize(
+    ("steps", "length"), [(STEPS, 3), (FEW, 4), pytest.param(FEW, 5, marks=pytest.mark.sweep)]
+)
 def test_every_short_program(steps, length):
     right = 0
     for program in product(steps, repeat=length):

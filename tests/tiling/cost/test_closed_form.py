@@ -13,6 +13,7 @@ from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.units import align_up, ceil_div
+from parts import examples
 from tiling.cases import B3, problem, stack, tiling
 
 
@@ -110,7 +111,7 @@ def legal(draw):
     return p, t
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(legal())
 def test_links_carry_what_the_walk_carries(case):
     p, t = case
@@ -126,7 +127,7 @@ def test_links_carry_what_the_walk_carries(case):
     assert predict(t, p, B3).pipes["S"] == scalar
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(legal())
 def test_transfers_are_counted_as_walked(case):
     """With nothing but a cost per transfer, MTE2's cycles are the number of transfers."""
@@ -155,7 +156,7 @@ def test_many_cost_what_each_costs(cases):
         assert float(cost(t, p, B3).total) == pytest.approx(float(together[index]), rel=1e-12)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(legal())
 def test_no_tiling_beats_the_bound_and_no_pipe_exceeds_the_total(case):
     p, t = case
@@ -166,7 +167,7 @@ def test_no_tiling_beats_the_bound_and_no_pipe_exceeds_the_total(case):
     assert found.us == B3.microseconds(found.cycles)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(legal())
 def test_a_second_buffer_never_costs(case):
     p, t = case

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip
@@ -16,6 +16,7 @@ from cubecore.tiling.repair.neighbourhood import GROWING
 from cubecore.tiling.rules.checker import check_tiling, explain, legal_mask, rule_named, rules
 from cubecore.tiling.rules.model import READINGS, RuleCase
 from cubecore.units import INT32_MAX
+from parts import examples
 from tiling.cases import B3, problem, stack, tiling
 
 CHIPS = (
@@ -78,7 +79,7 @@ def requests(draw):
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(requests(), st.lists(CHANGES, min_size=2, max_size=6))
 def test_a_rule_over_columns_is_the_rule_over_each(p, changes):
     soc = p.chip_record
@@ -96,7 +97,7 @@ def test_a_rule_over_columns_is_the_rule_over_each(p, changes):
                         assert bool(alone.holds()) == bool(holds[index]), declared.id
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(requests(), st.lists(CHANGES, min_size=1, max_size=6))
 def test_the_mask_is_the_check(p, changes):
     soc = p.chip_record
@@ -108,7 +109,7 @@ def test_the_mask_is_the_check(p, changes):
     assert excluded == {rule: found.count(rule) for rule in set(found)}
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.sampled_from(READINGS))
 def test_every_remedy_is_true(p, changes, edition, reading):
     soc = p.chip_record
@@ -140,7 +141,7 @@ def asked(declared, t, p, edition, reading):
     return measure.used, measure.limit, measure.relation
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(requests(), CHANGES)
 def test_where_readings_or_editions_differ_the_declaration_says_so(p, changes):
     t = tiling(p, **changes)
@@ -161,7 +162,7 @@ def whole(name, value):
     return -(-value // 16) * 16 if name.startswith("base") else value
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.sampled_from(READINGS), st.data())
 def test_what_grows_never_shrinks(p, changes, edition, reading, data):
     given_tiling = tiling(p, **{n: whole(n, max(value, 1)) for n, value in changes.items()})
@@ -185,7 +186,7 @@ def test_what_grows_never_shrinks(p, changes, edition, reading, data):
                 assert least.used <= small.used
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(requests(), CHANGES, st.sampled_from(tuple(EDITIONS)), st.data())
 def test_what_counts_sees_only_how_many_shares_there_are(p, changes, edition, data):
     t = tiling(p, **{n: max(value, 1) for n, value in changes.items()})

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip, chip_names
@@ -16,6 +16,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.branch_and_bound import MAX_FUTILE_BLOCKS, _first_of_each
 from cubecore.tiling.solver.solver import solve
+from parts import examples
 from tiling.cases import B3, problem
 
 EXTENT = st.one_of(
@@ -25,7 +26,7 @@ EXTENT = st.one_of(
 )
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(
     m=EXTENT,
     n=EXTENT,

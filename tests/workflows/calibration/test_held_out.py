@@ -12,11 +12,9 @@ from cubecore.reports.text.validation import validation_page, validation_text
 from cubecore.workflows.calibration.held_out import (
     FITTED,
     fit_cases,
-    held_out,
     refitted,
     with_values,
 )
-from cubecore.workflows.calibration.validate import published_validation
 from workflows.command import assert_refused, cli
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,9 +58,9 @@ def test_every_publication_of_the_fits_is_left_out_once():
             assert all(math.isfinite(value) and value > 0 for value in values.values())
 
 
-def test_errors_of_the_chip_files_are_those_of_the_validation():
-    timed = published_validation().timed
-    for one in held_out():
+def test_errors_of_the_chip_files_are_those_of_the_validation(published, without_publications):
+    timed = published.timed
+    for one in without_publications:
         walls = [
             abs(case.wall.error)
             for case in timed
@@ -99,10 +97,10 @@ def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
     assert fit.without("catlass") == found, "the same points give the same values"
 
 
-def test_the_table_is_part_of_the_page_and_of_the_answer():
-    answer = replace(published_validation(), held_out=held_out())
+def test_the_table_is_part_of_the_page_and_of_the_answer(published, without_publications):
+    answer = replace(published, held_out=without_publications)
     page, text = validation_page(answer), validation_text(answer)
-    for one in held_out():
+    for one in without_publications:
         row = [line for line in page.splitlines() if line.startswith(f"| {one.arch} {one.source} ")]
         assert len(row) == 1
         median, p90 = one.held.median, one.held.p90
@@ -110,9 +108,9 @@ def test_the_table_is_part_of_the_page_and_of_the_answer():
         assert f"{one.arch} {one.source} " in text
     made = answer.to_json()["held_out"]
     assert [(one["arch"], one["source"]) for one in made] == [
-        (one.arch, one.source) for one in held_out()
+        (one.arch, one.source) for one in without_publications
     ]
-    assert "held_out" not in published_validation().to_json()
+    assert "held_out" not in published.to_json()
 
 
 def test_it_is_of_the_published_points_alone(tmp_path):

@@ -16,7 +16,7 @@ from cubecore.reports.text.validation import validation_text
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
 from cubecore.workflows.calibration.stated_tilings import in_bands
-from cubecore.workflows.calibration.validate import case_of, published_validation, validate
+from cubecore.workflows.calibration.validate import case_of, validate
 from cubecore.workflows.calibration.validation import Errors
 from workflows.calibration.planned import planned
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
@@ -447,8 +447,8 @@ def test_a_file_that_is_not_there_and_a_setting_that_is_none(tmp_path):
     assert answer.code == BAD_REQUEST
 
 
-def test_the_text_has_every_case_once_and_the_page_every_mark():
-    answer = published_validation()
+def test_the_text_has_every_case_once_and_the_page_every_mark(published):
+    answer = published
     words = re.findall(r"\S+", validation_text(answer))
     for case in answer.cases:
         assert words.count(case.point.id) == 1

@@ -1,0 +1,29 @@
+"""How much of a space a run goes through: all of it with the sweeps, a fixed part without."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+
+def part(count: int, every: int = 3) -> int:
+    """Return `count` in a run with sweeps, and one of `every` of that number in others.
+
+    An ordinary run is the one whose examples are the same every time (conftest.py).
+    """
+    return -(-count // every) if settings.default.derandomize else count
+
+
+def examples(count: int, every: int = 3) -> settings:
+    """Draw `count` examples in a run with sweeps, and one of `every` of that number in others."""
+    return settings(max_examples=part(count, every))
+
+
+def strided(values: Iterable[Any], every: int = 3) -> list[Any]:
+    """Return parameters of a test: one of `every`, and the others marked as a sweep."""
+    sweep = pytest.mark.sweep
+    return [
+        value if place % every == 0 else pytest.param(value, marks=sweep)
+        for place, value in enumerate(values)
+    ]
