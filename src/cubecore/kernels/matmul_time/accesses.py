@@ -65,7 +65,7 @@ class AccessTree(BlockTree):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProgramTrees:
     """Cores of one program: the shares that they compute, and the trees of these."""
 
     program: Program
@@ -73,9 +73,9 @@ class Kind:
     trees: tuple[AccessTree, ...]
 
 
-def access_launch(plan: MatmulPlan) -> tuple[Launch, list[Kind]]:
+def access_launch(plan: MatmulPlan) -> tuple[Launch, list[ProgramTrees]]:
     """Return the launch with the accesses alone, and its kinds of cores."""
-    kinds: dict[tuple[BlockShape, ...], Kind] = {}
+    kinds: dict[tuple[BlockShape, ...], ProgramTrees] = {}
     cores = []
     for core, own in enumerate(blocks_of_cores(plan)):
         shares = core_shares(plan, own)
@@ -85,16 +85,16 @@ def access_launch(plan: MatmulPlan) -> tuple[Launch, list[Kind]]:
     return Launch(launch_tensors(plan), tuple(cores), plan.step), list(kinds.values())
 
 
-def _kind(plan: MatmulPlan, shares: tuple[BlockShape, ...]) -> Kind:
+def _kind(plan: MatmulPlan, shares: tuple[BlockShape, ...]) -> ProgramTrees:
     builder = Builder("accesses", plan.step)
     trees: list[AccessTree] = []
     for number, share in enumerate(shares):
         with builder.part(number, len(shares)):
             trees.append(AccessTree(plan, builder, share, trees[-1] if trees else None))
-    return Kind(builder.finish(), shares, tuple(trees))
+    return ProgramTrees(builder.finish(), shares, tuple(trees))
 
 
-def _on_core(core: int, kind: Kind, blocks: Sequence[CoreBlock]) -> CoreProgram:
+def _on_core(core: int, kind: ProgramTrees, blocks: Sequence[CoreBlock]) -> CoreProgram:
     pairs = zip(kind.trees, blocks, strict=True)
     slots = {var: place for tree, block in pairs for var, place in tree.slots(block).items()}
     return CoreProgram(core, kind.program, slots)

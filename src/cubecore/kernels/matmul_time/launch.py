@@ -10,12 +10,12 @@ from cubecore.isa.program.tree import Issue
 from cubecore.kernels.matmul.launch import settings_of
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul_time.accesses import AccessTree, access_launch
-from cubecore.kernels.matmul_time.loads import Chunks, Load, Mte2
+from cubecore.kernels.matmul_time.loads import ChunkQueue, Load, Mte2
 from cubecore.kernels.matmul_time.steady import Steady
-from cubecore.kernels.matmul_time.walk import Core, Rings, TileWork, compute_tile
+from cubecore.kernels.matmul_time.walk import CorePipes, Rings, TileWork, compute_tile
 from cubecore.kernels.matmul_time.work import (
+    IssueCycles,
     NotEveryInstruction,
-    Scalars,
     step,
     transfers,
 )
@@ -111,16 +111,16 @@ class _CoreTime:
         self._plan, self._memory, self._shares, self._start = plan, memory, shares, start
         chip = plan.chip
         self._overlap = 1.0 - chip.require("gm_latency_overlap", "timing")
-        self._scalars = Scalars.of(plan)
+        self._scalars = IssueCycles.of(plan)
         depth: int = chip.require("pipe_queue_depth", "timing")
         mte2 = Mte2(memory, depth, self._scalars.issue, self._scalars.load)
-        self._core = Core(self._scalars, depth, mte2, start)
+        self._core = CorePipes(self._scalars, depth, mte2, start)
         self._registers = Registers()
         self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
         self._orders: dict[str, tuple[list[int], list[list[Load]]]] = {}
         self._walked = 0
 
-    def of(self, trees: Sequence[AccessTree]) -> Core:
+    def of(self, trees: Sequence[AccessTree]) -> CorePipes:
         """Return the core at the end of all its blocks."""
         core, plan = self._core, self._plan
         for setting in settings_of(plan.problem):
@@ -267,14 +267,14 @@ class _CoreTime:
 
     # --- loads
 
-    def _chunks(self, tree: AccessTree, name: str, free: list[int]) -> Chunks:
+    def _chunks(self, tree: AccessTree, name: str, free: list[int]) -> ChunkQueue:
         """Return the chunks of an operand, none loaded yet."""
         stream = tree.streams[name]
         if name not in self._orders:
             kinds, firsts = stream.order()
             self._orders[name] = kinds, [self._loads(tree, name, *first) for first in firsts]
         kinds, loads = self._orders[name]
-        return Chunks(self._core.mte2, free, kinds, loads, ahead=stream.ahead)
+        return ChunkQueue(self._core.mte2, free, kinds, loads, ahead=stream.ahead)
 
     def _loads(self, tree: AccessTree, name: str, own: int, k: int, level: int) -> list[Load]:
         found = []

@@ -136,7 +136,7 @@ class Mte2:
         return time
 
 
-class Chunks:
+class ChunkQueue:
     """The chunks of one operand for one block of C: which comes next, which buffers are free.
 
     `kinds` says of each chunk in turn which of `loads` brings it. With `ahead` the next one is

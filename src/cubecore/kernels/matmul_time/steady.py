@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cubecore.kernels.matmul_time.loads import NO_PEAK, Chunks, Mte2
-from cubecore.kernels.matmul_time.walk import Core, Pipe, Rings
+from cubecore.kernels.matmul_time.loads import NO_PEAK, ChunkQueue, Mte2
+from cubecore.kernels.matmul_time.walk import CorePipes, PipeClock, Rings
 
 
 class _Visit(NamedTuple):
@@ -29,7 +29,11 @@ class Steady:
     """Recognises states at the heads of a block's tiles, and skips."""
 
     def __init__(
-        self, core: Core, rings: Rings, chunks: tuple[Chunks, Chunks], kinds: Sequence[int]
+        self,
+        core: CorePipes,
+        rings: Rings,
+        chunks: tuple[ChunkQueue, ChunkQueue],
+        kinds: Sequence[int],
     ) -> None:
         self._core, self._rings, self._chunks, self._kinds = core, rings, chunks, kinds
         self._seen: dict[tuple[object, ...], _Visit] = {}
@@ -96,7 +100,7 @@ class Steady:
             peak = max(self._peaks[-(now.number - before.number) :])
             memory.repeat(0, served, now.time - before.time, peak, periods)
         core.time += shift
-        pipes: tuple[Pipe | Mte2, ...] = (core.m, core.mte1, core.fix, mte2)
+        pipes: tuple[PipeClock | Mte2, ...] = (core.m, core.mte1, core.fix, mte2)
         for pipe in pipes:
             pipe.free += shift
             pipe.gate += shift

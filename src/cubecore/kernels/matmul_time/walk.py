@@ -6,14 +6,14 @@ It is that of `kernels.matmul.block`, instruction by instruction, and what each 
 
 from collections import deque
 
-from cubecore.kernels.matmul_time.loads import Chunks, Mte2
-from cubecore.kernels.matmul_time.work import Scalars, Step
+from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
+from cubecore.kernels.matmul_time.work import BaseKStep, IssueCycles
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
 
 
 @dataclass(slots=True)
-class Pipe:
+class PipeClock:
     """A pipe that does one thing after another."""
 
     queue: deque[int]
@@ -31,21 +31,23 @@ class TileWork:
     tile and end behind it.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[BaseKStep, ...]
     store: int
     store_head: int
     request: MemoryRequest
 
 
-class Core:
+class CorePipes:
     """A core's pipes while it computes blocks of C one after another."""
 
-    def __init__(self, scalars: Scalars, depth: int, mte2: Mte2, start: int) -> None:
+    def __init__(self, scalars: IssueCycles, depth: int, mte2: Mte2, start: int) -> None:
         self.time, self.scalars, self.mte2 = start, scalars, mte2
-        self.m, self.mte1, self.fix = (Pipe(deque([0] * depth, maxlen=depth)) for _ in range(3))
+        self.m, self.mte1, self.fix = (
+            PipeClock(deque([0] * depth, maxlen=depth)) for _ in range(3)
+        )
         self.scalar_waits = 0
 
-    def raised(self, pipe: Pipe) -> int:
+    def raised(self, pipe: PipeClock) -> int:
         """Raise a flag of a pipe."""
         time = self.time + self.scalars.issue
         time = max(time, pipe.queue[0])
@@ -54,7 +56,7 @@ class Core:
         pipe.queue.append(at)
         return at
 
-    def waited(self, pipe: Pipe, at: int) -> None:
+    def waited(self, pipe: PipeClock, at: int) -> None:
         """Let a pipe wait for a flag."""
         time = self.time + self.scalars.issue
         time = max(time, pipe.queue[0])
@@ -62,12 +64,12 @@ class Core:
         pipe.gate = max(pipe.gate, at)
         pipe.queue.append(max(time, pipe.gate, pipe.free))
 
-    def acquire(self, chunks: Chunks) -> None:
+    def acquire(self, chunks: ChunkQueue) -> None:
         """Let MTE1 wait for the next chunk of an operand."""
         self.time, at = chunks.acquire(self.time)
         self.waited(self.mte1, at)
 
-    def release(self, chunks: Chunks) -> None:
+    def release(self, chunks: ChunkQueue) -> None:
         """Let MTE1 say that a chunk is used up."""
         chunks.release(self.raised(self.mte1))
 
@@ -92,11 +94,11 @@ class Rings:
 
 
 def compute_tile(
-    core: Core,
+    core: CorePipes,
     rings: Rings,
     work: TileWork,
-    a: tuple[Chunks, int],
-    b: tuple[Chunks, int],
+    a: tuple[ChunkQueue, int],
+    b: tuple[ChunkQueue, int],
 ) -> None:
     """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays.
 
@@ -224,7 +226,7 @@ def compute_tile(
     rings.at_c = (rings.at_c + 1) % len(rings.l0c)
 
 
-def _store(core: Core, work: TileWork) -> None:
+def _store(core: CorePipes, work: TileWork) -> None:
     fix = core.fix
     time = core.time + core.scalars.issue
     time = max(time, fix.queue[0])

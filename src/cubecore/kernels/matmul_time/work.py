@@ -58,7 +58,7 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
     return tuple(found)
 
 
-class Step(NamedTuple):
+class BaseKStep(NamedTuple):
     """A base-K step of a tile: the moves of A and of B, the product, and a barrier behind it."""
 
     a: tuple[Move, ...]
@@ -97,7 +97,7 @@ def transfers(body: Sequence[Node], values: Mapping[Var, int], chip: Chip) -> li
 
 
 @dataclass(frozen=True)
-class Scalars:
+class IssueCycles:
     """The scalar unit's cycles: of an issue, and with its own work of a step, a load, a tile."""
 
     issue: int
@@ -106,14 +106,14 @@ class Scalars:
     tile: int
 
     @staticmethod
-    def of(plan: MatmulPlan) -> "Scalars":
+    def of(plan: MatmulPlan) -> "IssueCycles":
         """Return those of a kernel."""
         issue: int = plan.chip.require("scalar_issue_cycles", "timing")
         parts = (
             issue + cost_of(ScalarWork(step=plan.step, part=part), plan.chip).busy
             for part in ("step", "load", "tile")
         )
-        return Scalars(issue, *parts)
+        return IssueCycles(issue, *parts)
 
 
 def step(
@@ -122,11 +122,13 @@ def step(
     tile: tuple[int, int, int],
     chunk: tuple[int, int],
     barrier: bool,
-) -> Step:
+) -> BaseKStep:
     """Return what a step of m x n x k elements costs in chunks of so many rows and columns."""
     chip, (m, n, k) = plan.chip, tile
     a = BaseBlock(m, plan.a.multiplied(k), plan.a.chunk(chunk[0], 0))
     b = BaseBlock(n, plan.b.multiplied(k), plan.b.chunk(chunk[1], 0))
     template: Instruction = product(plan, (m, k, n), biased=False, first=True, final=False)
     cost = cost_of(template.resolved(registers), chip)
-    return Step(moves(plan.a, a, chip), moves(plan.b, b, chip), cost.busy, cost.idle_head, barrier)
+    return BaseKStep(
+        moves(plan.a, a, chip), moves(plan.b, b, chip), cost.busy, cost.idle_head, barrier
+    )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cubecore.numerics import largest_finite
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import ceil_div
-from cubecore.workflows.data.limits import HALF_UNITS, Limits
+from cubecore.workflows.data.limits import HALF_UNITS, ErrorLimits
 from cubecore.workflows.data.product_sums import Factors
 
 Array = NDArray[Any]
@@ -49,7 +49,7 @@ def is_worth_screening(problem: Problem) -> bool:
 class Screen:
     """Compares rows of one product with a float32 product of their own."""
 
-    def __init__(self, limits: Limits, sums: Factors) -> None:
+    def __init__(self, limits: ErrorLimits, sums: Factors) -> None:
         self._limits, self._sums = limits, sums
         k, n = limits.problem.k, limits.problem.n
         self._steps = range(0, k, ceil_div(k, _SLICES))

@@ -79,7 +79,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Limits:
+class ErrorLimits:
     """The tolerance of one problem's elements: their scales and the additions behind each."""
 
     problem: Problem

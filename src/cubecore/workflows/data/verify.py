@@ -18,7 +18,7 @@ from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import ceil_div
 from cubecore.workflows.data.float32_screen import Screen, is_worth_screening
-from cubecore.workflows.data.limits import Judged, Limits, limit_policy
+from cubecore.workflows.data.limits import ErrorLimits, Judged, limit_policy
 from cubecore.workflows.data.operands import Operands, matrices, shared_scales
 from cubecore.workflows.data.product_sums import Factors
 from cubecore.workflows.data.stored_layout import from_nz
@@ -73,7 +73,7 @@ def verify(
     scale = operands.scale if p.scales_columns else p.epilogue.scale
     scales = None if scale is None else np.asarray(scale, np.float32)
     slices = ceil_div(p.k, tiling.singleCoreK)
-    limits = Limits(p, scales, p.k + (operands.bias is not None) + slices)
+    limits = ErrorLimits(p, scales, p.k + (operands.bias is not None) + slices)
     tasks: list[Callable[[], Judged]] = []
     for i in range(p.batch):
         sums = Factors(p, pairs[0][i], pairs[1][i], operands.bias, tiling.baseK)
@@ -106,7 +106,7 @@ def _performed(problem: Problem, tasks: list[Callable[[], Judged]]) -> list[Judg
         return list(pool.map(lambda task: task(), tasks))
 
 
-def _tasks(limits: Limits, sums: Factors, result: Array) -> Iterator[Callable[[], Judged]]:
+def _tasks(limits: ErrorLimits, sums: Factors, result: Array) -> Iterator[Callable[[], Judged]]:
     """Yield what judges blocks of rows of one matrix."""
     screen = Screen(limits, sums) if is_worth_screening(limits.problem) else None
 
@@ -124,7 +124,7 @@ def _tasks(limits: Limits, sums: Factors, result: Array) -> Iterator[Callable[[]
         yield partial(judge, slice(row, row + _ROWS_AT_ONCE))
 
 
-def _judge_rows(limits: Limits, sums: Factors, rows: slice, found: Array) -> Judged:
+def _judge_rows(limits: ErrorLimits, sums: Factors, rows: slice, found: Array) -> Judged:
     exact, magnitude = sums.of_rows(rows)
     judged = limits.judge(exact, magnitude, found, ...)
     at_row, at_column = np.nonzero(judged.share > 1)
@@ -138,7 +138,7 @@ def _judge_rows(limits: Limits, sums: Factors, rows: slice, found: Array) -> Jud
 
 
 def _judge_elements(
-    limits: Limits, sums: Factors, places: tuple[Array, Array], found: Array
+    limits: ErrorLimits, sums: Factors, places: tuple[Array, Array], found: Array
 ) -> Judged:
     exact, magnitude = sums.of_elements(*places)
     judged = limits.judge(exact, magnitude, found, places[1])
@@ -152,7 +152,9 @@ def _judge_elements(
     return judged
 
 
-def _drifting(limits: Limits, sums: Factors, places: tuple[Array, Array], found: Array) -> Judged:
+def _drifting(
+    limits: ErrorLimits, sums: Factors, places: tuple[Array, Array], found: Array
+) -> Judged:
     """Judge elements with the drift of a sequential float32 sum allowed, until one does not pass.
 
     Terms that repeat are rounded alike, so that errors add up as independent ones do not.
