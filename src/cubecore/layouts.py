@@ -7,18 +7,18 @@ ZZ is both row by row). Offsets count elements from the first one.
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Offsets = NDArray[np.intp]
 
 
-def ascending(values: NDArray[Any]) -> NDArray[Any]:
+def ascending(values: Array) -> Array:
     """Return integers in ascending order, each once, flat; none: none.
 
     `np.unique` does so, too, but imports masked arrays when it is first called (20 ms).
@@ -81,7 +81,7 @@ def offsets(
     return result
 
 
-def pack(matrix: NDArray[Any], layout: Layout, fractal: tuple[int, int]) -> NDArray[Any]:
+def pack(matrix: Array, layout: Layout, fractal: tuple[int, int]) -> Array:
     """Return `matrix` laid out in `layout`, padding zero, shape [padded_elements]."""
     rows, cols = matrix.shape
     flat = np.zeros(padded_elements(rows, cols, fractal), matrix.dtype)
@@ -89,9 +89,7 @@ def pack(matrix: NDArray[Any], layout: Layout, fractal: tuple[int, int]) -> NDAr
     return flat
 
 
-def unpack(
-    flat: NDArray[Any], layout: Layout, shape: tuple[int, int], fractal: tuple[int, int]
-) -> NDArray[Any]:
+def unpack(flat: Array, layout: Layout, shape: tuple[int, int], fractal: tuple[int, int]) -> Array:
     """Return the matrix of `shape` that `flat` holds in `layout`: the inverse of `pack`."""
     return flat[offsets(layout, *shape, fractal)]
 

@@ -4,12 +4,12 @@
 its vectorised use are one expression.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cubecore.aliases import Column
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from cubecore.arrays import Array
 
 DATA_BLOCK_BYTES = 32
 """The unit of vector and local-memory transfers (C API general notes: DataBlock)."""
@@ -58,11 +58,11 @@ def floats(value: Column) -> Column:
     return value if getattr(value, "dtype", _NoArray).kind == "f" else value * 1.0
 
 
-def distinct(values: Column) -> "NDArray[Any]":
+def distinct(values: Column) -> "Array":
     """Return the distinct values of an array of numbers, sorted; np.unique loads all of np.ma."""
     import numpy as np
 
-    ordered: NDArray[Any] = np.sort(values, axis=None)
+    ordered: Array = np.sort(values, axis=None)
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]

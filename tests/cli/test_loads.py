@@ -27,7 +27,7 @@ CHIPS = {
     "version",
     "workflows",
 }
-RULES = CHIPS | {"dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
+RULES = CHIPS | {"arrays", "dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
 PLAN = RULES | {"cache", "tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
 KERNEL = PLAN | {
     "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",

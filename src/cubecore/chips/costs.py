@@ -7,18 +7,17 @@ nothing (`Chip.unknown_costs` names it; the event timing refuses such a chip, th
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.aliases import Column
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
-Array = NDArray[Any]
 _FIXPIPE_ALIGN_BYTES = 16
 PITCH_CONFLICT_BYTES = 8 * 1024
 """A row pitch that is a multiple of this costs `gm_to_l1_pitch_row_cycles` more a row."""

@@ -8,11 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
-
-Array = NDArray[Any]
 
 
 def saturate(values: Array, target: ElementType) -> Array:

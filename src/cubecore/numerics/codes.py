@@ -11,14 +11,12 @@ two mantissa bits: multiples of a quarter up to 1.75, without NaN and infinity.
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
 
-Array = NDArray[Any]
 HIFLOAT8 = element_type("hifloat8")
 FLOAT4_E1M2 = element_type("float4_e1m2")
 _DOTS = {"11": 4, "10": 3, "01": 2, "001": 1, "0001": 0}

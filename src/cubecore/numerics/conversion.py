@@ -5,15 +5,12 @@ would lose bits) and leave in the target type.
 """
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.numerics import ends, largest_finite, round_float, wrap
-
-Array = NDArray[Any]
 
 ROUNDINGS = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 """The vendor's modes: nearest with ties to even (none and rint) or away from zero (round), towards

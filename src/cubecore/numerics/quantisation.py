@@ -6,14 +6,12 @@ bit 36 an int32 accumulator is shifted right by 1 to 16 (bits 35 to 32, plus 1) 
 bits first.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 
-Array = NDArray[Any]
 Words = NDArray[np.uint64]
 
 SCALE_MASK = 0xFFFFE000

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cubecore.aliases import Json, JsonMapping
+    from cubecore.arrays import Array
     from cubecore.isa.program.launch import Launch
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -83,7 +84,7 @@ class Run:
     total_wall_s: float
     reference_wall_s: float | None
     peak_bytes: int | None
-    c: NDArray[Any] = field(repr=False)
+    c: Array = field(repr=False)
 
     @property
     def verified(self) -> bool:
@@ -290,7 +291,7 @@ def _operands(problem: Problem, given: Operands | OperandFiles | None) -> Operan
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Executed:
-    c: NDArray[Any]
+    c: Array
     findings: tuple[SanitizerFinding, ...]
     issued: int
     wall_s: float
@@ -353,7 +354,7 @@ def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[SanitizerFin
     return (SanitizerFinding("uninitialised", message, "end of kernel", where, "all cores"),)
 
 
-def _npy(values: NDArray[Any]) -> bytes:
+def _npy(values: Array) -> bytes:
     buffer = BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()

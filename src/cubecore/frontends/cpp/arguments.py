@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.cpp.build import source_of
@@ -18,7 +18,6 @@ from cubecore.frontends.cpp.signature import Parameter
 from cubecore.frontends.cpp.tiling_data import filled
 from cubecore.lazy_dataclass import dataclass
 
-Array = NDArray[Any]
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
 
 

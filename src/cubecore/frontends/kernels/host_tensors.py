@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, RequestError, refuse
 from cubecore.lazy_dataclass import dataclass
@@ -55,7 +56,7 @@ def host_tensor(name: str, given: object, wanted: ElementType | None = None) -> 
     return HostTensor(name, array.reshape(-1).view(np.uint8), kind, array.shape)
 
 
-def _numpy(name: str, given: object) -> NDArray[Any]:
+def _numpy(name: str, given: object) -> Array:
     """Return a NumPy view of the user's memory."""
     if isinstance(given, np.ma.MaskedArray):
         raise refuse(name, "be an array without a mask", "a masked array", "pass filled() of it")
@@ -65,13 +66,13 @@ def _numpy(name: str, given: object) -> NDArray[Any]:
         need = "be a NumPy, DLPack or torch array, or a number"
         raise refuse(name, need, type(given).__name__)
     try:
-        found: NDArray[Any] = np.from_dlpack(given)
+        found: Array = np.from_dlpack(given)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise refuse(name, "be an array that NumPy can view", str(error)) from None
     return found
 
 
-def _torch(name: str, given: Any, torch: Any) -> tuple[ElementType, NDArray[Any]]:
+def _torch(name: str, given: Any, torch: Any) -> tuple[ElementType, Array]:
     """Return the type and the bytes' view of a torch tensor; NumPy does not know bfloat16."""
     if given.device.type != "cpu":
         raise refuse(name, "be on the CPU", f"a tensor on {given.device}")

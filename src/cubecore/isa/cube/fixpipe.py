@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from cubecore import layouts
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
@@ -15,7 +16,6 @@ from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS
 from cubecore.isa.declare.instruction import (
-    Array,
     GlobalTraffic,
     Instruction,
     InstructionCost,

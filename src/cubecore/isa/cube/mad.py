@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from cubecore import layouts
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import (
@@ -23,7 +24,6 @@ from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,

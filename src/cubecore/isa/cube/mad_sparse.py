@@ -14,13 +14,13 @@ from typing import Self
 import numpy as np
 
 from cubecore import layouts
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import FRACTAL, INDEX_FRACTAL, INT8, INT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
@@ -26,7 +27,6 @@ from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 
-Array = NDArray[Any]
 Order = tuple[tuple[str, ...], Mapping[str, Any]]
 """An order of arguments, and the parameters that it fixes."""
 

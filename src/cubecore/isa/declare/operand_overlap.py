@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.isa.declare.instruction import Array, Instruction, Operand
+from cubecore.arrays import Array
+from cubecore.isa.declare.instruction import Instruction, Operand
 from cubecore.layouts import ascending
 
 ACCUMULATING_TYPES = ("float16", "int32", "float32")

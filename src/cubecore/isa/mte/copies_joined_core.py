@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import JOINED_ARCHS, Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,

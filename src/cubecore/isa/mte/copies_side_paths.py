@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Array,
     GlobalTraffic,
     Instruction,
     InstructionCost,

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import JOINED_ARCHS, Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     Mem,
     Pipe,

@@ -1,10 +1,9 @@
 """Computing proven stores: sums of block products with BLAS, and their bytes in global memory."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.machine.blas.block_products import (
     EXACT_FLOAT32_BITS,
     Block,
@@ -19,7 +18,6 @@ from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS, distinct
 
-Array = NDArray[Any]
 Known = NDArray[np.bool_] | None
 """Which elements were written in L0C; None: all."""
 

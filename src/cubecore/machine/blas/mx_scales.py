@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.isa.cube.mad_mx import SHARED
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalTensor
 
-Array = NDArray[Any]
 WORD_BYTES = 2
 """A pair of scales: they are stored, and travel, in pairs."""
 PAIR = WORD_BYTES * SHARED

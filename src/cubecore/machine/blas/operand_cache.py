@@ -2,20 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import FLOAT32, ElementType
 from cubecore.machine.blas.block_products import Block, IrregularError
 from cubecore.machine.memory import int4
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.numerics import round_hf32
 from cubecore.numerics.codes import numbers
-
-Array = NDArray[Any]
 
 _PART = 1 << 20
 """Elements that one thread converts at a time, about."""

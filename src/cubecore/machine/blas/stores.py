@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import gcd
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.registers import Registers
@@ -23,7 +22,6 @@ from cubecore.machine.blas.mx_scales import Scales
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.units import FRACTAL_ROWS
 
-Array = NDArray[Any]
 _LARGEST_STORE = 1 << 19
 """Elements of C that one store may grow to: enough for BLAS, little enough to share out."""
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.declare.instruction import Mem
@@ -20,7 +21,7 @@ from cubecore.layouts import (
     offsets,
 )
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.buffers import Array, MemoryBuffer
+from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.reference.core import Core
 from cubecore.numerics.codes import numbers
 from cubecore.units import FRACTAL_ROWS, align_up

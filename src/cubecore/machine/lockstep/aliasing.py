@@ -6,11 +6,11 @@ no core may touch what another one writes (`require_apart`).
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.layouts import ascending
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
@@ -166,7 +166,7 @@ def _meet(reaches: list[GroupAliasing], tensor: int) -> bool:
     return not bool((own & alone).all())
 
 
-def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, NDArray[Any]]:
+def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:
     """Return the runs of all cores in order, each with the number of its core."""
     owners = np.repeat(np.arange(len(runs)), [starts.size for starts, _ in runs])
     starts = np.concatenate([starts for starts, _ in runs])

@@ -10,8 +10,9 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
-from cubecore.isa.declare.instruction import Array, Instruction, Mem, Operand
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import Registers
 from cubecore.lazy_dataclass import dataclass

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.layouts import Offsets, ascending
@@ -20,7 +21,7 @@ from cubecore.machine.lockstep.operands import (
     side,
 )
 from cubecore.machine.lockstep.sanitizer import NOWHERE
-from cubecore.machine.memory.buffers import Array, fillers, word_of
+from cubecore.machine.memory.buffers import fillers, word_of
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, lattices, scatter, whole
 
 _MOST_PLACED = 4096

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
@@ -20,7 +21,6 @@ from cubecore.machine.lockstep.operands import (
     side,
 )
 from cubecore.machine.lockstep.sanitizer import NOWHERE
-from cubecore.machine.memory.buffers import Array
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import touches

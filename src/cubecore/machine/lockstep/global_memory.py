@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
 from cubecore.machine.lockstep.operands import Cores, LockstepOperand
-from cubecore.machine.memory.buffers import WORDS, Array, MemoryBuffer
+from cubecore.machine.memory.buffers import WORDS, MemoryBuffer
 from cubecore.machine.memory.elements import even
 from cubecore.machine.memory.strided import Rows, scatter, whole
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Array, Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId

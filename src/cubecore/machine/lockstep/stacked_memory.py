@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
-from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, Array, MemoryBuffer
+from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer
 from cubecore.machine.memory.elements import Elements, even
 from cubecore.machine.memory.strided import Rows, gathered, scatter
 

@@ -7,12 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory import int4
-
-Array = NDArray[Any]
 
 POISON_BYTE = 0xFF
 """What unwritten memory holds: NaN in every float type, -1 in every integer type."""

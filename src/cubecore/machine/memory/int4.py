@@ -5,15 +5,13 @@ for each byte, since whatever moves or stores 4-bit elements does so by whole by
 as written if both of its elements are.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.layouts import Offsets
 
-Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
 
 BITS = 4

@@ -6,11 +6,10 @@ Rows of a matrix, fractals, windows and blocks are such offsets; tables of value
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 
-Array = NDArray[Any]
 Rows = tuple[int, int, int]
 """Cores whose bytes lie evenly: how many, how far apart, and where those of the first start."""
 _MOST_AXES = 8

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
@@ -15,7 +16,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.layouts import Offsets
-from cubecore.machine.memory.buffers import Array, MemoryBuffer
+from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, Use, part, use, uses
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.issue_cache import CachedIssue, plan

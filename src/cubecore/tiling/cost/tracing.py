@@ -17,9 +17,9 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.aliases import Column
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.trace_symbols import NAMES, OperationTrace, Symbol, spell
 from cubecore.tiling.model.problem import Problem
@@ -170,7 +170,7 @@ NO_TRACES = TraceCache()
 _KIND = tuple(f.name for f in fields(Problem) if f.name not in (*EXTENTS, *UNREAD_FIELDS))
 
 
-def column(value: Column, count: int) -> NDArray[Any]:
+def column(value: Column, count: int) -> Array:
     """Return a result as a column: a number in each of `count` rows."""
     if type(value) is np.ndarray and value.ndim:
         return value

@@ -6,8 +6,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import cost
@@ -83,7 +83,7 @@ class Ranker:
         values = tuple((name, int(x[row])) for name, x in zip(names, columns, strict=True))
         return Best(float(cycles[near[row]]), int(moved[row]), values)
 
-    def _cycles(self, table: Table, rows: int) -> NDArray[Any]:
+    def _cycles(self, table: Table, rows: int) -> Array:
         """Return predicted cycles, rounded up; zeros where the chip's Cube rate is unknown."""
         case = self.space.case
         try:
@@ -115,13 +115,13 @@ class Ranker:
         return self._first(table | {name: x[::stride] for name, x in found.legal.items()})
 
 
-def _spread_over(size: int, spread: NDArray[Any], place: int) -> NDArray[Any]:
+def _spread_over(size: int, spread: Array, place: int) -> Array:
     """Return rows of a part of `size` rows, spread independently of the other parts'."""
     turned = (spread * (2 * place + 1) + place * GOLDEN**2) % 1.0
     return np.asarray((turned * size).astype(np.int64))
 
 
-def _pick(parts: Sequence[Explored], rows: Sequence[NDArray[Any]]) -> Table:
+def _pick(parts: Sequence[Explored], rows: Sequence[Array]) -> Table:
     return {
         name: column[index]
         for part, index in zip(parts, rows, strict=True)

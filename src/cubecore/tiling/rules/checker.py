@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.aliases import Columns, Json, JsonMapping
+from cubecore.arrays import Array
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
@@ -179,9 +178,7 @@ def check_case(case: RuleCase) -> Findings:
     return Findings(tuple(findings), advise(case))
 
 
-def legal_mask(
-    columns: Columns, problem: Problem, chip: Chip
-) -> tuple[NDArray[Any], dict[str, int]]:
+def legal_mask(columns: Columns, problem: Problem, chip: Chip) -> tuple[Array, dict[str, int]]:
     """Return which candidates satisfy every rule, and how many each rule excluded.
 
     `columns` is a struct of arrays of equal length; newer edition, effective. A candidate counts

@@ -17,12 +17,12 @@ work on all of them at once. The solver's are whole floats: NumPy divides intege
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.aliases import Column
+from cubecore.arrays import Array
 from cubecore.chips.costs import LINE_BYTES
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
@@ -51,7 +51,7 @@ class TilingColumns:
         self,
         fields: dict[str, Column],
         parent: "TilingColumns | None" = None,
-        rows: NDArray[Any] | None = None,
+        rows: Array | None = None,
     ) -> None:
         self._columns, self._parent, self._rows = fields, parent, rows
 
@@ -85,7 +85,7 @@ class TilingColumns:
         inherited = [] if self._parent is None else self._parent.names
         return list(dict.fromkeys([*inherited, *self._columns]))
 
-    def take(self, index: NDArray[Any]) -> "TilingColumns":
+    def take(self, index: Array) -> "TilingColumns":
         """Return the rows that `index` (positions or a mask) selects."""
         rows = np.flatnonzero(index) if index.dtype == bool else index
         return TilingColumns({}, self, rows)
@@ -210,7 +210,7 @@ class Pairs:
     tiles: tuple[Floats, Floats]
     complete: bool
 
-    def take(self, index: NDArray[Any]) -> "Pairs":
+    def take(self, index: Array) -> "Pairs":
         """Return the pairs that `index` (positions or a mask) selects."""
         rows = np.flatnonzero(index) if index.dtype == bool else index
         m_tiles, n_tiles = self.tiles

@@ -7,12 +7,11 @@ Every candidate passes the rules that `check_tiling` applies (newer edition, eff
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.aliases import Column, Json
+from cubecore.arrays import Array
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.lazy_dataclass import dataclass
@@ -156,7 +155,7 @@ def single_solution(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Soluti
 
 def _search(
     case: RuleCase, count: int, wanted: FieldLimits, traces: TraceCache, *, explained: bool
-) -> tuple[SearchResult, NDArray[Any]]:
+) -> tuple[SearchResult, Array]:
     """Return what the search found, and the rows of the best and of the next `count`.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
@@ -197,7 +196,7 @@ def planned_chip(chip: Chip) -> Chip:
     return replace(chip, l1_bytes=chip.l1_user_bytes)
 
 
-def _best_of_each(result: SearchResult, count: int) -> NDArray[Any]:
+def _best_of_each(result: SearchResult, count: int) -> Array:
     """Return the best tiling of each core split and base block of C, best first, at most `count`.
 
     Ties by `_TIE_FIELDS`.

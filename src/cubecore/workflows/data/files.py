@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation, refuse, unreadable, unwritable
 
-Array = NDArray[Any]
 _SAFETENSORS_NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",

@@ -4,18 +4,14 @@ The screen passes an element only if every product within the reference's own er
 element's limit, so that what it passes needs no second look.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.numerics import largest_finite
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import ceil_div
 from cubecore.workflows.data.limits import HALF_UNITS, ErrorLimits
 from cubecore.workflows.data.product_sums import Factors
-
-Array = NDArray[Any]
 
 _SLICES = 8
 """Parts of K that are summed apart, to keep the reference's error below 0.36 of the limit."""

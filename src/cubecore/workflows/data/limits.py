@@ -4,15 +4,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import largest_finite
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.numerics.quantisation import SCALE_MASK
 from cubecore.tiling.model.problem import Problem
-
-Array = NDArray[Any]
 
 FLOAT32_UNIT = 2.0**-24
 """Half a unit in the last place of float32, relative: the largest rounding error."""

@@ -1,11 +1,10 @@
 """Operands of a product: seeded random values, the caller's arrays, or files."""
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse, unable
 from cubecore.lazy_dataclass import dataclass
@@ -15,7 +14,6 @@ from cubecore.workflows.data import process
 from cubecore.workflows.data.files import load_array
 from cubecore.workflows.data.stored_layout import from_nz, stored_shape, to_nz
 
-Array = NDArray[Any]
 _SCALE = element_type(SCALE_TYPE)
 _RANDOM_SCALES = 120, 135
 """Codes of random scales: 2**-7 to 2**7."""

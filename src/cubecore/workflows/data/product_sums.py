@@ -4,12 +4,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 
-Array = NDArray[Any]
 Sums = tuple[Array, Array]
 """The product with its bias, and the sums of the magnitudes of its terms."""
 

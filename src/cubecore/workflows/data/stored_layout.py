@@ -4,16 +4,13 @@ A matrix [rows, columns] in NZ is an array [columns / C0, rows / 16, 16, C0]; it
 padded with zeros. In files and arrays a 4-bit element takes a byte; in memory two share one.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.machine.memory import int4
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
-
-Array = NDArray[Any]
 
 
 def stored_shape(

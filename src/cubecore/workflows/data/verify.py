@@ -5,12 +5,11 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from cubecore.arrays import Array
 from cubecore.chips.products import L0A_NZ_ARCHS
 from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import HF32_ROUNDINGS, HF32_SHORT_ROUNDINGS, round_hf32
@@ -22,8 +21,6 @@ from cubecore.workflows.data.limits import ErrorLimits, Judged, limit_policy
 from cubecore.workflows.data.operands import Operands, matrices, shared_scales
 from cubecore.workflows.data.product_sums import Factors
 from cubecore.workflows.data.stored_layout import from_nz
-
-Array = NDArray[Any]
 
 _ROWS_AT_ONCE = 256
 """Rows of C that are judged together: float64 takes memory."""

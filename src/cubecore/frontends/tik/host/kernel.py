@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
-from cubecore.isa.declare.instruction import Array, Mem
+from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId

@@ -6,7 +6,7 @@ NaN in gives NaN; of two zeros the larger is +0.
 
 import numpy as np
 
-from cubecore.isa.declare.instruction import Array
+from cubecore.arrays import Array
 
 
 def larger(x: Array, y: Array) -> Array:

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Array, Instruction, InstructionCost, param, taken
+from cubecore.isa.declare.instruction import Instruction, InstructionCost, param, taken
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES, MaskState, lanes_of

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare.family import HALF_AND_FLOAT
-from cubecore.isa.declare.instruction import Array, Mem, param, read, types, write
+from cubecore.isa.declare.instruction import Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions

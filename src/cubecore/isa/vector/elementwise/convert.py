@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Array, Mem, choice, param, read, write
+from cubecore.isa.declare.instruction import Mem, choice, param, read, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare

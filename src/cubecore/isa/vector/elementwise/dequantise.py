@@ -10,11 +10,11 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import FLOAT16, INT16, INT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     Mem,
     Operand,

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import INT8, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.family import HALF_AND_FLOAT
-from cubecore.isa.declare.instruction import Array, Mem, param, read, types, update, write
+from cubecore.isa.declare.instruction import Mem, param, read, types, update, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare

@@ -7,9 +7,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.family import HALF_AND_FLOAT
-from cubecore.isa.declare.instruction import Array, Mem, Operand, param, read, taken, types, write
+from cubecore.isa.declare.instruction import Mem, Operand, param, read, taken, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare

@@ -6,12 +6,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import JOINED_ARCHS
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     Mem,
     Pipe,

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.instruction import (
-    Array,
     Instruction,
     InstructionCost,
     Mem,
