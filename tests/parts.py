@@ -1,6 +1,7 @@
 """How much of a space a run goes through: all of it with the sweeps, a fixed part without."""
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,8 +23,17 @@ def examples(count: int, every: int = 3) -> settings:
 
 def strided(values: Iterable[Any], every: int = 3) -> list[Any]:
     """Return parameters of a test: one of `every`, and the others marked as a sweep."""
+    return crossed(values, every=every)
+
+
+def crossed(*axes: Iterable[Any], every: int = 3) -> list[Any]:
+    """Return the same of all combinations of the values of several parameters.
+
+    Every value of an axis is among the first of them if `every` has no divisor in common with the
+    lengths of the axes.
+    """
     sweep = pytest.mark.sweep
     return [
-        value if place % every == 0 else pytest.param(value, marks=sweep)
-        for place, value in enumerate(values)
+        pytest.param(*values, marks=sweep if place % every else ())
+        for place, values in enumerate(product(*axes))
     ]

@@ -20,6 +20,7 @@ from cubecore.workflows.data.verify import verify
 from harness import as_stored, result_of
 from kernels.broken import changed
 from kernels.cases import brief, draw_operands, draw_problem, draw_tiling, exact
+from parts import crossed, strided
 
 A5 = chip("Ascend950PR_9599")
 TYPES = [("float16", "float16", "float32"), ("bfloat16", "bfloat16", "float32")]
@@ -29,10 +30,11 @@ TIMED = [*TYPES, ("hifloat8", "hifloat8", "float32")]
 SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
 
 
-@pytest.mark.parametrize("types", TYPES, ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("trans_a", [False, True])
-@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize(
+    ("types", "shape", "trans_a", "trans_b"),
+    crossed(TYPES, SHAPES, (False, True), (False, True), every=5),
+    ids=str,
+)
 def test_both_engines_multiply(types, shape, trans_a, trans_b):
     """Whole numbers, so that every product is exact: C is the product by NumPy's integers."""
     (m, n, k), (a, b, c) = shape, types
@@ -71,8 +73,15 @@ HIF8 = {0: 0, 1: 0b0_0001_000, 2: 0b0_001_0_000, 3: 0b0_001_0_100}
 HIF8 |= {-number: 0x80 | code for number, code in HIF8.items() if number}
 
 
-@pytest.mark.parametrize("trans", [(False, False), (True, False), (False, True)], ids=str)
-@pytest.mark.parametrize("more", [{}, {"bias": "float32"}, {"split_k": True, "cores": 4}], ids=str)
+@pytest.mark.parametrize(
+    ("trans", "more"),
+    crossed(
+        [(False, False), (True, False), (False, True)],
+        [{}, {"bias": "float32"}, {"split_k": True, "cores": 4}],
+        every=2,
+    ),
+    ids=str,
+)
 def test_hifloat8_multiplies_as_codes(trans, more):
     m, n, k = 50, 70, 200
     problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "hifloat8"}
@@ -90,7 +99,7 @@ def test_hifloat8_multiplies_as_codes(trans, more):
         assert np.array_equal(run.c, wanted)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", strided(range(40)))
 def test_random_products_with_every_option(seed):
     """Transposed, with bias, scales, C in NZ, a batch, a split K: legal tilings of any shape."""
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from cubecore.errors import RequestError
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.data.operands import OperandFiles, Operands
 from cubecore.workflows.data.verify import verify
+from parts import crossed
 
 A5 = chip("Ascend950PR_9599")
 E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)
@@ -99,9 +100,9 @@ SCALED = {"scale_a": "float8_e8m0fnu"}
 SHAPES = [(50, 70, 192), (1, 34, 256), (33, 16, 96), (18, 130, 1000)]
 
 
-@pytest.mark.parametrize("types", PAIRS, ids=str)
-@pytest.mark.parametrize("trans_b", [False, True])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    ("types", "trans_b", "shape"), crossed(PAIRS, (False, True), SHAPES), ids=str
+)
 def test_products(types, trans_b, shape):
     """Any K: what is missing to whole pairs of scales is zeros."""
     (m, n, k), (a, b) = shape, types
@@ -115,17 +116,15 @@ def test_products(types, trans_b, shape):
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
-@pytest.mark.parametrize("types", PAIRS, ids=str)
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"trans_a": True, "m": 66, "template": "NORM"},
-        {"trans_a": True, "trans_b": True, "m": 34, "k": 1000},
-        {"trans_a": True, "m": 2, "k": 96, "bias": "float32"},
-        {"bias": "float32", "trans_b": True},
-    ],
-    ids=str,
+TRANSPOSED = (
+    {"trans_a": True, "m": 66, "template": "NORM"},
+    {"trans_a": True, "trans_b": True, "m": 34, "k": 1000},
+    {"trans_a": True, "m": 2, "k": 96, "bias": "float32"},
+    {"bias": "float32", "trans_b": True},
 )
+
+
+@pytest.mark.parametrize(("types", "more"), crossed(PAIRS, TRANSPOSED), ids=str)
 def test_a_transposed_and_with_bias(types, more):
     a, b = types
     asked = {"m": 50, "n": 70, "k": 320, "a": a, "b": b} | more
@@ -136,8 +135,11 @@ def test_a_transposed_and_with_bias(types, more):
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
-@pytest.mark.parametrize("types", PAIRS, ids=str)
-@pytest.mark.parametrize("trans", [(False, False), (True, False), (False, True)], ids=str)
+@pytest.mark.parametrize(
+    ("types", "trans"),
+    crossed(PAIRS, [(False, False), (True, False), (False, True)], every=2),
+    ids=str,
+)
 def test_cores_that_divide_k(types, trans):
     """Slices begin with whole pairs of scales; the last one is ragged; they add up in C."""
     a, b = types

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.dtypes import ELEMENT_TYPES
@@ -18,6 +18,7 @@ from cubecore.isa.scalar.control_registers import ScalarWork, SetHf32Mode
 from cubecore.isa.vector.common.mask import SetMaskCount, SetVectorMask
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.pipes.core_clock import CoreClock
+from parts import examples
 from timing.clock import (
     HERE,
     ROUND,
@@ -482,7 +483,7 @@ def written(step: tuple) -> tuple:
     return instruction_named("vadd")(dtype=WORD, repeat=size), ("work", pipe, 5 + size, 0)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(STEP, max_size=25))
 def test_flags_and_barriers_against_a_naive_clock(drawn):
     pairs = [written(step) for step in drawn]

@@ -24,6 +24,7 @@ from cubecore.timing.records import Timeline
 from cubecore.timing.steady_state.loop_body import LoopBody, resets_of
 from cubecore.timing.steady_state.loop_guards import CounterPath, ValueRange, _Test
 from kernels.cases import draw_problem, draw_tiling
+from parts import examples
 from timing.clock import (
     A2,
     HALF,
@@ -281,7 +282,7 @@ def test_how_long_a_pipe_that_loads_was_idle_is_part_of_the_state():
     compare_tree([loop(0, 30, gm(fetch(64)), products)], CHIPS[0])
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(trees(), st.sampled_from(CHIPS))
 def test_random_trees(nodes, chip):
     compare_tree(nodes, chip)
@@ -401,7 +402,7 @@ def scalar_bodies(draw):
     return (*body, Branch(Condition.of(at(COUNTED) + at(RING) + at(OTHER), "<", -99), ()))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(scalar_bodies(), st.integers(1, 9), st.data())
 def test_a_stretch_that_is_said_to_follow_takes_the_same_way(body, trips, data):
     """Against running it from both places: what is decided, what then holds, what was counted."""
