@@ -79,8 +79,8 @@ def attempt(name, shape=(128,)):
     [
         ("copy", (128,), "built", ""),
         ("copy", (1,), "arguments", "RuntimeError: too small"),
-        ("refused", (1,), "refused", "refused.py:6: tik.vbi must be a call that cubecore runs"),
-        ("language", (1,), "tensor expressions", "language.py:6: te.lang.cce.vadd must be TIK"),
+        ("refused", (1,), "refused", "refused.py:6: tik.vbi is not supported: it needs"),
+        ("language", (1,), "tensor expressions", "language.py:6: te.lang.cce.vadd is not"),
         ("missing", (1,), "arguments", "ModuleNotFoundError: No module named 'impl.missing'"),
     ],
 )

@@ -298,7 +298,7 @@ def test_one_index_is_one_element():
     tensor = Tik().Tensor("float16", (2, 4), "local.UB", "A")
     assert tensor[3].shape == (1,)
     assert tensor[3:].shape == (5,)
-    with pytest.raises(RequestError, match="an element of A must not be indexed again"):
+    with pytest.raises(RequestError, match="an element of A cannot be indexed"):
         tensor[0][1]
 
 

@@ -217,12 +217,12 @@ def program_of(tmp_path, text):
 
 # ruff: noqa: E501 - whole lines
 REFUSED = [
-    ("x = t.Scalar('int32', init_value=1)\nif x > 0: pass", 4, "a symbolic condition must not decide a Python if, and, or, not or chained comparison, got an expression; use if_scope, tik.all, tik.any or tik.negate"),
-    ("with t.else_scope(): pass", 3, "else_scope must follow an if_scope at the same level, got none before it"),
+    ("x = t.Scalar('int32', init_value=1)\nif x > 0: pass", 4, "a Python if, and, or, not or chained comparison cannot test a value of the kernel; use if_scope, tik.all, tik.any or tik.negate"),
+    ("with t.else_scope(): pass", 3, "else_scope does not follow an if_scope at the same level"),
     ("with t.for_range(3, 1): pass", 3, "for_range.endt must be at least begint = 3, got 1"),
-    ("with t.for_range(0, 2, block_num=2):\n  with t.for_range(0, 2, block_num=2): pass", 4, "for_range.block_num must be above 1 in one loop of a kernel, got two loops"),
+    ("with t.for_range(0, 2, block_num=2):\n  with t.for_range(0, 2, block_num=2): pass", 4, "for_range.block_num must be above 1 in at most one loop, got two loops"),
     ("with t.for_range(0, 2, block_num=65536): pass", 3, "for_range.block_num must be in [1, 65535], got 65536"),
-    ("with t.new_stmt_scope():\n  x = t.Tensor('int32', (8,), tik.scope_ubuf, 'x')\nt.vec_dup(1, x, 0, 1, 8)", 5, "tensor x must be used inside its scope, got a use after its end"),
+    ("with t.new_stmt_scope():\n  x = t.Tensor('int32', (8,), tik.scope_ubuf, 'x')\nt.vec_dup(1, x, 0, 1, 8)", 5, "tensor x is used after the end of its scope"),
     ("t.Scalar('int4')", 3, "Scalar.dtype must be one of int8, uint8, int16, uint16, float16, int32, uint32, float32, int64, uint64, got 'int4'"),
     ("g = t.Tensor('int32', (8,), tik.scope_gm, 'g')\nt.Scalar('int32', 's').set_as(g[0])", 4, "s.set_as must read an element in UB on Ascend310, got GM"),
     ("x = t.Tensor('int8', (32,), tik.scope_ubuf, 'x')\nt.data_move(x, x, 0, 0, 1, 0, 0)", 4, "data_move.n_burst must be in [1, 4095], got 0"),
@@ -244,8 +244,8 @@ def assert_here(error, message):
 
 
 FEEDS = [
-    ({}, "feed 'x' must be given, got none"),
-    ({"y": np.zeros(8, np.int32)}, "feed 'y' must name an input (x), got another name"),
+    ({}, "input 'x' has no feed"),
+    ({"y": np.zeros(8, np.int32)}, "a feed must name an input (x), got 'y'"),
     ({"x": np.zeros(8, np.int8)}, "feed 'x' must be of int32, got int8"),
     ({"x": np.zeros(9, np.int32)}, "feed 'x' must have shape (8,), got (9,)"),
 ]
@@ -310,6 +310,6 @@ def test_the_cube_and_the_vector_unit_are_apart_on_a2():
         t.BuildCCE("k", [g], [])
     assert_here(
         caught.value,
-        "a TIK kernel on Ascend910B3 must use the Cube's memories or UB, which are apart there, "
+        "a TIK kernel on Ascend910B3 must use the Cube's memories or UB, which separate cores have, "
         "got L1 and UB; set Ascend310, Ascend310P or Ascend910 as the target",
     )

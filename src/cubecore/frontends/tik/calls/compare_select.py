@@ -86,7 +86,7 @@ class CompareSelectCalls(Vector):
     def _require_held(self, subject: str, mask: object) -> None:
         if not isinstance(mask, CompareMask) or mask is not self._held:
             got = "an older one" if isinstance(mask, CompareMask) else type(mask).__name__
-            raise refuse(subject, "be what the last comparison gave", got)
+            raise refuse(subject, "be the mask of the last comparison", got)
 
     # --- selections
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from cubecore.dtypes import FLOAT16
 from cubecore.frontends.tik.calls.vector import Vector
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import TikValue, converted, integer
 from cubecore.isa.catalogue import instruction_named, instructions
@@ -97,9 +97,7 @@ class Conversions(Vector):
         else:
             name = f"vconv_{pair}"
             if name not in instructions():
-                raise refuse(
-                    call, "convert a pair of types that there is", f"{src.dtype} to {dst.dtype}"
-                )
+                raise unable(call, f"{call} does not convert {src.dtype} to {dst.dtype}")
             parameters["rounding"] = self._rounding(call, mode, name)
         kind = instruction_named(name)
         width = 2048 // max(dst.record.bits, src.record.bits)

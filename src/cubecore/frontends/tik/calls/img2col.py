@@ -135,7 +135,7 @@ class Img2ColCalls(Cube):
         are [h, w], pad is [left, right, top, bottom]. It is `matmul` with the map's columns as a.
         """
         if bias is not None:
-            raise refuse("conv2d.bias", "be None: give it to fixpipe", "one")
+            raise refuse("conv2d.bias", "be None", type(bias).__name__, "give it to fixpipe")
         patches = _patches(feature_map, fm_shape, kernel_shape, (stride, pad, dilation))
         patches["pad_value"] = bits_of(pad_value or 0, feature_map.record)
         down, along = _places_of(patches)

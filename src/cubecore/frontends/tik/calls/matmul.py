@@ -5,7 +5,7 @@ from typing import Any
 
 from cubecore.aliases import JsonMapping
 from cubecore.dtypes import INT8
-from cubecore.frontends.tik.trace.errors import refuse, require_immediate
+from cubecore.frontends.tik.trace.errors import refuse, require_immediate, unable
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import TikValue
@@ -130,11 +130,11 @@ class Cube(Language):
                 "fixpipe.extend_params", "have the keys bias, quantize_params, relu", unknown[0]
             )
         if options.get("bias") is not None:
-            raise refuse("fixpipe.extend_params", "have no bias yet", "one")
+            raise unable("fixpipe.extend_params", "fixpipe with a bias is not supported")
         relu, rows = bool(options.get("relu", False)), length // row_blocks
         self._require_conversion(dst, src, options.get("quantize_params"))
         if src.dtype == "int32" and dst.record is not src.record:
-            raise refuse("fixpipe.extend_params", "keep int32 as it is yet", f"to {dst.dtype}")
+            raise unable("fixpipe", f"fixpipe of int32 to {dst.dtype} is not supported")
         pitch = -(-rows // FRACTAL_ROWS) * FRACTAL_ROWS + skipped * FRACTAL_ROWS
         shape = (planes, rows, pitch, gap)
         store = self._store_planes if self.trace.chip.joins_vector else self._fixpipe_planes
@@ -181,7 +181,8 @@ class Cube(Language):
         per_plane = fractals * FRACTAL_ROWS * FRACTAL_ROWS * size
         at_once = min(planes, room // per_plane, 4095)
         if at_once < 1:
-            raise refuse("fixpipe", f"find {per_plane} B of UB free for a plane", f"{room} B")
+            sentence = f"fixpipe needs {per_plane} B of UB for a plane; {room} B are free"
+            raise unable("fixpipe", sentence)
         buffers.open()
         staged = self.Tensor(
             dst.dtype, (at_once * per_plane // size,), "local.UB", f"fixpipe_{id(shape)}"

@@ -284,7 +284,7 @@ def _all(call: str, name: str) -> Callable[..., None]:
     ) -> None:
         tensors = (dst, src, work_tensor)
         if cal_index and name == "vcadd":
-            raise refuse(f"{call}.cal_index", "be absent: a sum has no place", "True")
+            raise refuse(f"{call}.cal_index", "be False for a sum", "True")
         if cal_index:
             self.find(call, name, mask, tensors, (repeat_times, src_rep_stride))
         else:

@@ -105,7 +105,7 @@ class Proposals(Vector):
         """Give Scalars how many proposals each queue of the last merge gave."""
         call = "mov_vmrgsort4_sr_to_scalar"
         if not isinstance(counts, MergedCounts):
-            raise refuse(f"{call}.vms4_sr", "be what vmrgsort4 gave", type(counts).__name__)
+            raise refuse(f"{call}.vms4_sr", "be the result of vmrgsort4", type(counts).__name__)
         self.registered("store_merged", scalar_list)
 
     # --- areas and suppression
@@ -162,6 +162,6 @@ class Proposals(Vector):
         """Judge a group of 16 proposals, with what the register holds."""
         call = "rpn_cor_diag"
         if not isinstance(register, SuppressionRegister):
-            need = "be what set_rpn_cor_ir or rpn_cor gave"
+            need = "be the result of set_rpn_cor_ir or rpn_cor"
             raise refuse(f"{call}.src1", need, type(register).__name__)
         self.trace.issue(instruction_named(call), {}, (matrix, dst), call)

@@ -52,7 +52,8 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
         count = self._count("h_data_move", (dst, src))
         blocks, rest = divmod(count * dst.record.size_bytes, DATA_BLOCK_BYTES)
         if rest:
-            raise refuse("h_data_move.dst", "be whole blocks of 32 B", f"{rest} B more")
+            size = f"{count * dst.record.size_bytes} B"
+            raise refuse("h_data_move.dst", f"be a multiple of {DATA_BLOCK_BYTES} B", size)
         self.data_move(dst, src, 0, 1, blocks, 0, 0)
 
     def h_cast(self, dst: Tensor, src: Tensor, round_mode: str) -> None:
@@ -191,10 +192,10 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
         """Reduce each row: of one repeat or part of one, or of whole repeats."""
         *outer, length = src.shape
         if axis not in {-1, len(outer)}:
-            raise refuse(f"{call}.axis", "be the last one, as far as cubecore goes", axis)
+            raise refuse(f"{call}.axis", f"be -1 or {len(outer)}, the last axis", axis)
         rows, lanes = prod(outer, start=1), _REPEAT_BYTES // src.record.size_bytes
         if not isinstance(rows, int) or not isinstance(length, int) or not src.contiguous:
-            raise refuse(f"{call}.src", "have a shape that is known, without gaps", src.shape)
+            raise refuse(f"{call}.src", "have a known shape and no gaps", src.shape)
         if length * src.record.size_bytes % DATA_BLOCK_BYTES or (length > lanes and length % lanes):
             need = f"have rows of whole blocks of 32 B, and above {lanes} elements of whole repeats"
             raise refuse(f"{call}.src", need, length)
@@ -210,9 +211,9 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
         counts = [prod(t.shape, start=1) for t in tensors]
         if not all(isinstance(c, int) and c == counts[0] for c in counts):
             shapes = ", ".join(str(tuple(t.shape)) for t in tensors)
-            raise refuse(call, "have tensors of one shape, known while it is built", shapes)
+            raise refuse(call, "take tensors of one known shape", shapes)
         if not all(t.contiguous for t in tensors):
-            raise refuse(call, "have tensors without gaps", "a view with gaps")
+            raise refuse(call, "take contiguous tensors", "a view with gaps")
         return int(counts[0])
 
     def _pieces(

@@ -15,7 +15,7 @@ from cubecore.frontends.tik.calls.scalar import Scalars
 from cubecore.frontends.tik.calls.whole_tensor import Whole
 from cubecore.frontends.tik.host.kernel import TikKernel, TikRun, sub_core
 from cubecore.frontends.tik.host.session import active
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -93,7 +93,7 @@ class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
         `inplace` names, by output, the input whose memory the output shares.
         """
         if self.kernel is None:
-            raise refuse("launch", "follow BuildCCE", "an unfinished kernel")
+            raise unable("launch", "launch before BuildCCE: the kernel is not complete")
         done = self.kernel.launch(feeds, outputs, inplace)
         active().runs.append(done)
         return done
@@ -141,4 +141,4 @@ class TikDebugger:
         if name.startswith("_"):
             raise AttributeError(name)
         remedy = "print what start_debug returns"
-        raise refuse(f"tikdb.{name}", "be start_debug", "a call that is not here", remedy)
+        raise unable(f"tikdb.{name}", f"tikdb.{name} is not supported", remedy)

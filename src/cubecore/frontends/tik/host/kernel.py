@@ -9,7 +9,7 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.chips.model import Chip
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.isa.declare.instruction import Mem
@@ -173,13 +173,11 @@ class TikKernel:
         names = [tensor.name for tensor in self.inputs]
         for name in feeds:
             if name not in names:
-                raise refuse(
-                    f"feed {name!r}", f"name an input ({', '.join(names)})", "another name"
-                )
+                raise refuse("a feed", f"name an input ({', '.join(names)})", repr(name))
         given: dict[str, Array] = {}
         for tensor in self.inputs:
             if tensor.name not in feeds:
-                raise refuse(f"feed {tensor.name!r}", "be given", "none")
+                raise unable(tensor.name, f"input {tensor.name!r} has no feed")
             values = np.asarray(feeds[tensor.name])
             if values.dtype != tensor.record.numpy:
                 raise refuse(f"feed {tensor.name!r}", f"be of {tensor.dtype}", values.dtype)
@@ -253,7 +251,7 @@ def sub_core(chip: Chip, memories: set[Mem]) -> int:
         both = " and ".join(sorted(mem.label for mem in (*cube, Mem.UB)))
         raise refuse(
             f"a TIK kernel on {chip.name}",
-            "use the Cube's memories or UB, which are apart there",
+            "use the Cube's memories or UB, which separate cores have",
             both,
             "set Ascend310, Ascend310P or Ascend910 as the target",
         )

@@ -34,7 +34,7 @@ def get_soc_spec(key: str) -> Any:
         "AICORE_TYPE": "AiCore",
     }
     if key not in known:
-        raise refuse("get_soc_spec", f"ask for one of {', '.join((*_KEYS, *_NAMES))}", repr(key))
+        raise refuse("get_soc_spec", f"be one of {', '.join((*_KEYS, *_NAMES))}", repr(key))
     return known[key]
 
 

@@ -16,7 +16,7 @@ from cubecore.frontends.tik.host import shape_util
 from cubecore.frontends.tik.host.instance import Tik
 from cubecore.frontends.tik.host.platform import platform_names
 from cubecore.frontends.tik.trace import buffers, values
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import unable
 from cubecore.frontends.tik.trace.language import Dprofile
 from cubecore.frontends.tik.trace.tensor import Tensor
 
@@ -122,8 +122,8 @@ class _Refused:
         self._name = name
 
     def __call__(self, *_args: object, **_kwargs: object) -> Any:
-        need = "be TIK alone: the vendor's tensor-expression language is not part of cubecore"
-        raise refuse(self._name, need, "a call of it")
+        language = "the vendor's tensor-expression language"
+        raise unable(self._name, f"{self._name} is not supported: it needs {language}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

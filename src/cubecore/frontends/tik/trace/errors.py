@@ -33,6 +33,11 @@ def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> R
     return RequestError([located(Violation(subject, requirement, str(value), remedy))])
 
 
+def unable(subject: str, sentence: str, remedy: str = "") -> RequestError:
+    """Return the refusal of one state or missing ability at the user's line, ready to raise."""
+    return RequestError([located(Violation(subject, "", "", remedy, sentence))])
+
+
 def located(violation: Violation) -> Violation:
     """Return a violation whose subject starts with the user's file and line."""
     where = user_location()

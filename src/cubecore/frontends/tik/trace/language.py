@@ -9,7 +9,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.trace import tensor as views
 from cubecore.frontends.tik.trace import values as scalars
 from cubecore.frontends.tik.trace.buffers import MEMORIES, SCOPE_GM, TensorBuffer
-from cubecore.frontends.tik.trace.errors import refuse, user_location
+from cubecore.frontends.tik.trace.errors import refuse, unable, user_location
 from cubecore.frontends.tik.trace.target import Platform, profiled, target
 from cubecore.frontends.tik.trace.tensor import Extent
 from cubecore.frontends.tik.trace.tree import KernelTrace, touch_of
@@ -41,16 +41,16 @@ _VERSIONS = {"m100": "mini", "1001": "cloud", "2002": "aic"}
 _NEEDED = {
     "call_module": "the vendor's tensor-expression language",
     "TensorAddrList": "addresses of global memory as values of a program",
-    "vmrgch": "the order of a channel merge, which no public page tells",
+    "vmrgch": "the order of a channel merge, which no public page documents",
     "vbi": "a gather, a product and a sum of blocks in one instruction, which is not declared",
     "scatter_vmul": "products of blocks at up to eight addresses, whose page is not public",
-    "load_image": "the camera's path into L1, which no chip here has",
-    "vcbd": "Hi3796CV300 or SD3403, which no chip here is",
-    "set_overflow_status": "a status of every instruction's overflow",
-    "get_overflow_status": "a status of every instruction's overflow",
+    "load_image": "the camera's path into L1, which no chip of the catalogue has",
+    "vcbd": "Hi3796CV300 or SD3403, which are not in the catalogue",
+    "set_overflow_status": "an overflow status of every instruction",
+    "get_overflow_status": "an overflow status of every instruction",
     "StartProfiling": "the vendor's simulator; `cubecore time PROGRAM.py` times a program",
 }
-"""Calls that programs make and that are not here, and what it would take (spec/tik.md 4)."""
+"""Calls of programs that are not supported, and the ability that each needs (spec/tik.md 4)."""
 
 
 class Dprofile:
@@ -88,7 +88,7 @@ class Dprofile:
             "Device_core_num": chip.aic_count,
         }
         if name not in known and not name.startswith("Sid_"):
-            raise refuse("getParams", f"ask for one of {', '.join(known)}, Sid_...", repr(name))
+            raise refuse("getParams", f"be one of {', '.join(known)}, Sid_...", repr(name))
         return known.get(name, 0)
 
     def get_product_name(self) -> str:
@@ -307,7 +307,7 @@ class Language:
     def _blocks(self, name: str, begin: Expr, end: Expr, many: Expr) -> Iterator[Expr]:
         """Deal iterations to cores: core c runs those that are c modulo the cores (inferred)."""
         if self.blocks is not None:
-            raise refuse("for_range.block_num", "be above 1 in one loop of a kernel", "two loops")
+            raise refuse("for_range.block_num", "be above 1 in at most one loop", "two loops")
         if many.constant is not None and not 1 <= many.constant <= _MOST_BLOCKS:
             raise refuse("for_range.block_num", f"be in [1, {_MOST_BLOCKS}]", many.constant)
         self.blocks = many
@@ -371,5 +371,5 @@ class Language:
         if name.startswith("_"):
             raise AttributeError(name)
         needs = _NEEDED.get(name)
-        got = f"one that needs {needs}" if needs else "one whose meaning no page tells us"
-        raise refuse(f"tik.{name}", "be a call that cubecore runs", got)
+        why = f"it needs {needs}" if needs else "no page documents it"
+        raise unable(f"tik.{name}", f"tik.{name} is not supported: {why}")

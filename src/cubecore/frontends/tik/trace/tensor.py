@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.frontends.tik.trace.buffers import TensorBuffer
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.values import TikValue, Value, integer
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr
@@ -88,7 +88,7 @@ class Tensor:
             If its scope has ended.
         """
         if not self.buffer.alive:
-            raise refuse(f"tensor {self.name}", "be used inside its scope", "a use after its end")
+            raise unable(self.name, f"tensor {self.name} is used after the end of its scope")
         if self._address is None:
             self._address = self.buffer.base + self.start * self.record.size_bytes
         return self._address
@@ -145,11 +145,11 @@ class Tensor:
         self[key].set_as(value)
 
     def __iter__(self) -> NoReturn:
-        raise refuse(f"tensor {self.name}", "be indexed, element by element", "an iteration")
+        raise unable(self.name, f"tensor {self.name} cannot be iterated", "index its elements")
 
     def __getitem__(self, key: Any) -> "Tensor":
         if self._element and isinstance(key, int) and key and self.start.constant is not None:
-            raise refuse(f"an element of {self.name}", "not be indexed again", "a second index")
+            raise unable(self.name, f"an element of {self.name} cannot be indexed")
         key = tuple(key) if isinstance(key, list) else key
         if isinstance(key, tuple) and len(key) == 1:
             key = key[0]

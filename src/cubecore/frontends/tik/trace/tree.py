@@ -10,7 +10,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.frontends.tik.trace.buffers import Buffers
 from cubecore.frontends.tik.trace.early_exit import TracedBody, leave
-from cubecore.frontends.tik.trace.errors import located, refuse, user_location
+from cubecore.frontends.tik.trace.errors import located, refuse, unable, user_location
 from cubecore.frontends.tik.trace.sync import Synchroniser, Touch
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand, Pipe
@@ -99,7 +99,7 @@ class KernelTrace:
         """
         loops = [place for place, body in enumerate(self._open) if body.loops]
         if not loops:
-            raise refuse("tik_break", "stand in a for_range", "none around it")
+            raise unable("tik_break", "tik_break is outside a for_range")
         left = self._open[loops[-1] :]
         if left[0].breaks is None:
             left[0].breaks = self.variable("broken")
@@ -163,7 +163,7 @@ class KernelTrace:
         here = self._open[-1]
         found = next((b for b in self._branches if b[0] is here), None)
         if found is None or found[1] != len(here.nodes) - 1:
-            raise refuse(call, "follow an if_scope at the same level", "none before it")
+            raise unable(call, f"{call} does not follow an if_scope at the same level")
         with self._alternative(found[2], condition, placed=True):
             yield
         here.nodes[found[1]] = _chained(found[2])

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, Union, runtime_checkable
 import numpy as np
 
 from cubecore.dtypes import ElementType, element_type
-from cubecore.frontends.tik.trace.errors import refuse
+from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.isa.program.arithmetic import ROUND_MODES, bits_of_float
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.numerics.conversion import bits_of
@@ -47,15 +47,14 @@ class Value:
         return self.dtype_record.kind == "float"
 
     def __bool__(self) -> NoReturn:
-        raise refuse(
-            "a symbolic condition",
-            "not decide a Python if, and, or, not or chained comparison",
-            "an expression",
+        raise unable(
+            "a condition",
+            "a Python if, and, or, not or chained comparison cannot test a value of the kernel",
             "use if_scope, tik.all, tik.any or tik.negate",
         )
 
     def __index__(self) -> NoReturn:
-        raise refuse("a Python integer", "be known while the program is built", "an expression")
+        raise unable("a Python integer", "a value of the kernel cannot be a Python integer")
 
     def __add__(self, other: TikValue) -> "Value":
         return _binary("add", self, other)
