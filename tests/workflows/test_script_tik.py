@@ -90,7 +90,6 @@ def test_the_module_runs_a_program_on_its_own(program, capsys):
     assert missing == "PROGRAM must be a file, got none.py"
 
 
-
 REFUSED = [
     ("", "own.py launches no kernel; call tik_instance.tikdb.start_debug(feed_dict={...}) after "
          "BuildCCE"),

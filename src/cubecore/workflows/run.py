@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.lazy_dataclass import dataclass
@@ -264,7 +264,7 @@ def _arrays_among(
         named = dict(zip(_BY_NAME, operands, strict=False)) if len(operands) < 4 else None
     if arrays:
         if operands is not None:
-            raise refuse("operands", "come without arrays as a, b or bias", "both")
+            raise unable("operands", "operands excludes a, b and bias")
         named = arrays
         types = {name: value.dtype for name, value in arrays.items()}
         keys = cast("ProblemKeys", {**keys, **types})

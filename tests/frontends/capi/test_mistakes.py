@@ -107,11 +107,11 @@ def test_a_launch_without_blocks():
         (3, "a kernel must be a function, got 3"),
         (
             lambda: None,
-            "<lambda> must take the core, and behind it parameters with names, got ()",
+            "<lambda> must take the core and then named parameters, got ()",
         ),
         (
             lambda core, *rest: (core, rest),
-            "<lambda> must take the core, and behind it parameters with names, got (core, *rest)",
+            "<lambda> must take the core and then named parameters, got (core, *rest)",
         ),
     ],
 )

@@ -61,5 +61,5 @@ def test_memory_that_the_program_never_filled_is_a_finding(tmp_path):
     code, out, _ = cli(tmp_path, "run", "add.asc")
     assert code == 1
     assert "uninitialised: vadd.src1 must be initialised" in out
-    assert "add.asc must end with 0, got 3" in out
+    assert "add.asc exited with code 3" in out
     assert np.count_nonzero(["verified" in line for line in out.splitlines()]) == 1

@@ -53,12 +53,11 @@ def test_printf(text, values, shown):
     ("text", "values", "line"),
     [
         ("%d", (), "printf must have a value for each of 1 conversions, got 0"),
-        ("%n", (1,), "printf must know its conversions (%d %u %x %f %s %p ...), got '%n'"),
+        ("%n", (1,), "printf must have conversions among %d %i %u %x %f %e %g %s %c %p, got '%n'"),
         (
             "%d",
             ("x",),
-            "printf must find values that fit '%d', got %d format: a real number is required, "
-            "not str",
+            "printf of '%d' fails: %d format: a real number is required, not str",
         ),
     ],
 )
@@ -279,13 +278,21 @@ def test_findings_are_those_of_a_run_without_it():
             "asc_and?",
         ),
         (Break.of, "#0", "a break must count instructions from #1, got #0"),
-        (Range.of, "UB", "a watch must be MEMORY:START+BYTES, as UB:0x100+64, got 'UB'"),
-        (Range.of, "UB:q+1", "a watch must be MEMORY:START+BYTES, as UB:0x100+64, got 'UB:q+1'"),
-        (Range.of, "UB:1+0", "a watch must be MEMORY:START+BYTES, as UB:0x100+64, got 'UB:1+0'"),
+        (Range.of, "UB", "a watch must be MEMORY:START+BYTES, such as UB:0x100+64, got 'UB'"),
+        (
+            Range.of,
+            "UB:q+1",
+            "a watch must be MEMORY:START+BYTES, such as UB:0x100+64, got 'UB:q+1'",
+        ),
+        (
+            Range.of,
+            "UB:1+0",
+            "a watch must be MEMORY:START+BYTES, such as UB:0x100+64, got 'UB:1+0'",
+        ),
         (
             Range.of,
             "GM:0+1",
-            "a watch must name a tensor of global memory, as c:0+64, got 'GM:0+1'",
+            "a watch must name a tensor of global memory, such as c:0+64, got 'GM:0+1'",
         ),
     ],
 )
@@ -307,14 +314,12 @@ def test_what_a_launch_refuses():
     assert refused(lambda: launch.dump("x", 1)) == ("the launch has not started: run or step first")
     launch.step()
     assert refused(lambda: launch.dump("z", 1)) == (
-        "'z' must be an expression of what is there, got NameError: name 'z' is not defined"
+        "cannot evaluate 'z': NameError: name 'z' is not defined"
     )
     assert refused(lambda: launch.dump("first", 1)) == "'first' must be a pointer, got RuntimeInt"
-    assert refused(lambda: launch.dump("UB:0", 1)) == (
-        "a dump of UB:0 must say the elements' type, got none"
-    )
+    assert refused(lambda: launch.dump("UB:0", 1)) == ("a dump of UB:0 needs an element type")
     assert refused(lambda: launch.dump("z:0", 1, dtype="half")) == (
-        "a place must be a memory or a tensor (a, c), got 'z'"
+        "an address must begin with a memory or a tensor (a, c), got 'z'"
     )
     assert refused(lambda: launch.dump("UB:z", 1)) == "an address must be a number, got 'z'"
     launch.close()
@@ -344,6 +349,5 @@ def test_a_condition_that_cannot_be_computed():
     with pytest.raises(KernelError) as error:
         launch.run()
     assert str(error.value).endswith(
-        "'nothing > 1' must be an expression of what is there, got NameError: name 'nothing' is "
-        "not defined"
+        "cannot evaluate 'nothing > 1': NameError: name 'nothing' is not defined"
     )

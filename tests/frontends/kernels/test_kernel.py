@@ -671,8 +671,8 @@ def test_nothing_is_written_when_a_kernel_fails():
     ("options", "line"),
     [
         ({"kind": "matrix"}, "kind must be vector, cube, mix, got 'matrix'"),
-        ({"outputs": "z"}, "z must be a parameter of body behind the core, got none"),
-        ({"scratch": "z"}, "z must be a parameter of body behind the core, got none"),
+        ({"outputs": "z"}, "body has no parameter z after the core"),
+        ({"scratch": "z"}, "body has no parameter z after the core"),
         ({"outputs": "a", "scratch": ("a",)}, "a must be an output or scratch, got both"),
         ({"types": {"a": "floot"}}, "a must be an element type ("),
     ],

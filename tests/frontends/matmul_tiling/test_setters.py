@@ -280,7 +280,7 @@ def test_missing_parts_come_at_once():
     tiling.set_shape(5, 5, 5)
     tiling.set_b_type("GM", "ND", "half")
     assert refused(tiling.get_tiling) == (
-        "set_a_type must be called, got nothing\nset_c_type must be called, got nothing"
+        "set_a_type has not been called\nset_c_type has not been called"
     )
 
 

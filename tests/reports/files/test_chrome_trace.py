@@ -274,11 +274,14 @@ def test_the_commands_view(tmp_path):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--trace-cores", "a"), "--trace-cores must be numbers of cores as 0,4..7, got 'a'"),
-        (("--trace-window", "5"), "--trace-window must be microseconds as 0..250, got '5'"),
-        (("--trace-window", "9..5"), "--trace-window must be microseconds as 0..250, got '9..5'"),
+        (("--trace-cores", "a"), "--trace-cores must be numbers of cores, such as 0,4..7, got 'a'"),
+        (("--trace-window", "5"), "--trace-window must be microseconds, such as 0..250, got '5'"),
+        (
+            ("--trace-window", "9..5"),
+            "--trace-window must be microseconds, such as 0..250, got '9..5'",
+        ),
         (("--trace-window", "0..inf"),
-         "--trace-window must be microseconds as 0..250, got '0..inf'"),
+         "--trace-window must be microseconds, such as 0..250, got '0..inf'"),
         (("--trace-instructions", 0), "--trace-instructions must be at least 1, got 0"),
     ],
 )  # fmt: skip

@@ -63,10 +63,9 @@ def test_a_dialogue(run):
         "a command must be step, continue, break, watch, clear, dump, print, where, quit or help, "
         "got nonsense",
         "(cubecore) d x",
-        "a dump must be WHERE [TYPE] SHAPE [LAYOUT], as x 4x16 NZ, got 'x'",
+        "a dump must be WHERE [TYPE] SHAPE [LAYOUT], such as x 4x16 NZ, got 'x'",
         "(cubecore) print 1 +",
-        "'1 +' must be an expression of what is there, got SyntaxError: invalid syntax "
-        "(<string>, line 1)",
+        "cannot evaluate '1 +': SyntaxError: invalid syntax (<string>, line 1)",
         "(cubecore) s none",
         "step must be given a number above 0, got none",
         "(cubecore) w UB:0+4",
@@ -98,8 +97,7 @@ def test_dumps_alone_are_of_the_end(run):
         "end: core 0 AIV0 after #9, at own.py:13 (scale)",
         "  y: 4 float32 in ND, UB [256, 272)",
         "    0 | 0 2 4 6",
-        "'nothing' must be an expression of what is there, got NameError: name 'nothing' is not "
-        "defined",
+        "cannot evaluate 'nothing': NameError: name 'nothing' is not defined",
     ]
 
 
@@ -146,7 +144,7 @@ def test_an_interrupt_at_the_prompt_leaves_without_a_traceback(run):
         ),
         (
             ("run", "own.py", "--watch", "x"),
-            "a watch must be MEMORY:START+BYTES, as UB:0x100+64, got 'x'",
+            "a watch must be MEMORY:START+BYTES, such as UB:0x100+64, got 'x'",
         ),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_caller_that_stops_early_leaves_no_process(tmp_path):
 def test_a_process_that_ends_is_one_sentence():
     worker = Worker(OPTIONS)
     worker._process.kill()
-    with pytest.raises(RequestError, match=r"^a planning process must stay alive, got exit code"):
+    with pytest.raises(RequestError, match=r"^a planning process ended with exit code"):
         worker.plan([cubecore.Problem(m=1, n=1, k=1).to_json()])
     worker.stop()
 

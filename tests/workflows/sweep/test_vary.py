@@ -47,9 +47,9 @@ def test_an_axis_is_what_its_text_says(text, of, values):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("m", "a sweep must be over NAME=VALUES, got 'm'"),
-        ("m=", "a sweep must be over NAME=VALUES, got 'm='"),
-        ("=4", "a sweep must be over NAME=VALUES, got '=4'"),
+        ("m", "a sweep must be given as NAME=VALUES, got 'm'"),
+        ("m=", "a sweep must be given as NAME=VALUES, got 'm='"),
+        ("=4", "a sweep must be given as NAME=VALUES, got '=4'"),
         ("basem=4", "a sweep must be over a key of the problem, or a field of the tiling or the "
          "chip, got 'basem'; did you mean baseM?"),
         ("m=4,x", "m must take whole numbers, got 'x'"),
@@ -127,8 +127,8 @@ def test_a_point_without_a_time_says_why_and_the_others_are_timed():
 
 def test_sweeps_that_are_refused():
     for axes, line in (
-        ({}, "a sweep must be over one or two names, got 0"),
-        ({"m": [1], "n": [1], "k": [1]}, "a sweep must be over one or two names, got 3"),
+        ({}, "a sweep must vary one or two names, got 0"),
+        ({"m": [1], "n": [1], "k": [1]}, "a sweep must vary one or two names, got 3"),
         ({"m": []}, "m must have values, got none"),
         ({"m": range(1, 41), "n": range(1, 41)}, "a sweep must have at most 1000 points, got 1600"),
     ):
@@ -136,12 +136,12 @@ def test_sweeps_that_are_refused():
             sweep(axes, SHAPE)
         assert str(caught.value) == line
     same = [Axis.from_text("m=1"), Axis.from_text("m=2")]
-    with pytest.raises(RequestError, match="be over two different names, got m and m"):
+    with pytest.raises(RequestError, match="vary two different names, got m and m"):
         sweep(same, SHAPE)
     with pytest.raises(RequestError) as caught:
         sweep({"k": [64, 128]}, {"m": 64})
     assert str(caught.value) == (
-        "a sweep must have a point that can be timed, got none: n must be given, got nothing; "
+        "no point of the sweep can be timed: n must be given, got nothing; "
         "only m, n and k have no default"
     )
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.declare.instruction import Mem
 
@@ -39,7 +39,7 @@ def formatted(text: str, values: tuple[object, ...]) -> str:
         kind.
     """
     if "%" in _WORD.sub("", text):
-        raise refuse("printf", "know its conversions (%d %u %x %f %s %p ...)", repr(text))
+        raise refuse("printf", "have conversions among %d %i %u %x %f %e %g %s %c %p", repr(text))
     words = [word for word in _WORD.finditer(text) if word[2] != "%"]
     if len(words) != len(values):
         raise refuse("printf", f"have a value for each of {len(words)} conversions", len(values))
@@ -47,7 +47,7 @@ def formatted(text: str, values: tuple[object, ...]) -> str:
     try:
         return _WORD.sub(lambda word: f"%{word[1]}{_PYTHON.get(word[2], word[2])}", text) % given
     except (TypeError, ValueError, OverflowError) as error:
-        raise refuse("printf", f"find values that fit {text!r}", str(error)) from None
+        raise unable("printf", f"printf of {text!r} fails: {error}") from None
 
 
 _PYTHON = {"u": "d", "i": "d", "p": "s"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
-from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.frontends.cpp.build import source_of
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_program
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
@@ -65,7 +65,7 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     source = source_of(path, _defined(asked.defines))
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, **options)
     if asked.blocks is None:
-        raise refuse("--blocks", "say on how many blocks the kernel runs", "none")
+        raise unable("--blocks", f"a launch of {kernel.name} needs --blocks")
     known = {p.name: p for p in kernel.parameters}
     arguments: dict[str, Any] = {}
     for text in asked.arguments:
@@ -109,7 +109,7 @@ def _tiling_name(kernel: CppKernel) -> str:
     pointers = [p.name for p in kernel.parameters if p.letter == "p"]
     named = [name for name in pointers if "tiling" in name.lower()]
     if not pointers:
-        raise refuse("--tiling-data", f"go to a pointer of {kernel.name}", "none")
+        raise unable("--tiling-data", f"--tiling-data: {kernel.name} has no pointer parameter")
     return named[-1] if named else pointers[-1]
 
 
@@ -140,8 +140,8 @@ def _require_all(
 ) -> None:
     missing = [name for name in known if name not in given]
     if missing:
-        need = f"be launched with {', '.join(known)}"
-        raise refuse(kernel.name, need, f"no {missing[0]}", f"--arg {missing[0]}=...")
+        sentence = f"{kernel.name} has no value for {missing[0]}"
+        raise unable(kernel.name, sentence, f"give --arg {missing[0]}=...")
 
 
 def _argument(parameter: Parameter, text: str) -> Any:
@@ -160,7 +160,7 @@ def _loaded(name: str, path: str) -> Array:
             return np.fromfile(path, np.uint8)
         return np.ascontiguousarray(np.load(path, allow_pickle=False))
     except OSError as error:
-        raise refuse(f"{name} {path}", "be a file that can be read", error.strerror) from None
+        raise unreadable(path, error) from None
     except (ValueError, EOFError) as error:
         need = "be a whole .npy file"
         raise refuse(f"{name} {path}", need, str(error).splitlines()[0]) from None
@@ -196,14 +196,14 @@ def _output(
 def _same(name: str, first: Array, values: Array) -> Array:
     raw = first.reshape(-1).view(np.uint8)
     if raw.size != values.nbytes:
-        raise refuse(f"--out-arg {name}", f"be of the {raw.size} B of --arg", values.nbytes)
+        raise refuse(f"--out-arg {name}", f"have the {raw.size} B of --arg", f"{values.nbytes} B")
     return raw
 
 
 def _require_writable(name: str, file: str) -> None:
     parent = Path(file).parent
     if not parent.is_dir():
-        raise refuse(f"--out-arg {name}", "be written to a folder that is there", str(parent))
+        raise unable(name, f"--out-arg {name}: no such folder {parent}")
 
 
 def _write(file: str, values: Array) -> None:
@@ -220,4 +220,4 @@ def _write(file: str, values: Array) -> None:
         beside.replace(file)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise refuse(file, "be a file that can be written", error.strerror) from None
+        raise unwritable(file, error) from None

@@ -13,7 +13,7 @@ from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uin
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.errors import CubecoreError, refuse
+from cubecore.errors import CubecoreError, refuse, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
@@ -195,7 +195,7 @@ class Bridge:
             return
         error, self._error = self._error, None
         if error is None:
-            error = KernelError.at(at, refuse("the kernel", "run to its end", "an exception"))
+            error = KernelError.at(at, unable("the kernel", "the kernel threw an exception"))
         raise error
 
     def _guarded(self, work: Callable[..., int | None], failed: int = 1) -> Callable[..., int]:
@@ -288,8 +288,8 @@ class Bridge:
         if what in {1, 6}:
             if what == 1:
                 raise KernelError.at(where, refuse(texts[0], texts[1], texts[2]))
-            got = f"an exception: {texts[0]}"
-            raise KernelError.at(where, refuse("the kernel", "run to its end", got))
+            got = f"the kernel threw an exception: {texts[0]}"
+            raise KernelError.at(where, unable("the kernel", got))
         own.hand_over()
         if what == 0:
             own.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, shortened, unable, unreadable
 from cubecore.frontends.cpp.cache import digest, file_digest, folder, trim
 from cubecore.frontends.cpp.capi_header import header
 from cubecore.frontends.cpp.compiler import compiler
@@ -74,7 +74,7 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
     try:
         raw = place.read_bytes()
     except OSError as error:
-        raise refuse(str(path), "be a file that can be read", (error.strerror or "none")) from None
+        raise unreadable(str(path), error) from None
     text = raw.decode("utf-8", "surrogateescape")
     named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
     return Source(place.resolve(), text, named)
@@ -112,7 +112,7 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
         If no compiler is found, the file does not compile, or the architecture has no headers.
     """
     if arch not in _ARCH:
-        raise refuse("a C++ kernel", "run on architecture 2201", arch)
+        raise unable("a C++ kernel", f"C++ kernels run on architecture 2201, not on {arch}")
     macros = (*_ARCH[arch], *_PARTS[part])
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
@@ -348,10 +348,10 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
             timeout=_LONGEST_S,
         )
     except subprocess.TimeoutExpired:
-        shown = shown_path(path)
-        raise refuse(shown, f"compile within {_LONGEST_S} s", "no end") from None
+        late = f"the compiler did not finish {shown_path(path)} within {_LONGEST_S} s"
+        raise unable(str(path), late) from None
     except OSError as error:
-        raise refuse(command[0], "be a compiler", error.strerror or "none") from None
+        raise unable(command[0], f"cannot run {command[0]}: {error.strerror}") from None
     if done.returncode == 0:
         return
     text = done.stderr.decode("utf-8", "replace")
@@ -386,14 +386,14 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
         lacking = _LACKING.search(said)
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if name in missing_names():
-            got = "a documented name that it does not have yet"
-            return refuse(f"{where}: AscendC::{name}", "be one of cubecore's", got)
+            return unable(f"AscendC::{name}", f"{where}: AscendC::{name} is not supported")
         more = "\n" + text if verbose else ""
         remedy = "" if verbose else "--verbose shows everything the compiler says"
-        return refuse(where, "compile", said + more, remedy)
+        return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
     got += f": {lines[-1]}" if lines else ""
-    return refuse(shown_path(path), "compile", got)
+    shown = shown_path(path)
+    return unable(shown, f"{shown} does not compile: {got}")
 
 
 @cache

@@ -21,7 +21,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, refuse
+from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, unable
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
@@ -36,11 +36,11 @@ _LAST_WORDS_S = 1.0
 _KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
 _SIGNALS = {
     signal.SIGFPE: "a division by zero",
-    signal.SIGILL: "an instruction that the processor does not know",
+    signal.SIGILL: "an illegal instruction of the host",
     signal.SIGABRT: "abort",
     signal.SIGTRAP: "a trap",
-    signal.SIGKILL: "the end of memory",
-    signal.SIGXCPU: "the end of its time",
+    signal.SIGKILL: "a kill, most likely for lack of memory",
+    signal.SIGXCPU: "its limit of CPU time",
 }
 
 
@@ -155,8 +155,8 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
             kind = next(n for n, known in enumerate(_KINDS) if isinstance(error, known))
             raw = _packed((False, (kind, error.violations, error.findings)))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
-            got = f"{type(error).__name__}: {error}"
-            violations = (Violation("the kernel", "run to its end", got),)
+            sentence = f"the kernel raised {type(error).__name__}: {error}"
+            violations = (Violation("the kernel", "", "", sentence=sentence),)
             raw = _packed((False, (0, violations, ())))
         sys.stdout.flush()
         sys.stderr.flush()
@@ -208,22 +208,21 @@ def _ended(box: Box, status: int, asked: ChildSubject, *, late: bool) -> Cubecor
     """Return the sentence on a child that ended without an answer."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
     if late:
-        got = f"no end within {asked.timeout_s:g} s"
-        remedy = "a loop may not end; --timeout gives it longer"
-        return _at(box, asked, got, remedy)
+        remedy = "check its loops, or raise --timeout"
+        return _at(box, asked, f"did not end within {asked.timeout_s:g} s", remedy)
     if not number:
-        return _at(box, asked, f"exit({os.WEXITSTATUS(status)})", "a kernel returns")
+        return _at(box, asked, f"called exit({os.WEXITSTATUS(status)})", "a kernel returns")
     if number in {signal.SIGSEGV, signal.SIGBUS}:
         near = abs(box.address - box.stack) < _NEAR_STACK
         got = "a stack overflow" if near else f"an access to address {box.address:#x}"
     else:
         got = _SIGNALS.get(signal.Signals(number), f"signal {number}")
     core = asked.cores[box.core] if box.core < len(asked.cores) else ""
-    return _at(box, asked, got + (f" on {core}" if core else ""), "")
+    return _at(box, asked, f"ended with {got}" + (f" on {core}" if core else ""), "")
 
 
-def _at(box: Box, asked: ChildSubject, got: str, remedy: str) -> CubecoreError:
-    error = refuse(asked.subject, "run to its end", got, remedy)
+def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:
+    error = unable(asked.subject, f"{asked.subject} {end}", remedy)
     if not box.line:
         return error
     where = location_of(box.file.decode("utf-8", "replace"), box.line, asked.function)

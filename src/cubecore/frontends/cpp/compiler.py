@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from cubecore.errors import CubecoreError, refuse
+from cubecore.errors import CubecoreError, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 
 FLAGS = (
@@ -46,7 +46,7 @@ def compiler() -> Compiler:
         If no compiler is found, or the system is Windows.
     """
     if sys.platform == "win32":
-        raise refuse("C++ kernels", "run on Linux or macOS", "Windows", "use WSL")
+        raise unable("C++ kernels", "C++ kernels need Linux or macOS", "use WSL on Windows")
     named = os.environ.get("CUBECORE_CXX")
     if named:
         parts = named.split()
@@ -60,8 +60,8 @@ def compiler() -> Compiler:
             return _compiler((found,))
     if find_spec("ziglang") is not None:
         return _compiler((sys.executable, "-m", "ziglang", "c++"), clang=True)
-    looked = "no $CUBECORE_CXX, no g++, no clang++ and no ziglang package"
-    raise refuse("a C++ kernel", "be compiled", looked, "pip install cubecore[compiler] or g++")
+    looked = "no C++ compiler: no $CUBECORE_CXX, g++, clang++ or ziglang package"
+    raise unable("a C++ kernel", looked, "pip install cubecore[compiler], or install g++")
 
 
 def has_compiler() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.scanner import Token, tokens
 from cubecore.lazy_dataclass import dataclass
 
@@ -58,7 +58,7 @@ def struct_named(text: str, name: str | None) -> tuple[str, tuple[Field, ...]]:
     declared = re.search(rf"BEGIN_TILING_DATA_DEF\(\s*{re.escape(wanted)}\s*\)", text)
     if declared is not None:
         return wanted, _declared(text[declared.end() :])
-    raise refuse(_OPTION, "fill a struct that the file defines", wanted)
+    raise unable(_OPTION, f"{_OPTION}: the file defines no struct {wanted}")
 
 
 def _chosen(code: list[Token]) -> str:
@@ -68,7 +68,7 @@ def _chosen(code: list[Token]) -> str:
                 name = [t.text for t in code[at + 2 : at + 8]]
                 stop = next((n for n, t in enumerate(name) if t in {")", ","}), len(name))
                 return name[stop - 1]
-    raise refuse(_OPTION, "fill a struct that the kernel registers", "none")
+    raise unable(_OPTION, f"{_OPTION}: the kernel registers no struct of tiling data")
 
 
 def _fields(code: list[Token], at: int, name: str) -> list[Field]:
@@ -91,7 +91,7 @@ def _declaration(words: list[str], name: str) -> list[Field]:
     if not words or words[0] in {"static", "using", "constexpr", "typedef", "friend"}:
         return []
     if words[0] not in _LETTERS:
-        need = f"be of fields of {', '.join(_LETTERS)}"
+        need = f"have fields of {', '.join(_LETTERS)}"
         raise refuse(f"{_OPTION} {name}", need, words[0])
     kind, found = words[0], []
     for part in " ".join(words[1:]).split(","):
@@ -164,7 +164,7 @@ def filled(text: str, given: str) -> NDArray[np.uint8]:
         try:
             return np.fromfile(given, np.uint8)
         except OSError as error:
-            raise refuse(given, "be a file that can be read", error.strerror) from None
+            raise unreadable(f"{_OPTION} {given}", error) from None
     values: dict[str, str] = {}
     for part in given.split(","):
         name, sign, value = part.partition("=")

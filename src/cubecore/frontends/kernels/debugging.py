@@ -312,7 +312,7 @@ def look(
     if not isinstance(found, tuple):
         raise refuse(repr(where), "be a pointer", type(found).__name__)
     if kind is None:
-        raise refuse(f"a dump of {where}", "say the elements' type", "none")
+        raise unable(str(where), f"a dump of {where} needs an element type")
     mem, address = found
     return view(stop.core, mem, address, kind, shape, layout)
 
@@ -329,6 +329,6 @@ def _placed(where: str, debugger: LaunchDebugger) -> tuple[Mem, int]:
         return mem, address
     tensor = debugger.tensors.get(name)
     if tensor is None:
-        need = f"be a memory or a tensor ({', '.join(debugger.tensors)})"
-        raise refuse("a place", need, repr(name))
+        need = f"begin with a memory or a tensor ({', '.join(debugger.tensors)})"
+        raise refuse("an address", need, repr(name))
     return Mem.GM, tensor.address + address

@@ -175,7 +175,7 @@ def kernel(
         known = _parameters(body)
         for name in (*made, *kept, *(types or {})):
             if name not in known:
-                raise refuse(name, f"be a parameter of {body.__name__} behind the core", "none")
+                raise unable(name, f"{body.__name__} has no parameter {name} after the core")
         kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
         return Kernel(body, kind, made, kept, kinds, LaunchOptions().changed(options))
 
@@ -190,7 +190,7 @@ def _parameters(body: object) -> list[str]:
     plain = [n for n, p in whole.parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
     if not plain or len(plain) < len(whole.parameters):
         got = str(whole.replace(return_annotation=Signature.empty))
-        raise refuse(body.__name__, "take the core, and behind it parameters with names", got)
+        raise refuse(body.__name__, "take the core and then named parameters", got)
     return plain[1:]
 
 

@@ -151,7 +151,8 @@ class RequestedTiling:
     def _violations(self) -> Iterator[Violation]:
         for name in "abc":
             if name not in self.given:
-                yield Violation(f"set_{name}_type", "be called", "nothing")
+                call = f"set_{name}_type"
+                yield Violation(call, "", "", sentence=f"{call} has not been called")
         for operand, place in self.scales_from.items():
             own = self.keys.get(f"pos_{operand}", "GM")
             if place != own:

@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any
 
-from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, did_you_mean, refuse, unable
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
@@ -54,10 +54,10 @@ class Range:
         found = re.fullmatch(r"(\w+):(\w+)\+(\w+)(?:/(r|w|rw))?", text)
         numbers = [] if found is None else [_number(found[2]), _number(found[3])]
         if found is None or None in numbers or numbers[1] == 0:
-            raise refuse("a watch", "be MEMORY:START+BYTES, as UB:0x100+64", repr(text))
+            raise refuse("a watch", "be MEMORY:START+BYTES, such as UB:0x100+64", repr(text))
         mem = MEMORIES.get(found[1].upper(), Mem.GM)
         if found[1].upper() == "GM":
-            raise refuse("a watch", "name a tensor of global memory, as c:0+64", repr(text))
+            raise refuse("a watch", "name a tensor of global memory, such as c:0+64", repr(text))
         name = found[1] if mem is Mem.GM else mem.label
         start, size = (int(number or 0) for number in numbers)
         return cls(text, mem, name, start, size, _ACCESS[found[4] or "rw"])
@@ -260,7 +260,7 @@ def evaluated(expression: str, names: Mapping[str, object]) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's words do is a sentence
         got = f"{type(error).__name__}: {error}"
-        raise refuse(repr(expression), "be an expression of what is there", got) from None
+        raise unable("the expression", f"cannot evaluate {expression!r}: {got}") from None
 
 
 _BUILTINS = {f.__name__: f for f in (abs, bin, bool, float, hex, int, len, list, max, min, str)}

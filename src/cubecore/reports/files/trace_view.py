@@ -81,7 +81,7 @@ def _numbers(text: str) -> Iterator[int]:
     for part in text.split(","):
         numbers = _NUMBERS.fullmatch(part.strip())
         if numbers is None:
-            raise refuse("--trace-cores", "be numbers of cores as 0,4..7", repr(text))
+            raise refuse("--trace-cores", "be numbers of cores, such as 0,4..7", repr(text))
         first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         yield from range(first, last + 1)
 
@@ -93,5 +93,5 @@ def _window(text: str) -> tuple[float, float]:
     except ValueError:
         window = (0.0, 0.0)
     if not dots or not 0 <= window[0] < window[1] < inf:
-        raise refuse("--trace-window", "be microseconds as 0..250", repr(text))
+        raise refuse("--trace-window", "be microseconds, such as 0..250", repr(text))
     return window

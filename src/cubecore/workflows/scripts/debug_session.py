@@ -54,7 +54,7 @@ class Dump:
         layouts = [word for word in words if word.upper() in LAYOUTS]
         kinds = [word for word in words if word not in {*shapes, *layouts}]
         if len(shapes) != 1 or len(layouts) > 1 or len(kinds) > 1:
-            raise refuse("a dump", "be WHERE [TYPE] SHAPE [LAYOUT], as x 4x16 NZ", repr(text))
+            raise refuse("a dump", "be WHERE [TYPE] SHAPE [LAYOUT], such as x 4x16 NZ", repr(text))
         shape = tuple(int(extent) for extent in shapes[0].split("x"))
         kind, layout = (next(iter(found), None) for found in (kinds, layouts))
         return cls(where, kind, shape, layout)

@@ -17,7 +17,7 @@ from itertools import islice
 from queue import SimpleQueue
 
 from cubecore.aliases import JsonMapping
-from cubecore.errors import refuse
+from cubecore.errors import unable
 from cubecore.workflows.sweep.answers import Line, SweepOptions, plan_line
 
 CHUNK = 16
@@ -86,7 +86,7 @@ class Worker:
 
     def _lost(self) -> None:
         code = self._process.wait()
-        raise refuse("a planning process", "stay alive", f"exit code {code}")
+        raise unable("a planning process", f"a planning process ended with exit code {code}")
 
     def stop(self) -> None:
         """End the process."""

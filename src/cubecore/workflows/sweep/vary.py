@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
-from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
@@ -58,7 +58,7 @@ class Axis:
         """
         name, sign, values = (part.strip() for part in text.partition("="))
         if not sign or not name or not values:
-            raise refuse("a sweep", "be over NAME=VALUES", repr(text))
+            raise refuse("a sweep", "be given as NAME=VALUES", repr(text))
         return cls.of_values(name, list(_spelled(name, values)))
 
     @classmethod
@@ -269,7 +269,7 @@ def sweep(
         answers.append(_answer(chosen, point, given, dict(settings or {}), tiling, step))
         progress(len(answers))
     if not any(answer.timed for answer in answers):
-        raise refuse("a sweep", "have a point that can be timed", f"none: {answers[0].error}")
+        raise unable("a sweep", f"no point of the sweep can be timed: {answers[0].error}")
     return Series(chosen, {k: v for k, v in given.items() if k not in point}, tuple(answers))
 
 
@@ -290,10 +290,10 @@ def _axes(axes: Mapping[str, Sequence[object]] | Sequence[Axis]) -> tuple[Axis, 
 
 def _require_axes(axes: Sequence[Axis]) -> None:
     if not 1 <= len(axes) <= MOST_AXES:
-        raise refuse("a sweep", "be over one or two names", len(axes))
+        raise refuse("a sweep", "vary one or two names", len(axes))
     names = [axis.name for axis in axes]
     if len(set(names)) < len(names):
-        raise refuse("a sweep", "be over two different names", " and ".join(names))
+        raise refuse("a sweep", "vary two different names", " and ".join(names))
     points = math.prod(len(axis.values) for axis in axes)
     if points > MOST_POINTS:
         raise refuse("a sweep", f"have at most {MOST_POINTS} points", points)
