@@ -117,7 +117,10 @@ CRASHES = {
         "*(volatile int*)0x12345678 = 1;",
         "ended with an access to address 0x12345678 on core 0 AIV0",
     ),
-    "divide": ("volatile int a = 1, b = 0; a = a / b;", "ended with a division by zero on core 0 AIV0"),
+    "divide": (
+        "volatile int a = 1, b = 0; a = a / b;",
+        "ended with a division by zero on core 0 AIV0",
+    ),
     "abort": ("abort();", "ended with abort on core 0 AIV0"),
     "exit": ("exit(3);", "called exit(3); a kernel returns"),
     "exit 0": ("exit(0);", "called exit(0); a kernel returns"),
