@@ -106,18 +106,18 @@ def _judged(case: RuleCase, tilings: Any) -> tuple[Any, ...]:
     return keeps_rules(judged, measures), cost(tilings, case.problem, case.chip).total
 
 
-def judged() -> dict[str, Any]:
+def judged(rows: int) -> dict[str, Any]:
     """Judge many candidates as the search does: every rule, and the cost of all of them."""
     plan = cubecore.plan(m=8192, n=8192, k=8192)
     rng = np.random.default_rng(0)
     varied = {
-        name: getattr(plan.tiling, name) * rng.integers(1, 3, ROWS).astype(float)
+        name: getattr(plan.tiling, name) * rng.integers(1, 3, rows).astype(float)
         for name in ("baseM", "baseN", "baseK", "stepKa", "stepKb", "depthA1", "depthB1")
     }
     columns = TilingColumns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
     case = RuleCase(None, plan.problem, planned_chip(plan.request.chip))
     function, lines = TracedFunction(_judged), TraceCache.of(case)
-    parts = [np.arange(first, first + AT_ONCE) for first in range(0, ROWS, AT_ONCE)]
+    parts = [np.arange(first, first + AT_ONCE) for first in range(0, rows, AT_ONCE)]
 
     def all_of_them() -> None:
         """Judge every part."""
@@ -128,8 +128,8 @@ def judged() -> dict[str, Any]:
         TraceCache.of(case)
     all_of_them()
     taken = [seconds(all_of_them) for _ in range(5)]
-    rate = ROWS / statistics.median(taken)
-    return {"candidates_per_s": against(rate, 1_000_000, least=True, rows=ROWS)}
+    rate = rows / statistics.median(taken)
+    return {"candidates_per_s": against(rate, 1_000_000, least=True, rows=rows)}
 
 
 def sweep(asked: list[dict[str, Any]]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def ratios(asked: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def main(count: int, seed: int) -> dict[str, Any]:
+def main(count: int, seed: int, rows: int) -> dict[str, Any]:
     """Return every figure."""
     asked = problems(count, seed)
     return {
@@ -176,7 +176,7 @@ def main(count: int, seed: int) -> dict[str, Any]:
             "python": platform.python_version(),
         },
         "seed": seed,
-        "figures": {**one_by_one(asked, seed), **judged(), **sweep(asked)},
+        "figures": {**one_by_one(asked, seed), **judged(rows), **sweep(asked)},
         "ratios": ratios(asked),
     }
 
@@ -194,9 +194,9 @@ def reference() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__ or "", problems=1000, seed=0)
+    parser = arguments(__doc__ or "", problems=1000, seed=0, rows=ROWS)
     about = "how much longer the vendor's answers take than our plans, and nothing else"
     parser.add_argument("--reference", action="store_true", help=about)
     given = parser.parse_args()
-    answer = reference() if given.reference else main(given.problems, given.seed)
+    answer = reference() if given.reference else main(given.problems, given.seed, given.rows)
     print(json.dumps(answer, indent=2))

@@ -3,7 +3,7 @@
 Prints one JSON object: for each command the median of the ratios of CPU (user and system) of its
 process to that of ``python -c "import numpy"`` in the same round, beside its target. The processes
 take turns, so that other load on the machine meets all alike. Bytecode is compiled before the first
-round into a folder of its own.
+round into a folder of its own, or where PYTHONPYCACHEPREFIX says.
 """
 
 import json
@@ -53,7 +53,7 @@ def main() -> None:
         tiling = Path(folder) / "tiling.json"
         tiling.write_text(to_json_text(cubecore.plan(**SHAPE).tiling))
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        environment["PYTHONPYCACHEPREFIX"] = folder
+        environment.setdefault("PYTHONPYCACHEPREFIX", folder)
         measured = commands(str(tiling))
         processes = {"numpy": ["-c", "import numpy"]}
         processes |= {name: ["-m", "cubecore", *told] for name, (_, told) in measured.items()}

@@ -47,7 +47,7 @@ def test_the_figures_of_execution_are_verified_ratios():
 
 
 def test_the_figures_of_timing_stand_beside_their_targets():
-    answer = answer_of("timing.py", "1")
+    answer = answer_of("timing.py", "1", "8192")
     assert answer["cores"] == 24
     assert answer["full_walk"]["events"] > 1000
     for figure in answer["figures"].values():
@@ -55,7 +55,7 @@ def test_the_figures_of_timing_stand_beside_their_targets():
 
 
 def test_the_planners_figures_stand_beside_their_targets():
-    answer = answer_of("plan.py", "12", "3")
+    answer = answer_of("plan.py", "4", "3", "8192")
     assert answer["seed"] == 3
     lower = {"plan_median_s", "plan_p99_s", "sweep_10000_s"}
     aside = {"proven", "judged_in_plans_per_s"}
@@ -65,7 +65,7 @@ def test_the_planners_figures_stand_beside_their_targets():
         value, target = figure["value"], figure["target"]
         assert value > 0
         assert figure["met"] == (value <= target if name in lower else value >= target)
-    assert answer["figures"]["sweep_10000_s"]["queries"] == 12
+    assert answer["figures"]["sweep_10000_s"]["queries"] == 4
     assert set(answer["ratios"]) == {"plan_over_check", "repair_over_plan"}
     assert all(ratio > 0 for ratio in answer["ratios"].values())
 

@@ -10,7 +10,7 @@ from mutations.mutants import KINDS, mutants
 from mutations.recording import ALL, recorded, replayed
 
 WHOLE = ("reduction",)
-SAMPLE = 6
+SAMPLE = 3
 """Mutants of every other example in the fast run, evenly over its mutants."""
 
 
