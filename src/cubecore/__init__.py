@@ -5,11 +5,9 @@ The four questions are four functions: `plan`, `check`, `run` and `time`; `compa
 that importing cubecore costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from cubecore.version import __version__
 
+TYPE_CHECKING = False  # typing would be most of what importing cubecore costs
 if TYPE_CHECKING:
     from cubecore.chips import chip
     from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError, RequestError
@@ -123,8 +121,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name from where it lives."""
+    from importlib import import_module
+
     if name not in _HOMES:
         raise AttributeError(f"module cubecore has no attribute {name}")
     home = import_module(_HOMES[name])

@@ -1,6 +1,6 @@
 """python -m cubecore."""
 
-from cubecore.cli.commands import main
+from cubecore.cli.entry import main
 
 if __name__ == "__main__":
-    main()
+    main(f"python -m {__package__}" if __package__ else None)

@@ -12,17 +12,20 @@ from cubecore.tiling.model.export import to_json_text
 
 SHAPE = ("--m", "64", "--n", "64", "--k", "64")
 HEAVY = {
-    "numpy", "numpy.ma", "numpy.random", "ml_dtypes", "rich", "jinja2", "sqlite3", "safetensors",
-    "greenlet", "threadpoolctl", "concurrent.futures", "multiprocessing", "zipfile", "tempfile",
+    "click", "typing", "numpy", "numpy.ma", "numpy.random", "ml_dtypes", "rich", "jinja2",
+    "sqlite3", "safetensors", "greenlet", "threadpoolctl", "concurrent.futures",
+    "multiprocessing", "zipfile", "tempfile",
 }  # fmt: skip
 CHIPS = {
     "aliases",
     "chips",
     "citations",
     "cli",
+    "click",
     "errors",
     "lazy_dataclass",
     "reports.text",
+    "typing",
     "units",
     "version",
     "workflows",
@@ -41,8 +44,8 @@ MACHINE = {
     "concurrent.futures", "threadpoolctl", "numpy.random",
 }  # fmt: skip
 MAY_LOAD = {
-    ("--help",): {"aliases", "cli", "version"},
-    ("plan", "--help"): {"aliases", "cli", "version"},
+    ("--help",): {"cli", "version"},
+    ("plan", "--help"): {"aliases", "cli", "click", "typing", "version"},
     ("chips",): CHIPS,
     ("chips", "Ascend910B3"): CHIPS,
     ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},
@@ -54,12 +57,13 @@ MAY_LOAD = {
 }
 CODE = """
 import json, sys
-from cubecore.cli.commands import main
+from cubecore.cli.entry import main
+out = sys.argv.pop(1)
 try:
-    main(sys.argv[2:])
+    main()
 except SystemExit as left:
     assert left.code == 0, left.code
-open(sys.argv[1], "w").write(json.dumps(sorted(sys.modules)))
+open(out, "w").write(json.dumps(sorted(sys.modules)))
 """
 
 

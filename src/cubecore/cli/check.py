@@ -5,8 +5,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
-    FOUND,
     TILING_FORMS,
     InputFile,
     OutputFile,
@@ -16,6 +14,7 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
+from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)

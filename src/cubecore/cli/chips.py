@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import DONE, Verb, common_options, say, show, split_options
+from cubecore.cli.console import Verb, common_options, show, split_options
+from cubecore.cli.streams import DONE, say
 
 
 @click.command(cls=Verb)

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
-    FOUND,
     InputFile,
     Verb,
     common_options,
@@ -15,6 +13,7 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.scripts import file_options, time_files
+from cubecore.cli.streams import DONE, FOUND
 
 if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling

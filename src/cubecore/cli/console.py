@@ -6,11 +6,12 @@ Importing this module loads nothing heavy, so that --help is instant.
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.cli.streams import BAD_REQUEST, DONE, FOUND, INTERRUPTED, READER_GONE, page_width, say
 
 if TYPE_CHECKING:
     from cubecore.errors import CubecoreError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 else:  # before 8.4 Click's types of values take no parameters at run time
     _IntegerBase, _WordBase = click.ParamType, click.Choice
 
-DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 _SHOW_JSON = "--json"
 DEBUG = "CUBECORE_DEBUG"
 """The environment variable that shows the traceback of an internal error."""
@@ -203,19 +203,8 @@ class HelpContext(click.Context):
     def make_formatter(self) -> click.HelpFormatter:
         """Return the formatter of a help text, at most 80 columns wide."""
         if click.formatting.FORCED_WIDTH is None and self.terminal_width is None:
-            self.terminal_width = max(min(_columns(), self.max_content_width or 80) - 2, 50)
+            self.terminal_width = page_width(self.max_content_width or 80)
         return super().make_formatter()
-
-
-def _columns() -> int:
-    """Return the columns of the terminal: COLUMNS, else those of standard output, else 80."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):  # closed, or no terminal
-        return 80
 
 
 class Verb(click.Command):
@@ -329,31 +318,6 @@ def _as_typed(message: str, error: "CubecoreError") -> str:
 def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:
     say(_object({"error": error}) if as_json else error["message"], to_error=not as_json)
     sys.exit(code)
-
-
-def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
-    """Write an answer; a reader that went away ends the program, a full disk is one line."""
-    stream = sys.stderr if to_error else sys.stdout
-    encoding = stream.encoding or "utf-8"
-    try:  # what the stream cannot encode is shown as an escape
-        shown = text.encode(encoding, "backslashreplace").decode(encoding)
-        click.echo(shown, err=to_error, nl=newline)
-        stream.flush()
-    except BrokenPipeError:
-        _drop_output(stream)
-        sys.exit(READER_GONE)
-    except OSError as error:
-        _drop_output(stream)
-        if not to_error:
-            line = f"standard output must take the answer, got {error.strerror or error}"
-            click.echo(line, err=True)
-        sys.exit(BAD_REQUEST)
-
-
-def _drop_output(stream: TextIO) -> None:
-    """Send what is still buffered nowhere, so that leaving does not fail on it again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
 
 
 def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import DONE, Verb, common_options, show, split_options
+from cubecore.cli.console import Verb, common_options, show, split_options
+from cubecore.cli.streams import DONE
 
 
 @click.command(cls=Verb)

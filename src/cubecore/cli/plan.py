@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
     TILING_FORMS,
     InputFile,
     Integer,
@@ -16,6 +15,7 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
+from cubecore.cli.streams import DONE
 
 
 @click.command(cls=Verb)

@@ -4,7 +4,8 @@ from contextlib import ExitStack, closing
 from itertools import islice
 
 from cubecore.aliases import Json
-from cubecore.cli.console import DONE, FOUND, say, show
+from cubecore.cli.console import show
+from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.lazy_dataclass import dataclass
 
 

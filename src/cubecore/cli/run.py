@@ -6,8 +6,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
-    FOUND,
     ArrayFile,
     InputFile,
     OutputFile,
@@ -27,6 +25,7 @@ from cubecore.cli.scripts import (
     script_arguments,
     taken_kernel_options,
 )
+from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.cli.console import (
-    DONE,
-    FOUND,
-    Command,
-    InputFile,
-    Integer,
-    OutputFile,
-    show,
-    split_options,
-)
+from cubecore.cli.console import Command, InputFile, Integer, OutputFile, show, split_options
+from cubecore.cli.streams import DONE, FOUND
 
 if TYPE_CHECKING:
     from cubecore.frontends.cpp.launch_options import CppLaunchOptions

@@ -7,17 +7,15 @@ import click
 
 from cubecore.aliases import Json
 from cubecore.cli.console import (
-    DONE,
-    FOUND,
     CommandGroup,
     InputFile,
     Integer,
     OutputFile,
     common_options,
-    say,
     show,
     split_options,
 )
+from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.units import plural
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
-    FOUND,
     InputFile,
     OutputFile,
     Verb,
@@ -17,6 +15,7 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
+from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)

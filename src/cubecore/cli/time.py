@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    DONE,
     InputFile,
     Verb,
     Word,
@@ -24,6 +23,7 @@ from cubecore.cli.scripts import (
     time_files,
     time_of_script,
 )
+from cubecore.cli.streams import DONE
 
 RECORDED = 200_000
 """Instructions of each group of cores that --critical-path looks at."""

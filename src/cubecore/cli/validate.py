@@ -5,16 +5,8 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import (
-    DONE,
-    FOUND,
-    InputFile,
-    OutputFile,
-    Verb,
-    common_options,
-    show,
-    split_options,
-)
+from cubecore.cli.console import InputFile, OutputFile, Verb, common_options, show, split_options
+from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)

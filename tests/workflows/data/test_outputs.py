@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import cubecore
-from cubecore.cli import main
+from cubecore.cli.commands import main
 from cubecore.cli.console import InputFile, OutputFile
 from cubecore.errors import RequestError
 from cubecore.workflows.data.operands import OperandFiles

@@ -1,0 +1,28 @@
+"""The entry of the program: --help at once, else the command, with Python's own costs kept low."""
+
+import gc
+import os
+import sys
+
+from cubecore.cli.front_page import front_page
+from cubecore.cli.streams import DONE, page_width, say
+
+_NEW_OBJECTS = 10_000
+"""Objects between two collections; Python's 700 make a hundred of them while modules load."""
+
+
+def main(program: str | None = None) -> None:
+    """Run the command that the arguments name, and leave with its exit code.
+
+    `program` is the name of the program in the help; the file's unless given.
+    """
+    if sys.argv[1:] in (["--help"], ["-h"]):
+        say(front_page(program or os.path.basename(sys.argv[0]), page_width()))  # noqa: PTH119
+        sys.exit(DONE)
+    gc.set_threshold(_NEW_OBJECTS)
+    from cubecore.cli.commands import main as run_command
+
+    try:
+        run_command()
+    finally:
+        gc.freeze()  # leaving looks for garbage several times: all that is left is the process's

@@ -1,0 +1,51 @@
+"""Text on standard output and standard error, and the exit codes of a command."""
+
+import os
+import sys
+
+TYPE_CHECKING = False  # typing would be most of what --help loads
+if TYPE_CHECKING:
+    from typing import TextIO
+
+DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
+
+
+def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
+    """Write an answer; a reader that went away ends the program, a full disk is one line."""
+    stream = sys.stderr if to_error else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    try:  # the escape of a character stands for it where the stream cannot encode it
+        shown = text.encode(encoding, "backslashreplace").decode(encoding)
+        stream.write(f"{shown}\n" if newline else shown)
+        stream.flush()
+    except BrokenPipeError:
+        _drop_output(stream)
+        sys.exit(READER_GONE)
+    except OSError as error:
+        _drop_output(stream)
+        if not to_error:
+            line = f"standard output must take the answer, got {error.strerror or error}"
+            sys.stderr.write(f"{line}\n")
+        sys.exit(BAD_REQUEST)
+
+
+def _drop_output(stream: "TextIO") -> None:
+    """Send the buffered rest nowhere, so that leaving does not fail on it again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+
+
+def terminal_columns() -> int:
+    """Return the columns of the terminal: COLUMNS, else those of standard output, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return 80
+
+
+def page_width(most: int = 80) -> int:
+    """Return the columns of a page of help."""
+    return max(min(terminal_columns(), most) - 2, 50)
