@@ -1,6 +1,6 @@
 """Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from cubecore.chips.model import Chip
@@ -9,18 +9,15 @@ from cubecore.isa.program.check import program_violations
 from cubecore.isa.program.launch import CoreGroup, Launch
 from cubecore.isa.program.topology import CoreId
 from cubecore.timing.critical_path import critical_path
-from cubecore.timing.memory.l2_reuse import Traffic, accesses
+from cubecore.timing.memory.l2_reuse import Traffic
+from cubecore.timing.memory.launch_traffic import launch_start, launch_traffic, memory_parts
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.memory.reuse_marks import marked
-from cubecore.timing.memory.row_alignment import apart
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.cross_core import Crossing, crosses
 from cubecore.timing.pipes.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
 from cubecore.timing.records import CoreTime, Link, Stall, Timeline
 from cubecore.timing.steady_state.compiled_walk import walk
-from cubecore.units import align_up
-
-_TENSOR_SPACING = 4096
 
 
 def time_launch(
@@ -59,25 +56,6 @@ def time_launch(
     latency = chip.require("cross_core_cycles", "timing") if crossing else 0
     clocks = _walked(traffic, latency, start, record, full=full)
     return _timeline(groups, clocks, chip, start, (operations, peak))
-
-
-def launch_start(kind: str, chip: Chip) -> int:
-    """Return the cycle at which the first instruction of a kind of kernel may be issued."""
-    start: int = chip.require("start_cycles", "timing")
-    return (chip.short_start_cycles or {}).get(kind, start)
-
-
-def launch_traffic(launch: Launch, chip: Chip, *, crossing: bool = False) -> Traffic:
-    """Return what the groups of equal cores of a launch ask of the shared memory.
-
-    `crossing`: cores signal each other.
-    """
-    groups = launch.groups(_bases(launch), whole=crossing)
-    if not crossing:
-        loads = {program: accesses(program, chip).loads for program in launch.programs}
-        groups = apart(groups, loads, chip)
-    own = [accesses(group.program, chip) for group in groups]
-    return Traffic(groups, own, chip, launch.warm, launch.past_l2)
 
 
 def _timeline(
@@ -163,15 +141,6 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
     return tuple(link for link in found if link.bytes)
 
 
-def _bases(launch: Launch) -> Mapping[str, int]:
-    """Return where each tensor starts, all apart from each other."""
-    bases, address = {}, _TENSOR_SPACING
-    for tensor in launch.tensors:
-        bases[tensor.name] = address
-        address += align_up(tensor.size_bytes, _TENSOR_SPACING) + _TENSOR_SPACING
-    return bases
-
-
 def _walked(
     traffic: Traffic, latency: int, start: int, record: int, *, full: bool
 ) -> list[CoreClock]:
@@ -201,23 +170,6 @@ def _parts(groups: Sequence[CoreGroup]) -> list[str]:
         return ["AIV"] * len(groups)
     firsts = [group.cores[0].sub for group in groups]
     return [f"AIV{sub - 1}" if sub else "AIC" for sub in firsts]
-
-
-def memory_parts(traffic: Traffic) -> list[float]:
-    """Return each group's part of device memory's time.
-
-    What it misses over what all miss: then all groups need it for equally long. But every core has
-    its turn: a group that misses little is served as often as its cores ask, and done sooner.
-    """
-    demands = [traffic.demand(number) for number in range(len(traffic.groups))]
-    cores = [
-        len(group.cores) if demand else 0
-        for group, demand in zip(traffic.groups, demands, strict=True)
-    ]
-    return [
-        max(demand / sum(demands), count / sum(cores)) if demand else 1.0
-        for demand, count in zip(demands, cores, strict=True)
-    ]
 
 
 def _kinds(parts: Sequence[str]) -> list[str]:

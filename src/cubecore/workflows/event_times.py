@@ -8,7 +8,6 @@ from cubecore.kernels.matmul_time.launch import is_known, launch_time
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 from cubecore.workflows.request import TilingRequest, require_runnable
-from cubecore.workflows.timed_product import TimedProduct
 
 SHORTLIST = 12
 """Tilings that the closed form puts first and that are timed; each takes some milliseconds."""
@@ -66,6 +65,8 @@ def timed(ranked: Ranked, request: TilingRequest) -> Ranked:
 
 def _walked(ranked: Ranked, request: TilingRequest) -> Ranked:
     """Return the same from the timing of the kernel's trees."""
+    from cubecore.workflows.timed_product import TimedProduct
+
     line = TimedProduct(request.problem, ranked.tiling, request.chip).line
     slowest = max(line.groups, key=lambda group: group.end_cycles)
     known = ranked.predicted.pipes
