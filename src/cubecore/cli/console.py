@@ -42,13 +42,13 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
     ("n", int, "columns of B and C"),
     ("k", int, "columns of A, rows of B"),
-    ("kb", int, "rows of B, if they are not K: the product runs over the shorter"),
+    ("kb", int, "rows of B, if not K; the product runs over the shorter"),
     ("a", str, "type of A (half, int8_t, float16, mxfp4, ...)"),
     ("b", str, "type of B; A's unless given"),
     ("c", str, "type of C"),
     ("bias", str, "type of the bias row; no bias unless given"),
-    ("scale-a", str, "float8_e8m0fnu asks for MxMatmul"),
-    ("scale-b", str, "A's scale's type unless given"),
+    ("scale-a", str, "type of A's scales; float8_e8m0fnu asks for MxMatmul"),
+    ("scale-b", str, "type of B's scales; A's unless given"),
     ("chip", str, "full SoC name"),
     ("launch", str, "cube or mix"),
     ("cores", int, "cores to use; all unless given"),
@@ -63,8 +63,8 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("heads", int, "N of the layout's axes"),
     ("groups", int, "G of the layout's axes"),
     ("batch-num", int, "matrices of the batch in one call; as many as fit L1 unless given"),
-    ("template", str, "NORM, MDL or IBSHARE"),
-    ("seed", int, "fixes random inputs"),
+    ("template", str, "kernel template: NORM, MDL or IBSHARE"),
+    ("seed", int, "random seed of the operands"),
 )
 _PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
     ("trans-a", "A is stored [k, m]"),
@@ -76,7 +76,7 @@ _PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
 
 
 _ASKED: tuple[tuple[str, str, str], ...] = (
-    ("budget", "BUFFER=BYTES", "use at most so much of l1, l0c, ub or bt"),
+    ("budget", "BUFFER=BYTES", "limit the bytes of l1, l0c, ub or bt"),
     (
         "fix",
         "FIELD=VALUE",

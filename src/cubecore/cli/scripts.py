@@ -68,9 +68,13 @@ def debug_options(command: Command) -> Command:
 def kernel_options(command: Command) -> Command:
     """Add what says how a kernel in a C++ file is launched."""
     for option in (
-        click.option("--verbose", is_flag=True, help="with a C++ SCRIPT, all the compiler says"),
-        click.option("--timeout", type=float, help="seconds that a C++ kernel may take; 60"),
-        click.option("--tiling-key", type=Integer(), help="what TILING_KEY_IS compares with"),
+        click.option(
+            "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
+        ),
+        click.option(
+            "--timeout", type=float, help="limit in seconds of a C++ kernel (default: 60)"
+        ),
+        click.option("--tiling-key", type=Integer(), help="value of TILING_KEY_IS"),
         click.option(
             "--tiling-data", metavar="FIELD=VALUE,...", help="the kernel's tiling struct, or a .bin"
         ),
@@ -82,7 +86,7 @@ def kernel_options(command: Command) -> Command:
             "outputs",
             multiple=True,
             metavar="NAME=TYPE:SHAPE:FILE",
-            help="array that the kernel fills, as z=float32:16384:z.npy",
+            help="array that the kernel fills, such as z=float32:16384:z.npy",
         ),
         click.option(
             "--arg",
@@ -91,7 +95,7 @@ def kernel_options(command: Command) -> Command:
             metavar="NAME=VALUE",
             help="argument of the kernel: x=x.npy, x=x.bin or n=16384",
         ),
-        click.option("--blocks", type=Integer(), help="blocks that a C++ kernel runs on"),
+        click.option("--blocks", type=Integer(), help="number of blocks of a C++ kernel"),
         click.option("--entry", help="kernel of a C++ SCRIPT; the only one unless given"),
     ):
         command = option(command)
@@ -120,11 +124,13 @@ def file_options(command: Command) -> Command:
         click.option(
             "--trace-window", metavar="FROM..TO", help="limit the trace to a window in microseconds"
         ),
-        click.option("--trace-cores", metavar="LIST", help="limit the trace to cores, as 0,4..7"),
+        click.option(
+            "--trace-cores", metavar="LIST", help="limit the trace to cores, such as 0,4..7"
+        ),
         click.option(
             "--trace-instructions",
             type=Integer(),
-            help="number of instructions of each group of equal cores",
+            help="instructions to trace of each group of equal cores",
         ),
         click.option(
             "--trace",

@@ -36,10 +36,10 @@ RECORDED = 200_000
 @click.option(
     "--step",
     type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
-    help="whose scalar cost a step has: the template's, with constant tiling, or hand-written",
+    help="scalar cost of a base-K step: of MDL or NORM, with constant tiling, or hand-written",
 )
 @file_options
-@click.option("--full", is_flag=True, help="walk every instruction; skip no recurring iterations")
+@click.option("--full", is_flag=True, help="time every iteration; skip no recurring ones")
 @click.option("--critical-path", is_flag=True, help="print the critical path")
 @click.option("--advise", is_flag=True, help="list changes that make it faster, each timed anew")
 @kernel_options

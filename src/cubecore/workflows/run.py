@@ -337,7 +337,7 @@ def _execute(
 
 
 def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[SanitizerFinding, ...]:
-    """Return a finding if C holds bytes nobody initialised; the padding of NZ may.
+    """Return a finding if C holds uninitialised bytes; the padding of NZ may.
 
     `valid` marks bytes, its last axis those of C's last one.
     """

@@ -122,7 +122,7 @@ class CoreHandle:
 
     @property
     def debugged(self) -> bool:
-        """True if somebody looks at every single instruction."""
+        """True if a debugger looks at every instruction."""
         return self._debugger is not None
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:

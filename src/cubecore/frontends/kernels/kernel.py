@@ -289,7 +289,7 @@ class ReadyLaunch:
         return Pointer(Mem.GM, host.dtype, place.address, handle)
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
-        """Yield a finding for each output that was not written whole, or holds what nobody wrote.
+        """Yield a finding for each output that was not written whole, or holds uninitialised bytes.
 
         So does any other tensor but scratch that uninitialised bytes were copied to.
         """

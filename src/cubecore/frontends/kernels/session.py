@@ -39,7 +39,7 @@ class LaunchOptions:
         The most instructions that the launch may issue, at least 1.
     order : str
         program, late or early (consumers, or producers, run as early as the flags allow) or
-        random:N.
+        random:SEED.
     trace : bool
         Keep the instructions that each core issues.
     engine : str

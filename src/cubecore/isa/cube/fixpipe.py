@@ -159,7 +159,7 @@ class _Fixpipe(Instruction):
         return made
 
     def unmet(self, registers: Registers) -> list[Violation]:
-        """A scale, or a factor, that nobody set."""
+        """Return a violation for a scale or a factor that was not set."""
         found = super().unmet(registers)
         if self.relu_pre == _LEAKY and registers.lrelu_alpha is None:
             found.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))

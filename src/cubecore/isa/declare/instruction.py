@@ -155,7 +155,7 @@ def choice(doc: str, *options: str | int, default: str | int) -> Any:
 
 
 def taken(doc: str) -> Any:
-    """Declare what the instruction takes from registers or memory when it starts; nobody gives it.
+    """Declare a field read from registers or memory at issue; callers never pass it.
 
     It is None until `Instruction.resolved` or `Instruction.located` fills it in.
     """

@@ -178,7 +178,7 @@ class SetAtomic(Instruction):
     """Let later stores to global memory add to what is there, or take the larger or smaller.
 
     It holds for stores from L0C and from the Unified Buffer until it is set again. What is there
-    counts: nobody writes zeros first, so unwritten memory is a finding.
+    counts: nothing writes zeros first, so uninitialised memory is a finding.
     """
 
     operation: str = choice("what stores do", "none", *ATOMICS, default="none")

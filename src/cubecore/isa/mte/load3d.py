@@ -105,7 +105,7 @@ class Img2col(Instruction):
         )
 
     def unmet(self, registers: Registers) -> list[Violation]:
-        """A map that nobody described."""
+        """Return a violation if no set_fmatrix described the map."""
         if self.feature is not None:
             return super().unmet(registers)
         setter = "set_fmatrix_b" if self.f_matrix_ctrl else "set_fmatrix"

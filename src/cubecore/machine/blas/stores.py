@@ -190,7 +190,7 @@ def require_order_does_not_matter(stores: Sequence[ProvenStore]) -> None:
         _require_alike(group)
         if group[0].atomic:
             if not group[0].tensor.buffer.valid.all():
-                raise IrregularError("an atomic store to what nobody wrote")
+                raise IrregularError("an atomic store to uninitialised bytes")
         else:
             _require_apart(group)
 

@@ -31,7 +31,7 @@ LAYOUTS: dict[str, Layout | None] = {ND: None, "NZ": NZ, "ZZ": ZZ, "ZN": ZN}
 """The layouts of a view: ND is row by row, the others are made of fractals."""
 _OWN_LAYOUT = {Mem.L0A: "ZZ", Mem.L0B: "ZN", Mem.L0C: "NZ"}
 UNWRITTEN = "?"
-"""What stands for an element that nobody wrote."""
+"""The text for an uninitialised element."""
 _EDGE, _MOST_ROWS, _MOST_COLUMNS = 4, 20, 16
 """Rows and columns that are printed; of more, this many at each end."""
 
@@ -59,7 +59,7 @@ class MatrixView:
 
     @property
     def unwritten(self) -> int:
-        """The number of elements that nobody wrote."""
+        """The number of uninitialised elements."""
         return int(self.written.size - self.written.sum())
 
     def __str__(self) -> str:

@@ -176,7 +176,7 @@ def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:
 
 
 _Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
-"""A tensor's bytes and map; None stands for one that nobody has written."""
+"""A tensor's bytes and map; None stands for an uninitialised one."""
 
 
 class Snapshots:

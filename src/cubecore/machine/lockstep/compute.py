@@ -216,7 +216,7 @@ def _known(
     if source.propagates:
         return ready if known is None else known & ready
     if not (ready if here.active is None else ready | ~here.active).all():
-        raise IrregularError(f"{template.name} reads what nobody wrote")
+        raise IrregularError(f"{template.name} reads uninitialised bytes")
     return known
 
 

@@ -69,7 +69,7 @@ def outside(cores: Cores, one: LockstepOperand) -> Callable[[int], Window]:
                 if not (
                     buffer.written(at, span) or buffer.initialised(at, inside, one.element).all()
                 ):
-                    raise IrregularError("global memory that nobody wrote")
+                    raise IrregularError("uninitialised global memory")
         return window
 
     return find

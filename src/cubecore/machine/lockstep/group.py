@@ -241,7 +241,7 @@ class LockstepGroup:
         return self._own.get(name) or [_NONE_LEFT[name]] * self.count
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
-        """Let a template that replaces a register whole leave it when somebody asks."""
+        """Let a template that replaces a register whole leave it on request."""
         name = template.leaves_whole
         held = {operand: values.copy() for operand, values in inputs.items()}
 

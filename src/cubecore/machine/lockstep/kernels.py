@@ -189,7 +189,7 @@ class Recorder(Core):
         core.registers = replace(core.registers, position=self.registers.position)
 
     def flush(self) -> None:
-        """Execute everything recorded: somebody wants to look, which ends lockstep."""
+        """Execute everything recorded and end lockstep: a look at the machine needs it."""
         if self.real is None:
             self.give_up()
         assert self.real is not None

@@ -50,7 +50,7 @@ class GroupWatch(CoreWatch):
 
     @property
     def uses(self) -> bool:
-        """True if results that nobody reads are looked for: then who reads what counts."""
+        """True if unread results are looked for: then the reader of each byte counts."""
         return USECHECK in self._launch.log.checks
 
     def enter(self, pipe: int, found: list[Touched]) -> None:
@@ -72,7 +72,7 @@ class GroupWatch(CoreWatch):
         self.order.submit(pipe, enter, NOWHERE)
 
     def _require_alike(self, found: list[Touched]) -> None:
-        """Require that of what nobody has read yet all cores read the same results."""
+        """Require all cores to read the same of the results that are still unread."""
         reads: dict[str, set[Region]] = {}
         for touched, address, touch in found:
             if touch.reads and touch.mem is not Mem.GM:

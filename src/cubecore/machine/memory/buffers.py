@@ -198,7 +198,7 @@ def fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
 class GlobalTensor:
     """A tensor in global memory: its start, its bytes, and whether the host placed them all.
 
-    `scratch` says that nobody needs it afterwards.
+    `scratch`: its contents are not needed afterwards.
     """
 
     name: str

@@ -340,7 +340,7 @@ def _compute_part(
 def _require_written(
     core: Core, template: Instruction, place: Placed, here: Elements, where: Location
 ) -> None:
-    """Log those elements of an operand that are used and that nobody has written."""
+    """Log the uninitialised elements of an operand that are used."""
     used, buffer, address = place
     ready = buffer.initialised(address, here.offsets, used.element)
     if here.active is not None:

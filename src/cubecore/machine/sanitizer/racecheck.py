@@ -72,7 +72,7 @@ class Sanitizer:
         return CoreWatch(self, core)
 
     def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
-        """Remember the last signal on a core's flags, to name it if nobody waits for it."""
+        """Remember the last signal on a core's flags, to name it if no wait follows."""
         for receiver in Topology(self.cores).receivers(core, sync.mode):
             self._last[receiver, sync.flag_id] = sync.name, where
 
@@ -352,7 +352,7 @@ class CoreWatch:
         self._launch.log.add(finding, about)
 
     def _unread(self, meeting: Meeting) -> None:
-        """Log a result that is written over before anybody has read it."""
+        """Log a result that is overwritten before it is read."""
         lost, over, core = meeting.earlier, meeting.later, str(self._core)
         about = f"{lost.operand} {over.template.name} {over.where}"
         if self._launch.log.again(("unread", lost.template.name, about, lost.where)) is not None:
@@ -400,7 +400,7 @@ def touches(
 
 
 def _leaves(template: Instruction) -> bool:
-    """True if it leaves a register, which may be all that somebody wants of it."""
+    """True if it leaves a register, which may be its only use."""
     return type(template).leaves is not Instruction.leaves
 
 

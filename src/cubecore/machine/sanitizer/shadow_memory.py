@@ -54,7 +54,7 @@ class MemoryAccess(NamedTuple):
 class Meeting(NamedTuple):
     """Two touches of the same bytes [low, high); pipes by number.
 
-    Nothing orders them (raw, war, waw), or the later one writes over what nobody has read (unread).
+    Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread).
     """
 
     kind: str
@@ -127,7 +127,7 @@ class LocalShadow:
 
     Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
     regions it meets, so that an access looks at those alone and never at bytes. `uses` says that
-    results which nobody reads are reported.
+    unread results are reported.
     """
 
     def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
@@ -220,7 +220,7 @@ class LocalShadow:
             region.reads[pipe] = number, touch
 
     def _lose(self, other: Region, later: tuple[Region, int, MemoryAccess]) -> None:
-        """Report a result that is written over before anybody has read it."""
+        """Report a result that is overwritten before it is read."""
         (_, pipe, touch), fresh = later, other.fresh
         assert fresh is not None
         other.fresh = None

@@ -122,7 +122,7 @@ def solve_plannable(
 ) -> Solution:
     """Return what `solve` does for a problem that is known to be one that can be planned.
 
-    Where nothing is found and nobody asks for it to be `explained`, the error says no more.
+    Unless `explained`, the error for an empty answer has no reason.
     """
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)

@@ -38,7 +38,7 @@ class MemoryRequest:
 class MemoryPort:
     """State: until when device memory is busy with this group's requests.
 
-    `busy_until` is when the launch's cores start: before that it works for nobody.
+    `busy_until` is when the launch's cores start: before that it is idle.
 
     The server is busy until `served` + the highest of its *peaks*: a request at `time` that finds
     it idle sets one at time - slack - served. `delays` counts the requests that it held up,

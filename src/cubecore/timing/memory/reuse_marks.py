@@ -20,7 +20,7 @@ Levels = tuple[int, ...]
 class ReuseMark(Instruction):
     """A mark in a program that is timed: which loop the next load's blocks were last asked for in.
 
-    Not an instruction: it takes no time and is issued by nobody. 0: never in this core.
+    Not an instruction: it takes no time and is not issued. 0: never in this core.
     """
 
     level: int

@@ -32,7 +32,7 @@ class PipeState:
     """One pipe: when it may start its next instruction, and why not before.
 
     `queue` holds when the last instructions left it, as many as it has places; `blocked` those
-    behind a wait whose flag nobody has raised yet. `drained` after a barrier: the next instruction
+    behind a wait whose flag is not set yet. `drained` after a barrier: the next instruction
     pays its head. `uses` counts what was started.
     """
 

@@ -126,7 +126,7 @@ def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: object
 
 
 def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> CalibrationCase:
-    """Return the case of a kernel whose tiling nobody states: the planner's."""
+    """Return the case of a kernel without a stated tiling: the planner's is taken."""
     keys: Json = {"cores": point.cores} if point.cores else {}
     if point.tiling.get("split_k"):
         keys |= {"split_k": True}

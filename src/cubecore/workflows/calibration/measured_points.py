@@ -39,7 +39,7 @@ _VECTOR_PIPES = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measurement as it was published; None or an empty text where nobody stated a column.
+    """One measurement as it was published; None or an empty text where a column is not stated.
 
     `soc` is the SoC that stands for `chip`; `repository` the publication; `api` the kernel's code;
     `cache` and `launch` say how it was measured, `counts` what a rate counts. `left_out` names the

@@ -132,7 +132,7 @@ class _Refused:
 
 
 class _Placeholder:
-    """A described tensor: programs make some beside their TIK kernel, and hand them to nobody."""
+    """A described tensor: programs make some beside their TIK kernel, without use."""
 
     def __init__(self, shape: Any, dtype: str = "float32", name: str = "", **_: object) -> None:
         self.shape, self.dtype, self.name = tuple(shape), dtype, name
