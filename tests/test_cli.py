@@ -258,13 +258,13 @@ LINES = [
     ),
     (
         ["run", *PROBLEM, "--chip", "Ascend310B1"],
-        "run and time support architectures 2201 and 3510; Ascend310B1 is 3002 (plan and check "
-        "support it)",
+        "run supports architectures 2201, 3510, 3003 and 3113; Ascend310B1 is 3002 (plan and "
+        "check support it)",
     ),
     (
         ["time", *PROBLEM, "--chip", "Ascend310P3"],
-        "run and time support architectures 2201 and 3510; Ascend310P3 is 2002 (plan and check "
-        "support it)",
+        "time supports architectures 2201 and 3510; Ascend310P3 is 2002 (plan and check support "
+        "it)",
     ),
     (
         ["plan", *PROBLEM, "--set", "aic=3"],

@@ -106,7 +106,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
 }
 
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32", "float16"),
     ("copy_matrix_cc_to_gm_v2", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_cbuf", "src_type"): ("float32", "int32"),
     ("copy_matrix_cc_to_cbuf_v2", "src_type"): ("float32", "int32"),

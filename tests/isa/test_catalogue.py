@@ -231,6 +231,22 @@ def example(name: str, **changes: Any) -> Instruction:
     return instruction_named(name)(**(EXAMPLES[name] | changes))
 
 
+KIRIN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        (
+            *("set_flag", "wait_flag", "pipe_barrier", "scalar_work", "copy_gm_to_cbuf"),
+            *("copy_cbuf_to_gm", "load_gm_to_cbuf", "load_gm_to_ca", "load_gm_to_cb"),
+            *("load_cbuf_to_ca", "load_cbuf_to_cb", "copy_gm_to_cbuf_multi_nd2nz"),
+            *("load_cbuf_to_ca_transpose", "load_cbuf_to_cb_transpose"),
+            *("copy_matrix_cc_to_gm", "set_quant_pre", "set_nd_para"),
+        ),
+        ("3003", "3113"),
+    ),
+    "copy_cbuf_to_bt": ("3003",),
+}
+"""Kirin X90 and 9030: the basic API's pages, tables of products."""
+
+
 def archs_of(name: str) -> tuple[str, ...]:
     """The architectures by the documents: where it is from, and the earlier ones."""
     if name in cube_rows.HOME:
@@ -239,7 +255,8 @@ def archs_of(name: str) -> tuple[str, ...]:
         return ("2002",)
     if name in joined_rows.HOME:
         return ("m100", "1001", "2002")
-    return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()))
+    kirin = () if name == "mad" else KIRIN.get(name, ())
+    return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()), *kirin)
 
 
 def home(name: str):

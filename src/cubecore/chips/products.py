@@ -74,6 +74,8 @@ contradicts with a half bias. Uncertain.
 """
 
 EARLIER_COMBINATIONS = _EARLIER
+HALF_SUM_ARCHS = ("3003", "3113")
+"""Architectures that sum products of halves in half (Mmad, tables 6 and 7)."""
 
 
 UNIT_FLAG_ARCHS = ("2201", "3510")
@@ -91,7 +93,8 @@ BIAS_TABLE_SOURCE_ARCHS = ("2201", "3510")
 3510: asc-devkit, Mmad)."""
 
 
-FIXPIPE_ARCHS = ("2201", "3510")
+_USUAL_ARCHS = ("2201", "3510")
+FIXPIPE_ARCHS = (*_USUAL_ARCHS, "3003", "3113")
 """Architectures whose modes of fixpipe are known; the others are taken to have those of 2201."""
 
 
@@ -108,14 +111,21 @@ class FixpipeRow:
     target: str
     scaling: str = "none"
     to: tuple[str, ...] = ("GM", "L1")
-    archs: tuple[str, ...] = FIXPIPE_ARCHS
+    archs: tuple[str, ...] = _USUAL_ARCHS
 
 
 def _scaled(
-    source: str, target: str, one: str, *, to: tuple[str, ...], archs: tuple[str, ...]
+    source: str,
+    target: str,
+    one: str,
+    *,
+    to: tuple[str, ...],
+    archs: tuple[str, ...],
+    also: tuple[str, ...] = (),
 ) -> tuple[FixpipeRow, ...]:
+    """Return the rows of one scale and of one a column; `also` are archs of the first alone."""
     return (
-        FixpipeRow(one, source, target, "one", to, archs),
+        FixpipeRow(one, source, target, "one", to, (*archs, *also)),
         FixpipeRow(f"V{one}", source, target, "column", to, archs),
     )
 
@@ -125,14 +135,15 @@ _BOTH, _TO_L1 = ("GM", "L1"), ("L1",)
 
 FIXPIPE_ROWS = (
     FixpipeRow("NoQuant", "float32", "float32", to=("GM",)),
-    FixpipeRow("NoQuant", "int32", "int32", to=("GM",)),
+    FixpipeRow("NoQuant", "int32", "int32", to=("GM",), archs=(*_USUAL_ARCHS, "3003")),
+    FixpipeRow("NoQuant", "float16", "float16", to=("GM",), archs=HALF_SUM_ARCHS),
     FixpipeRow("NoQuant", "float32", "float32", to=_TO_L1, archs=("3510",)),
     FixpipeRow("NoQuant", "int32", "int32", to=_TO_L1, archs=("3510",)),
     FixpipeRow("F322F16", "float32", "float16"),
     FixpipeRow("F322BF16", "float32", "bfloat16"),
-    *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=FIXPIPE_ARCHS),
-    *_scaled("float32", "int8", "QF322B8_PRE", to=_BOTH, archs=FIXPIPE_ARCHS),
-    *_scaled("int32", "int8", "REQ8", to=_BOTH, archs=FIXPIPE_ARCHS),
+    *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=_USUAL_ARCHS, also=("3003",)),
+    *_scaled("float32", "int8", "QF322B8_PRE", to=_BOTH, archs=_USUAL_ARCHS),
+    *_scaled("int32", "int8", "REQ8", to=_BOTH, archs=_USUAL_ARCHS, also=("3003",)),
     *_scaled("float32", "int4", "QF322B4_PRE", to=_TO_L1, archs=("2201",)),
     *_scaled("int32", "int4", "REQ4", to=_TO_L1, archs=("2201",)),
     *_scaled("float32", "float8_e4m3fn", "QF322FP8_PRE", to=_BOTH, archs=("3510",)),
@@ -142,8 +153,9 @@ FIXPIPE_ROWS = (
     *_scaled("float32", "bfloat16", "QF322BF16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "float32", "QF322F32_PRE", to=_BOTH, archs=("3510",)),
 )
-"""Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1); int8 may be uint8. Those that round
-to hifloat8 at random (QF322HIF8_PRE_HYBRID) are left out."""
+"""Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1; Kirin: Fixpipe, tables of types,
+and no copy to the Fixpipe buffer; that half sums are written as they are is inferred); int8 may be
+uint8. Those that round to hifloat8 at random (QF322HIF8_PRE_HYBRID) are left out."""
 
 FIXPIPE_CONVERSIONS = {
     (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"

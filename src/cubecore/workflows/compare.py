@@ -9,7 +9,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_runnable
+from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_timed
 from cubecore.workflows.time import Timed, time_legal
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def compare(
     1.0
     """
     request = make_request(problem, settings, keys)
-    require_runnable(request.chip)
+    require_timed(request.chip)
     sides = []
     for tiling in (as_tiling(first), as_tiling(second)):
         tiling.require_match(*request.problem.extents)

@@ -7,7 +7,7 @@ from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.matmul_time.launch import is_known, launch_time
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
-from cubecore.workflows.request import TilingRequest, require_runnable
+from cubecore.workflows.request import TilingRequest, require_timed
 
 SHORTLIST = 12
 """Tilings that the closed form puts first and that are timed; each takes some milliseconds."""
@@ -24,7 +24,7 @@ def shortlist(request: TilingRequest) -> int:
 def can_be_timed(request: TilingRequest) -> bool:
     """True if `time` takes the problem on its chip."""
     try:
-        require_runnable(request.chip)
+        require_timed(request.chip)
         require_supported(request.problem)
     except RequestError:
         return False

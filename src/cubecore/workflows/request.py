@@ -14,8 +14,10 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.rules.checker import RuleFinding
 
-RUNNABLE_ARCHS = ("2201", "3510")
-"""Architectures whose instructions are declared."""
+TIMED_ARCHS = ("2201", "3510")
+"""Architectures whose rates are published, or measured."""
+RUNNABLE_ARCHS = (*TIMED_ARCHS, "3003", "3113")
+"""Architectures whose instructions of a product are declared."""
 
 
 class IllegalTilingError(CubecoreError):
@@ -98,8 +100,27 @@ def require_runnable(target: Chip) -> None:
             need = f"be at most {_LARGEST_BUFFER} to execute or time a kernel"
             raise refuse(f"{target.name}.{name}", need, getattr(target, name))
     if target.arch not in RUNNABLE_ARCHS:
+        *most, last = RUNNABLE_ARCHS
         raise unable(
             target.name,
-            f"run and time support architectures {' and '.join(RUNNABLE_ARCHS)}; {target.name} is "
+            f"run supports architectures {', '.join(most)} and {last}; {target.name} is "
             f"{target.arch} (plan and check support it)",
         )
+
+
+def require_timed(target: Chip) -> None:
+    """Refuse a chip that cannot be timed.
+
+    Raises
+    ------
+    RequestError
+        If it is of another architecture, or its buffers are absurd.
+    """
+    if target.arch not in TIMED_ARCHS:
+        others = "plan, check and run" if target.arch in RUNNABLE_ARCHS else "plan and check"
+        raise unable(
+            target.name,
+            f"time supports architectures {' and '.join(TIMED_ARCHS)}; {target.name} is "
+            f"{target.arch} ({others} support it)",
+        )
+    require_runnable(target)

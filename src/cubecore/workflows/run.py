@@ -94,8 +94,10 @@ class Run:
     @property
     def policy(self) -> str:
         """Return the order in which products were summed."""
-        integer = self.request.problem.accumulator_type.kind == "int"
-        return "exact integers, saturated to int32" if integer else ACCUMULATION_POLICY[self.engine]
+        kind = self.request.problem.accumulator_type
+        if kind.kind == "int":
+            return "exact integers, saturated to int32"
+        return ACCUMULATION_POLICY[self.engine].replace("to float32", f"to {kind}")
 
     def to_json(self) -> Json:
         """Return the public contract's object."""

@@ -14,7 +14,7 @@ from cubecore.workflows.request import (
     TilingRequest,
     make_request,
     of_plan,
-    require_runnable,
+    require_timed,
 )
 from cubecore.workflows.timed_product import TimedProduct
 
@@ -109,7 +109,7 @@ def time(
     """
     product, tiling, settings = of_plan(problem, tiling, settings)
     request = make_request(product, settings, keys)
-    require_runnable(request.chip)
+    require_timed(request.chip)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
     _require_walkable(chosen, full=full)

@@ -11,7 +11,13 @@ from cubecore import layouts
 from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.chips.products import FixpipeRow, fixpipe_modes, fixpipe_row, fixpipe_sources
+from cubecore.chips.products import (
+    FIXPIPE_ROWS,
+    FixpipeRow,
+    fixpipe_modes,
+    fixpipe_row,
+    fixpipe_sources,
+)
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS
@@ -231,8 +237,17 @@ class _Fixpipe(Instruction):
         if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
             only = "be 0 or 1 unless src_type is float32"
             return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
-        if self.row is not None:
+        own = [row for row in FIXPIPE_ROWS if row.source == self.src_type.name]
+        known = dict.fromkeys(row.mode for row in own if chip.arch in row.archs)
+        if self.quant_pre in known:
             return []
+        if not known:
+            kinds = dict.fromkeys(row.source for row in FIXPIPE_ROWS if chip.arch in row.archs)
+            need = f"be {' or '.join(kinds)} on {chip.name}"
+            return [Violation(f"{self.name}.src_type", need, str(self.src_type))]
+        if self.row is not None:
+            need = f"be one of {', '.join(known)} for {self.src_type} on {chip.name}"
+            return [Violation(f"{self.name}.quant_pre", need, self.quant_pre)]
         need = " or ".join(fixpipe_sources(self.quant_pre))
         return [Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type))]
 
@@ -365,6 +380,7 @@ class CopyMatrixCcToGm(Rows):
     signature: ClassVar[tuple[str, ...]] = (*_SIGNATURE, "channel_split", "nz2nd_en")
     dst = write(Mem.GM, "matrix m n", "dst_type")
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
+    src_type: ElementType = types("type in L0C; half on Kirin alone", "float32", "int32", "float16")
     quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
 
     def cost(self, chip: Chip) -> InstructionCost:

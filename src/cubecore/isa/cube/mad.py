@@ -15,6 +15,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import (
     BIAS_TABLE_SOURCE_ARCHS,
+    HALF_SUM_ARCHS,
     L0A_NZ_ARCHS,
     UNIT_FLAG_ARCHS,
     combination,
@@ -107,16 +108,15 @@ class CopyCbufToBt(Instruction):
         return {"dst": inputs["src"].astype(self.dst_type.numpy)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Only float16 is converted, and float16 is always converted."""
-        if self.conv_control != (self.src_type.name == "float16"):
-            return [
-                Violation(
-                    f"{self.name}.conv_control",
-                    "be set for float16 and only for it",
-                    f"{int(self.conv_control)} for {self.src_type}",
-                )
-            ]
-        return []
+        """Only float16 is converted, and always where sums are float32."""
+        converts = self.src_type.name == "float16" and chip.arch not in HALF_SUM_ARCHS
+        if self.conv_control == converts:
+            return []
+        need, got = "be set for float16 and only for it", f"for {self.src_type}"
+        if chip.arch in HALF_SUM_ARCHS:
+            need = f"be off on {chip.name}"
+        subject = f"{self.name}.conv_control"
+        return [Violation(subject, need, f"{int(self.conv_control)} {got}")]
 
     @property
     def size_bytes(self) -> int:

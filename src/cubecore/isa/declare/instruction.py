@@ -22,6 +22,7 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
+from cubecore.isa.declare.kirin_archs import KIRIN_ARCHS, KIRIN_NOTES
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
@@ -199,6 +200,8 @@ class Instruction(Template):
     source: ClassVar[str]
     uncertain: ClassVar[tuple[str, ...]]
     archs: ClassVar[tuple[str, ...]]
+    arch_types: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Element types that an architecture takes where it takes fewer than the declaration has."""
     declared: ClassVar[tuple[Operand, ...]] = ()
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
@@ -418,7 +421,20 @@ class Instruction(Template):
             found.append(
                 Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
             )
-        return found or self.preconditions(chip)
+        return found or self._type_violations(chip) or self.preconditions(chip)
+
+    def _type_violations(self, chip: Chip) -> list[Violation]:
+        allowed = self.arch_types.get(chip.arch)
+        if not allowed:
+            return []
+        given = {f.name: getattr(self, f.name) for f in fields(self) if "types" in f.metadata}  # type: ignore[arg-type]
+        return [
+            Violation(
+                f"{self.name}.{name}", f"be one of {', '.join(allowed)} on {chip.name}", kind.name
+            )
+            for name, kind in given.items()
+            if kind.name not in allowed
+        ]
 
 
 def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]:
@@ -476,8 +492,9 @@ def instruction(
         frozen: Any = parameters(cls)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
-        frozen.uncertain, frozen.copies = uncertain, copies
-        frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()))
+        frozen.uncertain, frozen.copies = (*uncertain, *KIRIN_NOTES.get(name, ())), copies
+        frozen.arch_types = MappingProxyType(dict(KIRIN_ARCHS.get(name, {})))
+        frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)

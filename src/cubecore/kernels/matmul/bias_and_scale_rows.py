@@ -6,7 +6,7 @@ A row goes from global memory to L1, and a tile's part of it to the table.
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import INT16, ElementType
 from cubecore.isa.cube.mad import CopyCbufToBt
 from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, CopyCbufToFbuf
 from cubecore.isa.mte.copies import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
@@ -83,7 +83,12 @@ class TableRow(ABC):
     @property
     def is_resident(self) -> bool:
         """True if the whole row is in L1."""
-        return self.n <= _LONGEST_ROW and self.row_bytes <= self.room_bytes
+        return self.n <= self.longest and self.row_bytes <= self.room_bytes
+
+    @property
+    def longest(self) -> int:
+        """The most columns that a transfer brings."""
+        return _LONGEST_ROW
 
     @property
     def held_bytes(self) -> int:
@@ -134,11 +139,21 @@ class TableRow(ABC):
 
 @dataclass(frozen=True, slots=True)
 class BiasRow(TableRow):
-    """Bias of type `kind`, which Mmad reads from BiasTable."""
+    """Bias of type `kind`, which Mmad reads from BiasTable as `held`.
+
+    `halves` says that moves to L1 take 32 bits as twice 16.
+    """
 
     kind: ElementType
+    held: ElementType
+    halves: bool
     event: ClassVar[int] = 6
     reader: ClassVar[tuple[str, int]] = ("M", 4)
+
+    @property
+    def longest(self) -> int:
+        """The most columns that a transfer brings, half as many where each counts twice."""
+        return _LONGEST_ROW // 2 if self.halves else _LONGEST_ROW
 
     @property
     def value_bytes(self) -> int:
@@ -151,14 +166,17 @@ class BiasRow(TableRow):
         return DATA_BLOCK_BYTES
 
     def _transfer(self, source: Expr, columns: int) -> None:
+        moved, count = self.kind, columns
+        if self.halves and self.kind.bits == 32:
+            moved, count = INT16, columns * 2
         row = CopyGmToCbufMultiNd2Nz(
-            dtype=self.kind, n_value=1, d_value=columns, src_d_value=columns, dst_nz_c0_stride=1
+            dtype=moved, n_value=1, d_value=count, src_d_value=count, dst_nz_c0_stride=1
         )
         self.builder.issue(row, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
         blocks = ceil_div(columns * self.value_bytes, DATA_BLOCK_BYTES)
-        convert = self.kind.name == "float16"
+        convert = self.kind is not self.held
         copy = CopyCbufToBt(src_type=self.kind, len_burst=blocks, conv_control=convert)
         self.builder.issue(copy, 0, source)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cubecore.chips.products import HALF_SUM_ARCHS
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
@@ -188,7 +189,9 @@ class BlockTree:
         if kind is not None:
             place = OperandAddresses(Expr.of(self._slots["bias"]), l1)
             room = self.plan.chip.l1_bytes - l1
-            bias = BiasRow(self.builder, place, n, base_n, room, kind)
+            halves = self.plan.chip.arch in HALF_SUM_ARCHS
+            held = self.plan.accumulator
+            bias = BiasRow(self.builder, place, n, base_n, room, kind, held, halves)
         return scales, bias
 
     def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:

@@ -164,6 +164,8 @@ class Prover(CheckedWalk):
         if template.empty:
             return nothing
         hf32 = "off"
+        if template.c_type.name == "float16":
+            raise IrregularError("sums in half, which are rounded mad by mad")
         if isinstance(template, Mad):
             hf32 = template.hf32
             if template.starts_from_tile:

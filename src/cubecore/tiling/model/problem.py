@@ -11,8 +11,13 @@ from numbers import Integral, Real
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import Chip, chip
-from cubecore.chips.products import FIXPIPE_CONVERSIONS, FixpipeRow, fixpipe_row
+from cubecore.chips import Chip, chip, chip_names
+from cubecore.chips.products import (
+    FIXPIPE_CONVERSIONS,
+    HALF_SUM_ARCHS,
+    FixpipeRow,
+    fixpipe_row,
+)
 from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import RequestError, Violation, did_you_mean
@@ -310,8 +315,15 @@ class Problem:
 
     @property
     def accumulator_type(self) -> ElementType:
-        """L0C's type: int32 for integer inputs, float32 otherwise (Mmad, table 4)."""
+        """L0C's type: int32 for integer inputs, else float32, and half on Kirin (Mmad, tables)."""
+        if self.a == "float16" and self._sums_in_half:
+            return element_type("float16")
         return element_type("int32" if self.a_type.kind == "int" else "float32")
+
+    @property
+    def _sums_in_half(self) -> bool:
+        known = isinstance(self.chip, str) and self.chip in chip_names()
+        return known and chip(self.chip).arch in HALF_SUM_ARCHS
 
     @property
     def mx(self) -> bool:

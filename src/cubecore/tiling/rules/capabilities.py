@@ -84,6 +84,8 @@ def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     rows = [r for r in FIXPIPE_ROWS if r.source == accumulator and "GM" in r.to]
     arch = chip.arch if chip.arch in FIXPIPE_ARCHS else FIXPIPE_ARCHS[0]
     rows = [r for r in rows if arch in r.archs]
+    product = combination(chip.arch, problem.a, problem.b)
+    table = cite("002", "table 4") if product is None else product.source
     scaled = [r for r in rows if r.scaling != "none"]
     if epilogue.quant is None:
         if problem.c not in plain_outputs(accumulator):
@@ -91,9 +93,9 @@ def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             yield Violation(
                 "c",
                 f"be {' or '.join(plain_outputs(accumulator))} without epilogue.quant "
-                f"({cite('002', 'table 4')}: mad gives {accumulator})",
+                f"({table}: mad gives {accumulator})",
                 problem.c,
-                f"epilogue.quant writes others: {modes}",
+                f"epilogue.quant writes others: {modes}" if modes else "",
             )
         if epilogue.scale is not None:
             need = "be absent without epilogue.quant"
@@ -102,7 +104,7 @@ def _epilogue_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
     row = problem.fixpipe
     if row is None or row not in scaled:
         modes = " or ".join(r.mode for r in scaled)
-        need = f"be {modes} for an accumulator of {accumulator} ({cite('002', 'table 4')})"
+        need = f"be {modes or 'absent'} for an accumulator of {accumulator} ({table})"
         yield Violation("epilogue.quant", need, epilogue.quant)
         return
     if problem.c != row.target:

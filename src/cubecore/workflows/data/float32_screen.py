@@ -34,7 +34,7 @@ def is_worth_screening(problem: Problem) -> bool:
     return (
         p.m * p.n * p.k >= _SMALLEST
         and p.k >= _SMALLEST_K
-        and p.accumulator_type.kind == "float"
+        and p.accumulator_type.name == "float32"
         and not p.mx
         and p.c_type.name in {"float32", *HALF_UNITS}
         and p.epilogue.scale is None

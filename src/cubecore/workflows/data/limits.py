@@ -24,7 +24,6 @@ HALF_UNITS = {
 """Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
 _LEAST_ROUNDING = 2.0**-150
 """Half of the least float32 number."""
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 def limit_policy(problem: Problem) -> str:
@@ -32,8 +31,9 @@ def limit_policy(problem: Problem) -> str:
     if problem.accumulator_type.kind == "int":
         summed = "integer sums must be exact"
     else:
+        kind = problem.accumulator_type
         summed = (
-            f"{DEVIATIONS} standard deviations of independent roundings to float32, one for each "
+            f"{DEVIATIONS} standard deviations of independent roundings to {kind}, one for each "
             "addition and as large as the largest partial sum, plus the drift of a sequential "
             "float32 sum where terms round alike"
         )
@@ -95,7 +95,17 @@ class ErrorLimits:
 
         An error of rounding to nearest is uniform, of deviation 1 / sqrt(3) of its largest.
         """
-        return DEVIATIONS / math.sqrt(3) * math.sqrt(self.additions) * FLOAT32_UNIT
+        return DEVIATIONS / math.sqrt(3) * math.sqrt(self.additions) * self._units[0]
+
+    @property
+    def _units(self) -> tuple[float, float]:
+        """Half a unit in the last place of a sum, relative and of the least numbers."""
+        kind = self.problem.accumulator_type.name
+        return HALF_UNITS.get(kind, (FLOAT32_UNIT, _LEAST_ROUNDING))
+
+    @property
+    def _largest(self) -> float:
+        return largest_finite(self.problem.accumulator_type)
 
     def judge(
         self,
@@ -134,8 +144,9 @@ class ErrorLimits:
             partial = np.zeros_like(exact)
         else:
             partial = (magnitude + np.abs(exact)) / 2
-            rate = (self.additions + 2) * FLOAT32_UNIT if sequential else self.factor
-            limit = partial * rate + drift + self.additions * _LEAST_ROUNDING
+            unit, least = self._units
+            rate = (self.additions + 2) * unit if sequential else self.factor
+            limit = partial * rate + drift + self.additions * least
         special = ~np.isfinite(exact)
         nan = int(np.count_nonzero(np.isnan(exact)))
         infinite = int(np.count_nonzero(special)) - nan
@@ -160,13 +171,14 @@ class ErrorLimits:
     def _overflown(
         self, exact: Array, magnitude: Array, limit: Array, scales: Array | None, wide: Array
     ) -> Array:
-        """Return which finite sums are infinite or NaN in float32, as an order of them would be."""
+        """Return which finite sums are infinite or NaN in L0C, as an order of them would be."""
         # Positive and negative terms apart are the largest partial sums of either sign.
         highest, lowest = (magnitude + exact) / 2, (magnitude - exact) / 2
         finite = np.isfinite(exact)
-        high, low = (finite & (most + limit >= _LARGEST) for most in (highest, lowest))
+        most = self._largest
+        high, low = (finite & (part + limit >= most) for part in (highest, lowest))
         factor = 1.0 if scales is None else np.abs(_kept(scales))
-        far = finite & ((np.abs(exact) + limit) * factor >= _LARGEST)
+        far = finite & ((np.abs(exact) + limit) * factor >= most)
         if not (high | low | far).any():
             return np.zeros(exact.shape, bool)
         passed = np.zeros(exact.shape, bool)
@@ -186,7 +198,7 @@ class ErrorLimits:
             exact = np.maximum(exact, 0.0)
         if scales is not None:
             exact, limit = scaled(exact, limit, scales)
-        if kind.name in HALF_UNITS:
+        if kind.name in HALF_UNITS and kind is not self.problem.accumulator_type:
             largest = largest_finite(kind)
             exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
             unit, least = HALF_UNITS[kind.name]

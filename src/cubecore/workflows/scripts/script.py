@@ -25,7 +25,7 @@ from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.advise import TimedChanges, chip_changes
 from cubecore.workflows.data.process import peak_bytes
-from cubecore.workflows.request import require_runnable
+from cubecore.workflows.request import require_timed
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 
@@ -203,7 +203,7 @@ def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch
     if isinstance(run, TikRun) and run.chip.joins_vector:
         target, rough = rough_chip(run.chip)
     else:
-        require_runnable(run.chip)
+        require_timed(run.chip)
     launch = _launched(run) if isinstance(run, TikRun) else _recorded(run)
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in)

@@ -16,7 +16,7 @@ from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Proble
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.request import make_request, require_runnable
+from cubecore.workflows.request import make_request, require_timed
 from cubecore.workflows.time import Timed, time
 
 MOST_POINTS = 1000
@@ -276,7 +276,7 @@ def sweep(
 def _planned(keys: JsonMapping, settings: Mapping[str, str] | None) -> TCubeTiling:
     """Return the plan's tiling of the problem as it stands."""
     request = make_request(keys, settings, {})
-    require_runnable(request.chip)
+    require_timed(request.chip)
     return legal_or_planned(None, request)
 
 
