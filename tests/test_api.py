@@ -308,7 +308,11 @@ def test_a_field_is_explained_by_the_rules_that_name_it():
     assert (found.name, found.kind) == ("baseM", "field")
     assert "  L0A-CAPACITY            A's base blocks fit L0A\n" in found.text
     assert "L0B-CAPACITY" not in found.text
-    assert "No rule names it" in cubecore.explain("depthAL1CacheUB").text
+    assert cubecore.explain("depthAL1CacheUB").text == (
+        "depthAL1CacheUB: a field of TCubeTiling\n\n"
+        "Not documented: leave it at 0.\n\n"
+        "From: neither edition of TCubeTiling structure\n"
+    )
 
 
 def test_of_a_name_of_two_instructions_the_chips_is_explained():

@@ -171,7 +171,9 @@ def instructions_page() -> str:
         "# Instructions",
         "",
         "Generated from the declarations; `cubecore explain NAME` prints one, in any dialect's",
-        "spelling. A line `Uncertain` marks what no public page settles.",
+        "spelling. A line `Uncertain` marks what no public page settles. The names `cpp` are those",
+        "of the basic API's functions; a kernel in Python calls an instruction by its name in the",
+        f"C API{_called_by_cpp_names()}.",
         "",
     ]
     for pipe in Pipe:
@@ -186,6 +188,16 @@ def instructions_page() -> str:
     named_not = NOT_MODELLED | NOT_MODELLED_3510
     lines += [f"| `{name}` | {reason} |" for name, reason in named_not.items()]
     return "\n".join([*lines, ""])
+
+
+def _called_by_cpp_names() -> str:
+    """Return which of the basic API's names kernels in Python have."""
+    from cubecore.frontends.capi.core_handle import CoreHandle
+    from cubecore.isa.catalogue import instructions
+
+    names = {cls.names["cpp"] for cls in instructions().values() if "cpp" in cls.names}
+    called = sorted(name for name in names if hasattr(CoreHandle, name))
+    return f", and by these of the basic API: {', '.join(called)}" if called else ""
 
 
 @document("tik_programs.md")

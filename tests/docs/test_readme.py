@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
+import cubecore
 from cubecore.chips import chip_names
+from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.isa.catalogue import instructions
 from cubecore.workflows.request import RUNNABLE_ARCHS, TIMED_ARCHS
 
@@ -26,6 +30,23 @@ def test_count_of_chips_and_architectures_that_run():
     (archs,) = re.findall(text, TEXT)
     assert archs == RUNNABLE_ARCHS
     assert archs[:2] == TIMED_ARCHS
+
+
+@pytest.mark.parametrize("soc", chip_names())
+def test_check_and_plan_work_on_every_chip(soc):
+    assert "`check` works on all, `plan` where a source gives the Cube's rate" in TEXT
+    problem = {"m": 16, "n": 16, "k": 16, "c": "float16", "chip": soc}
+    assert cubecore.check(cubecore.plan(**problem).tiling, **problem).legal
+
+
+def test_the_manual_says_which_names_of_the_basic_api_are_called():
+    intro = (ROOT / "docs/instructions.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert "by its name in the\nC API, and by these of the basic API: Mmad." in intro
+    assert [hasattr(CoreHandle, name) for name in ("Mmad", "MmadMx", "LoadData")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_accuracy_is_stated_once_and_as_measured():

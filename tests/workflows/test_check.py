@@ -51,15 +51,53 @@ def test_a_finding_says_all_there_is(file):
     ]
 
 
+LETTER = "The letter of the page refuses {}: --reading documented says why"
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "names"),
+    [
+        ({"baseN": 128, "depthA1": 4, "depthB1": 4}, (), []),
+        ({"depthA1": 4, "depthB1": 4}, (), ["L0B-CAPACITY", "L0C-CAPACITY"]),
+        # A full L1 is legal, though the tiling library keeps 256 B of it.
+        ({"baseN": 128, "depthA1": 16, "stepKa": 8, "depthB1": 16, "stepKb": 8}, (), []),
+        ({"baseN": 128, "transLength": 8}, (), ["TRANS-LENGTH"]),
+        ({"baseN": 128, "transLength": 8}, ("--edition", "older"), ["TRANS-LENGTH"]),
+        ({"baseN": 128, "transLength": 8}, ("--reading", "documented"), []),
+    ],
+)
+def test_check_says_where_the_letter_refuses_more(file, fields, options, names):
+    path = file(**fields)
+    answer = cli("check", path, *SHAPE, *options)
+    lines = [line for line in answer.out.splitlines() if "letter" in line]
+    assert lines == ([LETTER.format(", ".join(names))] if names else [])
+    assert cli("check", path, *SHAPE, *options, "--json").json["letter"] == names
+    if "--reading" not in options:
+        letter = cli("check", path, *SHAPE, *options, "--reading", "documented", "--json")
+        assert [finding["rule"] for finding in letter.json["findings"]] == names
+
+
+def test_a_rule_that_is_broken_anyway_is_none_of_the_letters(file):
+    answer = cli("check", file(dbL0C=2, baseM=24), *SHAPE, "--json").json
+    assert [finding["rule"] for finding in answer["findings"]] == ["BASE-M-ALIGNMENT"]
+    assert answer["letter"] == ["L0B-CAPACITY"]
+    both = cli("check", file(dbL0C=2), *SHAPE, "--repair", "--json").json
+    assert ([finding["rule"] for finding in both["findings"]], both["letter"]) == (
+        ["L0C-CAPACITY"],
+        ["L0B-CAPACITY"],
+    )
+
+
 def test_repair_prints_what_it_changes_and_what_is_proven(file):
     answer = cli("check", file(baseM=24), *SHAPE, "--repair")
     assert answer.code == FOUND
     request = problem()
     us = number(predict(tiling(), request, request.chip_record).us)
-    assert answer.out.splitlines()[:7] == [
+    assert answer.out.splitlines()[:8] == [
         "illegal: 1 rule broken",
         "  BASE-M-ALIGNMENT: baseM = 24, must be a multiple of 16; set baseM to 16",
         "    TCubeTiling structure, newer edition, table 2",
+        LETTER.format("L0B-CAPACITY"),
         "",
         f"Repaired by 1 change, predicted {us} us",
         "  baseM  24  ->  128  BASE-M-ALIGNMENT",

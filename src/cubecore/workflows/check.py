@@ -111,7 +111,7 @@ def _repaired(
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))
     found = check_case(case)
-    return RepairedFindings(found.findings, found.advice, mended, conflict)
+    return RepairedFindings(found.findings, found.advice, mended, conflict, letter=found.letter)
 
 
 def _require_fields(keep: Collection[str]) -> None:

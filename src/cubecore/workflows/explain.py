@@ -9,6 +9,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.model.field_meanings import FIELD_MEANINGS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
@@ -115,10 +116,11 @@ def _about_instruction(
 def _about_field(field: str) -> str:
     word = re.compile(rf"\b{field}\b")
     about = [rule for rule in rules() if word.search(f"{rule.title} {rule.text}")]
-    lines = [f"{field}: a field of TCubeTiling", ""]
-    lines += [f"  {rule.id:<24}{rule.title}" for rule in about] or ["  No rule names it."]
-    more = ["", "explain RULE says more"] if about else []
-    return "\n".join(lines + more) + "\n"
+    meaning = FIELD_MEANINGS[field]
+    lines = [f"{field}: a field of TCubeTiling", "", meaning.text, ""]
+    if about:
+        lines += [*(f"  {rule.id:<24}{rule.title}" for rule in about), "", "explain RULE says more"]
+    return "\n".join([*lines, f"From: {meaning.source}"]) + "\n"
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -12,6 +12,7 @@ from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import ceil_div
 from tiling.cases import B3, problem, tiling
+from tiling.reference import answered
 
 
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(1, 90), st.integers(1, 90))
@@ -107,6 +108,37 @@ def test_k_is_loaded_whole_first_where_it_fits():
     assert "K-FULL-LOAD" not in advice(whole, p)
 
 
+MN_FITS = "step{0} = 1: all {1} blocks of {0} fit L1 with all of K"
+
+
+@pytest.mark.parametrize(
+    ("changes", "texts"),
+    [
+        # depthA1 16 of 128 x 64 and depthB1 8 of 64 x 256 fill L1 to its last byte.
+        ({}, [MN_FITS.format("M", 2)]),
+        ({"depthA1": 4}, [MN_FITS.format("M", 2)]),
+        ({"stepM": 2, "depthA1": 16}, []),
+        ({"stepKa": 2, "depthA1": 4}, []),
+        ({"stepKb": 2, "depthB1": 4}, []),
+        ({"baseM": 64, "baseN": 128}, [MN_FITS.format("M", 4), MN_FITS.format("N", 2)]),
+    ],
+)
+def test_with_all_of_k_all_of_m_or_n_is_next(changes, texts):
+    p = problem(m=512, n=512, k=256, cores=4)
+    t = tiling(p, singleCoreM=256, singleCoreN=256, **changes)
+    found = check_tiling(t, p, B3)
+    assert found.legal
+    assert [a.message for a in found.advice if a.id == "MN-FULL-LOAD"] == texts
+
+
+@pytest.mark.parametrize(("blocks", "depth", "fits"), [(6, 8, False), (6, 4, True), (18, 4, False)])
+def test_m_that_does_not_fit_with_all_of_k_is_not_advised(blocks, depth, fits):
+    p = problem(m=blocks * 256, n=512, k=256, cores=4)
+    t = tiling(p, singleCoreM=blocks * 128, depthA1=depth, depthB1=4)
+    found = [a.message for a in check_tiling(t, p, B3).advice if a.id == "MN-FULL-LOAD"]
+    assert found == ([MN_FITS.format("M", blocks)] if fits else [])
+
+
 def test_small_shares_need_no_recommended_base():
     p = problem(m=16, n=5120, k=1024)
     t = tiling(p, usedCoreNum=20, singleCoreM=16, singleCoreN=256, baseM=16)
@@ -133,25 +165,56 @@ def test_long_rows_ask_for_intrinsics_check():
     assert "INTRINSICS-CHECK" not in advice(tiling(short), short)
 
 
-SIZES = {"shareMode": 0, "shareL1Size": 524288, "shareL0CSize": 131072, "shareUbSize": 196608}
-"""The largest value that each field can have on A2; counts of batches have no bound but int32's."""
+WRITTEN = {
+    "shareMode": (),
+    "shareL1Size": (393216, 394240),
+    "shareL0CSize": (131072,),
+    "shareUbSize": (),
+    **dict.fromkeys(("batchM", "batchN", "singleBatchM", "singleBatchN"), (1,)),
+}
+"""Values that the vendor's library writes on A2, by its recorded answers: nothing, A's and B's
+blocks in L1 without and with the bias, L0C's block of C, and batches of 1."""
+
+
+def reserved(t, p=None, soc=B3, edition="000"):
+    """Return the message and source of each piece of advice about a reserved field."""
+    found = check_tiling(t, p or problem(), soc, edition).advice
+    return [(a.message, a.source) for a in found if a.id == "RESERVED-FIELD"]
 
 
 @pytest.mark.parametrize("edition", ["000", "001"])
-@pytest.mark.parametrize("name", [*SIZES, "batchM", "batchN", "singleBatchM", "singleBatchN"])
+@pytest.mark.parametrize("name", WRITTEN)
 def test_reserved_fields_are_left_alone(name, edition):
-    largest = SIZES.get(name, 2**31 - 1)
-    for value in {0, 1, largest} if largest else {0}:
-        assert "RESERVED-FIELD" not in advice(tiling(**{name: value}), edition=edition)
-    for value in (-1, largest + 1) if largest < 2**31 - 1 else (-1,):
-        (found,) = [
-            a
-            for a in check_tiling(tiling(**{name: value}), problem(), B3, edition).advice
-            if a.id == "RESERVED-FIELD"
-        ]
+    p = problem(bias="float32")
+    for value in (0, *WRITTEN[name]):
+        assert reserved(tiling(p, **{name: value}), p, edition=edition) == []
+    for value in (-1, 2, 5, 131073, 393217, 2**31 - 1):
         want = f"{name} = {value} is in a reserved field: leave it as the library wrote it, or 0"
-        assert found.message == want
-        assert found.source == f"{TITLES[edition]}, table 1"
+        source = f"{TITLES[edition]}, table 1"
+        assert reserved(tiling(p, **{name: value}), p, edition=edition) == [(want, source)]
+
+
+def test_each_reserved_field_has_its_line():
+    t = tiling(**dict.fromkeys(WRITTEN, 7))
+    assert [message.split()[0] for message, _ in reserved(t)] == list(WRITTEN)
+
+
+def test_an_operand_in_tscm_is_none_of_the_librarys_l1():
+    p = problem(pos_a="TSCM")
+    assert reserved(tiling(p, shareL1Size=262144), p) == []
+    assert len(reserved(tiling(p, shareL1Size=393216), p)) == 1
+
+
+def test_where_layouts_change_in_ub_the_librarys_sizes_have_bounds():
+    old = chip("Ascend310P3")
+    for name, size in (("shareL1Size", old.l1_bytes), ("shareUbSize", old.ub_bytes)):
+        for value, count in ((5, 0), (size, 0), (size + 1, 1), (-1, 1)):
+            assert len(reserved(tiling(**{name: value}), soc=old)) == count
+
+
+def test_the_librarys_own_answers_keep_reserved_fields():
+    for record, p, soc, t in answered():
+        assert not [a for a in advise(RuleCase(t, p, soc)) if a.id == "RESERVED-FIELD"], record
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ def findings_text(findings: Findings) -> str:
     lines = ["legal" if findings.legal else f"illegal: {plural(count, 'rule')} broken"]
     for finding in findings.findings:
         lines += [f"  {finding.message}", f"    {finding.source}"]
+    if findings.letter:
+        names = ", ".join(findings.letter)
+        lines.append(f"The letter of the page refuses {names}: --reading documented says why")
     if isinstance(findings, RepairedFindings) and not findings.legal:
         lines += ["", *_outcome(findings)]
     if findings.advice:

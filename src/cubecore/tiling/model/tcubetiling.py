@@ -91,12 +91,12 @@ class TCubeTiling:
 
     @classmethod
     def from_json(cls, mapping: JsonMapping) -> "TCubeTiling":
-        """Return the tiling of a JSON object with exactly the 50 fields.
+        """Return the tiling of a JSON object; fields of `DEFAULTS` may be absent.
 
         Parameters
         ----------
         mapping : mapping
-            An integer for each field.
+            An integer for each field that is given.
 
         Returns
         -------
@@ -106,8 +106,8 @@ class TCubeTiling:
         Raises
         ------
         RequestError
-            One violation for each field that is missing, misspelt (with the nearest name), not an
-            integer or outside int32.
+            One violation for each field without a default that is missing, and for each that is
+            misspelt (with the nearest name), not an integer or outside int32.
         """
         if not isinstance(mapping, Mapping):
             raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
@@ -117,7 +117,7 @@ class TCubeTiling:
                 violations += _value_violations(name, mapping[name])
         if violations:
             raise RequestError(violations)
-        return cls(**mapping)
+        return cls(**{**DEFAULTS, **mapping})
 
     def to_json(self) -> dict[str, int]:
         """Return the 50 fields in the structure's order.
@@ -229,23 +229,41 @@ SIZE_BYTES = _LAYOUT.size
 """200: 50 x int32, no padding."""
 
 
+RESERVED_FIELDS = (
+    *("shareMode", "shareL1Size", "shareL0CSize", "shareUbSize"),
+    *("batchM", "batchN", "singleBatchM", "singleBatchN"),
+)
+"""The fields that both editions of the page reserve (table 1)."""
+UNSTATED_FIELDS = (
+    *("depthAL1CacheUB", "depthBL1CacheUB"),
+    *(name for name in FIELDS if "LayoutInfo" in name),
+    "BatchNum",
+)
+"""The fields that neither edition's page has."""
+DEFAULTS = dict.fromkeys(("isBias", *RESERVED_FIELDS, *UNSTATED_FIELDS, "mxTypePara"), 0)
+"""Values of fields that a JSON object or a C++ initialiser leaves out: isBias's default (newer
+edition, table 1), and 0 for reserved fields and for those that an edition's page does not have."""
+
+
 _MOST_LISTED = 4
 """Missing fields that have a line each."""
 
 
 def _name_violations(mapping: JsonMapping) -> Iterator[Violation]:
-    missing = [name for name in FIELDS if name not in mapping]
+    absent = [name for name in FIELDS if name not in mapping]
+    missing = [name for name in absent if name not in DEFAULTS]
     for key in mapping:
         if key not in FIELDS:
-            near = did_you_mean(str(key), missing or FIELDS)
+            near = did_you_mean(str(key), missing or absent or FIELDS)
             yield Violation("tiling", "have only the fields of TCubeTiling", repr(key), near)
     if len(missing) > _MOST_LISTED:
-        given, first = len(FIELDS) - len(missing), ", ".join(missing[:_MOST_LISTED])
+        needed, first = len(FIELDS) - len(DEFAULTS), ", ".join(missing[:_MOST_LISTED])
         more = f"missing are {first} and {len(missing) - _MOST_LISTED} more"
-        yield Violation("tiling", f"give all {len(FIELDS)} fields of TCubeTiling", f"{given}", more)
+        need = f"give the {needed} fields of TCubeTiling without a default"
+        yield Violation("tiling", need, f"{needed - len(missing)}", more)
         return
     for name in missing:
-        yield Violation(f"tiling.{name}", "be given", "nothing", "all 50 fields are needed")
+        yield Violation(f"tiling.{name}", "be given", "nothing", "it has no default")
 
 
 def _value_violations(name: str, value: Any) -> list[Violation]:

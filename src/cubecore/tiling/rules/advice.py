@@ -1,15 +1,16 @@
 """Advice: recommendations, and legal but wasteful choices. Never a violation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from types import MappingProxyType
 
 from cubecore.citations import EDITIONS, cite_row
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import SCALE_GROUP
-from cubecore.tiling.model.tcubetiling import Tilings
+from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS, Tilings
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.l1 import l1_capacity
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.rules.ub import converts_in_ub
 from cubecore.units import INT32_MAX, ceil_div, plural
 
 RECOMMENDED_BASE = (128, 256, 64)
@@ -19,16 +20,12 @@ ROWS = {
     "DOUBLE-BUFFER-A1": ("000/rec/depthA1", "001/rec/depthA1"),
     "DOUBLE-BUFFER-B1": ("000/rec/depthB1", "001/rec/depthB1"),
     "K-FULL-LOAD": ("000/rec/k-full-load", "001/rec/k-full-load"),
+    "MN-FULL-LOAD": ("000/rec/k-full-load", "001/rec/k-full-load"),
     "INTRINSICS-CHECK": ("000/t1/M",),
     "MX-SCALE-PADDING": ("000/t2/mx",),
     "MX-TYPE-PARA-UNUSED": ("000/t1/mxTypePara",),
     "RESERVED-FIELD": tuple(
-        f"{page}/t1/{name}"
-        for page in EDITIONS.values()
-        for name in (
-            *("shareMode", "shareL1Size", "shareL0CSize", "shareUbSize"),
-            *("batchM", "batchN", "singleBatchM", "singleBatchN"),
-        )
+        f"{page}/t1/{name}" for page in EDITIONS.values() for name in RESERVED_FIELDS
     ),
 }
 """The pages' rows that each piece of advice carries; the others are cubecore's own."""
@@ -161,20 +158,36 @@ def _positions(case: RuleCase) -> Iterator[tuple[str, str]]:
 
 
 def _unread(case: RuleCase) -> Iterator[tuple[str, str]]:
-    """Name the reserved fields whose value cannot be what the vendor's library writes there."""
-    t, chip = case.tiling, case.chip
-    limits = {
-        "shareMode": 0,
-        "shareL1Size": chip.l1_bytes,
-        "shareL0CSize": chip.l0c_bytes,
-        "shareUbSize": chip.ub_bytes,
-        **dict.fromkeys(("batchM", "batchN", "singleBatchM", "singleBatchN"), INT32_MAX),
-    }
-    for name, limit in limits.items():
-        value = getattr(t, name)
-        if not 0 <= value <= limit:
+    """Name the reserved fields that hold neither 0 nor the value of the vendor's library."""
+    for name, written in _written(case).items():
+        value = getattr(case.tiling, name)
+        if value and value not in written:
             text = f"{name} = {value} is in a reserved field: leave it as the library wrote it"
             yield "RESERVED-FIELD", f"{text}, or 0"
+
+
+def _written(case: RuleCase) -> dict[str, Container[int]]:
+    """Return the values that the vendor's library writes into each reserved field.
+
+    By its recorded answers: L0C's block of C; A's and B's blocks in L1 with or without the bias;
+    batches of 1. Where layouts change in UB its sizes of L1 and UB are known by their bounds only.
+    """
+    t, p, chip = case.tiling, case.problem, case.chip
+    l1: Container[int] = {0}
+    ub: Container[int] = {0}
+    if converts_in_ub(case):
+        l1, ub = range(chip.l1_bytes + 1), range(chip.ub_bytes + 1)
+    else:
+        a = 0 if p.pos_a == "TSCM" else case.a.bytes_of(t.depthA1 * t.baseM * t.baseK)
+        b = 0 if p.pos_b == "TSCM" else case.b.bytes_of(t.depthB1 * t.baseN * t.baseK)
+        l1 = {a + b, a + b + (p.bias_type.bytes_of(t.baseN) if p.bias_type else 0)}
+    return {
+        "shareMode": {0},
+        "shareL1Size": l1,
+        "shareL0CSize": {case.accumulator.bytes_of(t.baseM * t.baseN)},
+        "shareUbSize": ub,
+        **{name: {1} for name in RESERVED_FIELDS if "atch" in name},
+    }
 
 
 def _free_l1(case: RuleCase) -> Iterator[tuple[str, str]]:
@@ -206,9 +219,33 @@ def _blocks(case: RuleCase) -> Iterator[tuple[str, str]]:
         text = " x ".join(str(x) for x in base)
         best = " x ".join(str(x) for x in RECOMMENDED_BASE)
         yield "BASE", f"base {text} is not the recommended {best}"
+    yield from _full_loads(case)
+
+
+def _full_loads(case: RuleCase) -> Iterator[tuple[str, str]]:
+    """Advise to hold all of K in L1; where both operands do, all of M or of N as well."""
+    t = case.tiling
     blocks = ceil_div(t.singleCoreK, t.baseK)
     for step, depth, other in (("stepKa", "depthA1", t.stepM), ("stepKb", "depthB1", t.stepN)):
-        if getattr(t, step) < blocks and other * blocks <= INT32_MAX:
-            fits = l1_capacity(case.with_tiling({step: blocks, depth: other * blocks}))
-            if fits is not None and fits.holds():
-                yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"
+        if getattr(t, step) < blocks and _fits_l1(case, {step: blocks, depth: other * blocks}):
+            yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"
+    if min(t.stepKa, t.stepKb) < blocks:
+        return
+    for axis, depth, own, along_k in (
+        ("M", "depthA1", ceil_div(t.singleCoreM, t.baseM), t.stepKa),
+        ("N", "depthB1", ceil_div(t.singleCoreN, t.baseN), t.stepKb),
+    ):
+        step = getattr(t, f"step{axis}")
+        buffers = 2 if getattr(t, depth) >= 2 * step * along_k else 1
+        wanted = {f"step{axis}": own, depth: buffers * own * along_k}
+        if step < own and _fits_l1(case, wanted):
+            text = f"step{axis} = {step}: all {own} blocks of {axis} fit L1 with all of K"
+            yield "MN-FULL-LOAD", text
+
+
+def _fits_l1(case: RuleCase, changes: Mapping[str, int]) -> bool:
+    """Return whether L1 holds the blocks of a tiling with other steps and depths."""
+    if max(changes.values()) > INT32_MAX:
+        return False
+    measure = l1_capacity(case.with_tiling(changes))
+    return measure is not None and bool(measure.holds())

@@ -83,7 +83,9 @@ def _depth(case: RuleCase, depth: str, step_mn: str, step_k: str, rule_fn: Measu
 def depth_a1(case: RuleCase) -> Measure:
     """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer).
 
-    Both readings and editions agree.
+    Both readings and editions agree on that. On the blocks that depthA1 counts the editions differ:
+    table 1 of the newer has those in A1 (L1), table 1 of the older those held for A2 (L0A).
+    cubecore counts A1, of which table 2 of both editions speaks.
     """
     return _depth(case, "depthA1", "stepM", "stepKa", depth_a1)
 
@@ -94,7 +96,9 @@ def depth_a1(case: RuleCase) -> Measure:
 def depth_b1(case: RuleCase) -> Measure:
     """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer).
 
-    Both readings and editions agree.
+    Both readings and editions agree on that. On the blocks that depthB1 counts the editions differ:
+    table 1 of the newer has those in B1 (L1), table 1 of the older those held for B2 (L0B).
+    cubecore counts B1, of which table 2 of both editions speaks.
     """
     return _depth(case, "depthB1", "stepN", "stepKb", depth_b1)
 

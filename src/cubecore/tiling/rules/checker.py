@@ -5,7 +5,7 @@ same rules over many candidates, for the solver.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS, TCubeTiling
 from cubecore.tiling.rules import (
     blocks,
     buffers,
@@ -31,7 +31,14 @@ from cubecore.tiling.rules import (
 )
 from cubecore.tiling.rules.advice import Advice, advise
 from cubecore.tiling.rules.capabilities import validate
-from cubecore.tiling.rules.model import Measure, Remedy, Rule, RuleCase, registered
+from cubecore.tiling.rules.model import (
+    Measure,
+    Remedy,
+    Rule,
+    RuleCase,
+    registered,
+    satisfied,
+)
 
 RULE_MODULES = (
     extents,
@@ -49,16 +56,7 @@ NOT_CHECKED: Mapping[str, str] = MappingProxyType(
     {
         f"{page}/t1/{name}": "reserved: the vendor's library writes sizes and batch counts here"
         for page in EDITIONS.values()
-        for name in (
-            "shareMode",
-            "shareL1Size",
-            "shareL0CSize",
-            "shareUbSize",
-            "batchM",
-            "batchN",
-            "singleBatchM",
-            "singleBatchN",
-        )
+        for name in RESERVED_FIELDS
     }
 )
 """Seed rows that no rule checks, each with the reason."""
@@ -107,10 +105,14 @@ class RuleFinding:
 
 @dataclass(frozen=True)
 class Findings:
-    """The result of a check: the violated rules in the registry's order, and advice."""
+    """The result of a check: the violated rules in the registry's order, and advice.
+
+    `letter` has the rules that hold as checked and that the documented reading violates.
+    """
 
     findings: tuple[RuleFinding, ...]
     advice: tuple[Advice, ...]
+    letter: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def legal(self) -> bool:
@@ -123,6 +125,7 @@ class Findings:
             "legal": self.legal,
             "findings": [finding.to_json() for finding in self.findings],
             "advice": [advice.to_json() for advice in self.advice],
+            "letter": list(self.letter),
         }
 
 
@@ -170,12 +173,20 @@ def check_tiling(
 
 def check_case(case: RuleCase) -> Findings:
     """Return what `check_tiling` does: the chip multiplies the problem, the extents agree."""
-    findings = []
-    for declared in rules():
-        measure = declared.measure(case)
-        if measure is not None and not measure.holds():
-            findings.append(_finding(declared, measure, case))
-    return Findings(tuple(findings), advise(case))
+    findings = tuple(
+        _finding(declared, measure, case)
+        for declared in rules()
+        if (measure := declared.measure(case)) is not None and not measure.holds()
+    )
+    letter: tuple[str, ...] = ()
+    if case.effective:
+        documented, named = replace(case, reading="documented"), {f.rule for f in findings}
+        letter = tuple(
+            declared.id
+            for declared in rules()
+            if declared.id not in named and not satisfied(documented, declared.measure)
+        )
+    return Findings(findings, advise(case), letter=letter)
 
 
 def legal_mask(columns: Columns, problem: Problem, chip: Chip) -> tuple[Array, dict[str, int]]:
