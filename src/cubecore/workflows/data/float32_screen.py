@@ -19,6 +19,10 @@ _SHARE = 0.5
 """The part of the limit that the screen uses."""
 _GROUP = 8
 """Terms of which the sum of magnitudes is bounded from below at once."""
+_EXPONENT = np.uint32(0x7F800000)
+"""A float32 number with these bits alone is the power of two below it."""
+_BELOW = np.float32(1 - 2.0**-12)
+"""Where a power of two is so near, the reference may be on its other side."""
 _SMALLEST = 1 << 31
 _SMALLEST_K = 1024
 _FAR = 0.65
@@ -83,6 +87,9 @@ class Screen:
             largest = np.float32(largest_finite(problem.c_type))
             np.clip(product, -largest, largest, out=product)
             np.abs(product, out=sizes)
+            sizes *= _BELOW
+            powers = sizes.view(np.uint32)
+            powers &= _EXPONENT
             sizes *= np.float32(HALF_UNITS[problem.c_type.name][0])
             limit += sizes
         distance = np.abs(product - found.astype(np.float32, copy=False))

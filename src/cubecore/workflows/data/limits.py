@@ -21,7 +21,7 @@ HALF_UNITS = {
     "bfloat16": (2.0**-8, 2.0**-134),
     "float8_e4m3fn": (2.0**-4, 2.0**-10),
 }
-"""Half a unit in the last place of what fixpipe rounds to: relative, and of the least numbers."""
+"""Half a unit in the last place of what fixpipe rounds to: of 1, and of the least numbers."""
 _LEAST_ROUNDING = 2.0**-150
 """Half of the least float32 number."""
 
@@ -202,7 +202,9 @@ class ErrorLimits:
             largest = largest_finite(kind)
             exact = np.where(np.isnan(exact), 0.0, np.clip(exact, -largest, largest))
             unit, least = HALF_UNITS[kind.name]
-            return exact, limit + (np.abs(exact) + limit) * unit + least
+            # Half a unit is as large as the power of two below: a neighbour is farther than that.
+            _, exponent = np.frexp(np.abs(exact) + limit)
+            return exact, limit + np.maximum(np.ldexp(unit, exponent - 1), least)
         if kind.library == "codes":
             lowest, near, highest = (
                 numbers(codes_of(value, kind, finite=True), kind).astype(np.float64)

@@ -80,13 +80,20 @@ class Factors:
                 sizes[part] = np.abs(terms).sum(axis=1)
             return self._biased(exact, sizes, columns)
 
-    def sequential(self, rows: Array, columns: Array) -> Array:
-        """Return some elements of C summed term after term in float32."""
+    def drift(self, rows: Array, columns: Array, exact: Array) -> Array:
+        """Return how far a sum of some elements, term after term in float32, may be from `exact`.
+
+        Terms are added in the order of K or the largest first, where small ones are rounded most.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             terms = self._terms(rows, columns).astype(np.float32)
             if self.bias is not None:
-                terms[:, 0] += self.bias[columns].astype(np.float32)
-            return np.add.accumulate(terms, axis=1)[:, -1].astype(np.float64)
+                row = self.bias[columns].astype(np.float32)
+                terms = np.concatenate([row[:, None], terms], axis=1)
+            found = np.abs(_added(terms) - exact)
+            falling = np.argsort(-np.abs(terms), axis=1, kind="stable")
+            terms = np.take_along_axis(terms, falling, axis=1)
+            return np.maximum(found, np.abs(_added(terms) - exact))
 
     def _terms(self, rows: Array, columns: Array) -> Array:
         left, right = self.a[rows].astype(np.float64), self.b.T[columns].astype(np.float64)
@@ -125,3 +132,8 @@ class Factors:
             part = slice(k, k + self.base_k)
             total = np.clip(total + left[:, part] @ self._wide[part], info.min, info.max)
         return total
+
+
+def _added(terms: Array) -> Array:
+    """Return sums of rows, added one term after another in float32."""
+    return np.add.accumulate(terms, axis=1)[:, -1].astype(np.float64)

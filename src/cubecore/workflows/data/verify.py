@@ -162,7 +162,7 @@ def _drifting(
         rows, columns = (place[first : first + count] for place in places)
         here = slice(first, first + count)
         exact, magnitude = sums.of_elements(rows, columns)
-        drift = np.abs(sums.sequential(rows, columns) - exact)
+        drift = sums.drift(rows, columns, exact)
         parts.append(limits.judge(exact, magnitude, found[here], columns, drift=drift))
         if (parts[-1].share > 1).any():
             break
