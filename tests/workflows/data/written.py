@@ -1,4 +1,4 @@
-"""Numbers of codes, and what C holds of a sum: this module's own arithmetic, by the formats' pages."""
+"""Numbers of codes, and what C holds of a sum: arithmetic of its own, by the formats' pages."""
 
 import ml_dtypes
 import numpy as np

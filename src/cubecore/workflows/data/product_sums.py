@@ -93,7 +93,8 @@ class Factors:
             found = np.abs(_added(terms) - exact)
             falling = np.argsort(-np.abs(terms), axis=1, kind="stable")
             terms = np.take_along_axis(terms, falling, axis=1)
-            return np.maximum(found, np.abs(_added(terms) - exact))
+            drift: Array = np.maximum(found, np.abs(_added(terms) - exact))
+            return drift
 
     def _terms(self, rows: Array, columns: Array) -> Array:
         left, right = self.a[rows].astype(np.float64), self.b.T[columns].astype(np.float64)
