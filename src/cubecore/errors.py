@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Violation:
 
     def __str__(self) -> str:
         """Return the sentence."""
-        value = shortened(self.value)
+        value = shortened(" ".join(self.value.split()) if "\n" in self.value else self.value)
         text = self.sentence or f"{self.subject} must {self.requirement}, got {value}"
         return printable(f"{text}; {self.remedy}" if self.remedy else text)
 
@@ -106,6 +106,14 @@ def shortened(text: str) -> str:
     return f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
 
 
+def shown(value: object, spell: "Callable[[object], str]" = repr) -> str:
+    """Return a value as Python spells it, unless that is a number of too many digits for it."""
+    try:
+        return spell(value)
+    except ValueError:
+        return "a number of too many digits"
+
+
 def printable(text: str) -> str:
     """Return a text with escapes for what ends a line, steers a terminal or has no encoding.
 
@@ -119,7 +127,7 @@ def printable(text: str) -> str:
 
 def refuse(subject: str, requirement: str, value: object, remedy: str = "") -> RequestError:
     """Return the `RequestError` of one violation, ready to raise."""
-    return RequestError([Violation(subject, requirement, str(value), remedy)])
+    return RequestError([Violation(subject, requirement, shown(value, str), remedy)])
 
 
 def unable(subject: str, sentence: str, remedy: str = "") -> RequestError:

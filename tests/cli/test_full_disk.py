@@ -1,5 +1,6 @@
 """A disk that is full, standard output that takes nothing, a folder that is gone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,22 @@ def test_standard_output_that_is_full(command, more):
         answer = subprocess.run(
             [sys.executable, "-m", "cubecore", command, *PROBLEM, *more],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert (answer.returncode, answer.stderr) == (BAD_REQUEST, FULL)
+
+
+@needs_full
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command", [("--help",), ("--version",), ("plan", "--help"), ("run", "s.py"), ("run", "m.py")]
+)
+def test_standard_output_that_is_full_under_help_and_scripts(folder, command, unbuffered):
+    (folder / "s.py").write_text("print('line')\n")
+    (folder / "m.py").write_text("print('line\\n' * 10000)\n")
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-m", "cubecore", *command], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False, timeout=120, env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip
     assert (answer.returncode, answer.stderr) == (BAD_REQUEST, FULL)
 

@@ -45,7 +45,10 @@ def test_arrays_are_operands(given):
 def test_operands_that_are_none_are_one_sentence():
     need = "operands must be Operands, OperandFiles, (A, B), (A, B, bias) or a mapping with a and b"
     assert line_of(cubecore.run, **SHAPE, operands="a.npy") == f"{need}, got str"
-    assert line_of(cubecore.run, **SHAPE, operands={"a": A}) == f"{need}, got dict"
+    assert line_of(cubecore.run, **SHAPE, operands={"a": A}) == f"{need}, got a mapping with a"
+    line = f"{need}, got a mapping with a and x"
+    assert line_of(cubecore.run, **SHAPE, operands={"a": A, "x": A}) == line
+    assert line_of(cubecore.run, **SHAPE, operands={}) == f"{need}, got a mapping with nothing"
     assert line_of(cubecore.run, **SHAPE, operands=(A,)) == f"{need}, got tuple"
     assert line_of(cubecore.run, **SHAPE, a=A) == f"{need}, got one array"
     both = "operands excludes a, b and bias"
@@ -108,7 +111,40 @@ def test_what_is_no_type_is_one_short_line():
     line = line_of(cubecore.plan, **SHAPE, a=["x" * 20000])
     assert len(line) < 600
     assert "\n" not in line
-    assert len(line_of(cubecore.plan, cubecore.plan(**SHAPE))) < 600
+    assert line_of(cubecore.plan, **SHAPE, a=A).startswith("a must be the name of an element type")
+    for value in (A, [A], {"x": A}):
+        for key in ("a", "b", "c", "chip", "fix", "epilogue", "m", "seed", "trans_a", "budget"):
+            line = line_of(cubecore.plan, **{**SHAPE, key: value})
+            assert len(line) < 600
+            assert "\n" not in line
+
+
+def test_a_number_that_python_does_not_spell_is_one_line():
+    many = "a number of too many digits"
+    most = f"must be at most 2147483647, got {many}; TCubeTiling is int32"
+    assert line_of(cubecore.plan, m=10**5000, n=1, k=1) == f"m {most}"
+    assert line_of(cubecore.plan, m=-(10**5000), n=1, k=1) == f"m must be at least 1, got {many}"
+    line = f"a must be the name of an element type, got {many}"
+    assert line_of(cubecore.plan, **SHAPE, a=[10**5000]) == line
+    tiling = cubecore.plan(**SHAPE).tiling.to_json() | {"baseM": 10**5000}
+    assert line_of(cubecore.check, tiling, **SHAPE) == f"tiling.baseM must fit int32, got {many}"
+
+
+def test_a_plan_is_planned_and_checked_again():
+    plan = cubecore.plan(**SHAPE, settings={"aic_count": "3"}, alternatives=0)
+    again = cubecore.plan(plan, alternatives=0)
+    assert again.to_json() == plan.to_json()
+    assert cubecore.check(plan).legal
+    line = "tiling.Ka must equal the problem's k = 32, got 16"
+    assert line_of(cubecore.check, plan, **SHAPE | {"k": 32}).startswith(line)
+    assert cubecore.check(plan.tiling, plan).legal
+
+
+@pytest.mark.parametrize("given", [None, 3, {"m": 16, "n": 16, "k": 16}])
+def test_what_is_no_list_of_problems(given):
+    line = f"problems must be several, each a record or a mapping, got {given}; "
+    line += "cubecore plan --queries reads a file"
+    assert line_of(cubecore.plan_many, given) == line
 
 
 def test_a_text_is_no_list_of_problems():

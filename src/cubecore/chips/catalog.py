@@ -8,14 +8,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cubecore.chips.model import FACT_FIELDS, REQUIRED_FACTS, Chip, Fact, number_type
 from cubecore.errors import did_you_mean, refuse
+from cubecore.package_data import packaged
 
-_DATA = Path(__file__).with_name("data")
+_DATA = packaged("chips", "data")
 _ARCH_PREFIX = "arch_"
 
 

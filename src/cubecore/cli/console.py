@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 import click
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.cli.streams import BAD_REQUEST, DONE, FOUND, INTERRUPTED, READER_GONE, page_width, say
+from cubecore.cli.streams import (
+    BAD_REQUEST,
+    DONE,
+    FOUND,
+    INTERRUPTED,
+    READER_GONE,
+    page_width,
+    require_output,
+    say,
+)
 
 if TYPE_CHECKING:
     from cubecore.errors import CubecoreError
@@ -286,6 +295,7 @@ def _fail_known(error: Exception, as_json: bool) -> NoReturn:
     """Report an error of cubecore's own; anything else is our bug, and shows where if asked to."""
     from cubecore.errors import CubecoreError, RequestError
 
+    require_output(error.__cause__ or error)
     if not isinstance(error, CubecoreError):
         if os.environ.get(DEBUG):
             raise error

@@ -5,7 +5,7 @@ import sys
 
 TYPE_CHECKING = False  # typing would be most of what --help loads
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import NoReturn, TextIO
 
 DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 
@@ -18,15 +18,32 @@ def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
         shown = text.encode(encoding, "backslashreplace").decode(encoding)
         stream.write(f"{shown}\n" if newline else shown)
         stream.flush()
-    except BrokenPipeError:
-        _drop_output(stream)
-        sys.exit(READER_GONE)
     except OSError as error:
-        _drop_output(stream)
-        if not to_error:
-            line = f"standard output must take the answer, got {error.strerror or error}"
-            sys.stderr.write(f"{line}\n")
-        sys.exit(BAD_REQUEST)
+        _leave(stream, error)
+
+
+def require_output(met: BaseException) -> None:
+    """Leave if `met` is a standard output that takes no more from a script or from Click.
+
+    The system does not say which file had no space: one more line end tells.
+    """
+    try:
+        if isinstance(met, OSError) and met.filename is None:
+            sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError as error:
+        _leave(sys.stdout, error)
+
+
+def _leave(stream: "TextIO", error: OSError) -> "NoReturn":
+    """Leave since a stream takes no more: in silence if its reader went away."""
+    _drop_output(stream)
+    if isinstance(error, BrokenPipeError):
+        sys.exit(READER_GONE)
+    if stream is not sys.stderr:
+        line = f"standard output must take the answer, got {error.strerror or error}"
+        sys.stderr.write(f"{line}\n")
+    sys.exit(BAD_REQUEST)
 
 
 def _drop_output(stream: "TextIO") -> None:

@@ -11,7 +11,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import as_tiling, make_request
+from cubecore.workflows.request import Planned, as_tiling, is_plan, make_request
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Conflict
@@ -41,8 +41,8 @@ class RepairedFindings(Findings):
 
 @takes_problem
 def check(
-    tiling: TCubeTiling | JsonMapping,
-    problem: Problem | JsonMapping | None = None,
+    tiling: TCubeTiling | JsonMapping | Planned,
+    problem: Problem | JsonMapping | Planned | None = None,
     *,
     edition: str = "newer",
     reading: str = "effective",
@@ -55,8 +55,8 @@ def check(
 
     Parameters
     ----------
-    tiling : TCubeTiling or mapping
-        The tiling to check.
+    tiling : TCubeTiling or mapping or TilingPlan
+        The tiling to check; a plan's, for its problem unless one is given.
     problem : Problem or mapping or None
         The product: a record or a JSON object. Keys of it can also be given as keywords, and
         replace those of `problem`.
@@ -90,7 +90,8 @@ def check(
     >>> cubecore.check(tiling, m=64, n=64, k=64).legal
     True
     """
-    request = make_request(problem, settings, keys)
+    planned = problem is None and is_plan(tiling)
+    request = make_request(tiling if planned else problem, settings, keys)
     given = as_tiling(tiling)
     given.require_match(*request.problem.extents)
     _require_fields(keep)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
@@ -50,24 +50,39 @@ class TilingRequest:
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
+class Planned(Protocol):
+    """An answer that holds a problem and a tiling of it, as `plan` gives."""
+
+    @property
+    def request(self) -> TilingRequest:
+        """The problem on its chip."""
+
+    @property
+    def tiling(self) -> TCubeTiling:
+        """The tiling."""
+
+
 def make_request(
-    problem: Problem | JsonMapping | None,
+    problem: object,
     settings: Mapping[str, str] | None,
     keys: JsonMapping,
 ) -> TilingRequest:
     """Return the request for a problem given as a record, a JSON object, keys, or the last two.
+
+    A plan stands for its problem and its settings.
 
     Raises
     ------
     RequestError
         If the problem or the chip is malformed, or the chip does not support the problem.
     """
-    if isinstance(problem, Problem):
-        made = Problem.from_json({**problem.to_json(), **keys}) if keys else problem
-    elif problem is None or isinstance(problem, Mapping):
-        made = Problem.from_json({**(problem or {}), **keys})
+    asked, _, settings = of_plan(problem, None, settings)
+    if isinstance(asked, Problem):
+        made = Problem.from_json({**asked.to_json(), **keys}) if keys else asked
+    elif asked is None or isinstance(asked, Mapping):
+        made = Problem.from_json({**(asked or {}), **keys})
     else:
-        made = Problem.from_json(problem)
+        made = Problem.from_json(asked)
     record = made.budget.applied(chip(made.chip).what_if(settings or {}))
     validate(made, record)
     return TilingRequest(made, record, MappingProxyType(dict(settings or {})))
@@ -85,9 +100,15 @@ def of_plan(
     return asked.problem, given, {**asked.settings, **(settings or {})}
 
 
-def as_tiling(tiling: TCubeTiling | JsonMapping) -> TCubeTiling:
-    """Return a tiling that is given as a record or as a JSON object."""
-    return tiling if isinstance(tiling, TCubeTiling) else TCubeTiling.from_json(tiling)
+def is_plan(given: object) -> bool:
+    """True if something is an answer of `plan`, or of another verb about a problem."""
+    return isinstance(getattr(given, "request", None), TilingRequest)
+
+
+def as_tiling(tiling: object) -> TCubeTiling:
+    """Return a tiling that is given as a record, as a JSON object, or by its plan."""
+    own: Any = getattr(tiling, "tiling", None) if is_plan(tiling) else tiling
+    return own if isinstance(own, TCubeTiling) else TCubeTiling.from_json(own)
 
 
 _LARGEST_BUFFER = 2**30

@@ -277,7 +277,10 @@ def _arrays_among(
     known = {f.name for f in fields(Operands)}
     if not isinstance(named, Mapping) or not {"a", "b"} <= set(named) <= known:
         need = "be Operands, OperandFiles, (A, B), (A, B, bias) or a mapping with a and b"
-        raise refuse("operands", need, type(operands).__name__ if not arrays else "one array")
+        got = type(operands).__name__ if not arrays else "one array"
+        if isinstance(operands, Mapping):
+            got = f"a mapping with {' and '.join(map(str, operands)) or 'nothing'}"
+        raise refuse("operands", need, got)
     return keys, Operands(**{name: np.asarray(value) for name, value in named.items()})
 
 

@@ -70,6 +70,9 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
     RequestError
         If there is no such file, or it is not text.
     """
+    if not HERE.is_dir():
+        where = "cubecore runs from an archive"
+        raise unable(str(path), f"{where}, and the compiler cannot read it", "install cubecore")
     place = Path(path)
     try:
         raw = place.read_bytes()

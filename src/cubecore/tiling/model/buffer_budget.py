@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip
-from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.errors import RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX
 
@@ -41,7 +41,7 @@ class BufferBudget:
         wrong = []
         for name, size in self.sizes.items():
             if not isinstance(size, Integral) or isinstance(size, bool):
-                wrong.append(Violation(f"budget.{name}", "be an integer, in bytes", repr(size)))
+                wrong.append(Violation(f"budget.{name}", "be an integer, in bytes", shown(size)))
             elif not 1 <= size <= INT32_MAX:
                 need = f"be from 1 to {INT32_MAX} B"
                 wrong.append(Violation(f"budget.{name}", need, f"{size} B"))
@@ -61,7 +61,7 @@ class BufferBudget:
             return value
         if not isinstance(value, Mapping):
             need = "be a JSON object of sizes in bytes"
-            raise RequestError([Violation("budget", need, repr(value))])
+            raise RequestError([Violation("budget", need, shown(value))])
         known = tuple(SIZES)
         wrong = [
             Violation(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.aliases import Column
-from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.errors import RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
@@ -68,14 +68,14 @@ class Limits:
         parts = _parts(value)
         if parts is None:
             need = "be a number, a text like 16..64/32, or an object of min, max and multiple"
-            raise RequestError([Violation(subject, need, repr(value))])
+            raise RequestError([Violation(subject, need, shown(value))])
         made = cls(parts["min"], parts["max"], parts["multiple"])
         if not 0 <= made.low <= INT32_MAX or not made.high <= INT32_MAX or made.multiple < 1:
             need = f"hold numbers from 0 to {INT32_MAX}, and a multiple of at least 1"
-            raise RequestError([Violation(subject, need, repr(value))])
+            raise RequestError([Violation(subject, need, shown(value))])
         if made.low > made.high:
             need = f"have a max of at least its min {made.low}"
-            raise RequestError([Violation(subject, need, str(made.high))])
+            raise RequestError([Violation(subject, need, shown(made.high, str))])
         return made
 
     def to_json(self) -> int | dict[str, int]:
@@ -122,7 +122,7 @@ class FieldLimits:
             return value
         if not isinstance(value, Mapping):
             need = "be a JSON object of TCubeTiling's fields"
-            raise RequestError([Violation("fix", need, repr(value))])
+            raise RequestError([Violation("fix", need, shown(value))])
         violations: list[Violation] = []
         found: dict[str, Limits] = {}
         for name, asked in value.items():
@@ -242,7 +242,7 @@ def _at_least(name: str, limits: Limits) -> Limits:
     if name == "iterateOrder":
         return limits
     if limits.high < 1:
-        raise RequestError([Violation(f"fix.{name}", "be at least 1", str(limits.high))])
+        raise RequestError([Violation(f"fix.{name}", "be at least 1", shown(limits.high, str))])
     return replace(limits, low=max(limits.low, 1))
 
 

@@ -20,7 +20,7 @@ from cubecore.chips.products import (
 )
 from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type, type_name
-from cubecore.errors import RequestError, Violation, did_you_mean
+from cubecore.errors import RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
@@ -92,7 +92,7 @@ class Epilogue:
             violations.append(_wrong("epilogue.offset", "be an integer", self.offset))
         elif not -OFFSET_LIMIT <= self.offset < OFFSET_LIMIT:
             need = f"be in [-{OFFSET_LIMIT}, {OFFSET_LIMIT - 1}]"
-            violations.append(Violation("epilogue.offset", need, str(self.offset)))
+            violations.append(Violation("epilogue.offset", need, shown(self.offset, str)))
         _raise_if(violations)
 
     def _scale_violations(self) -> list[Violation]:
@@ -231,7 +231,9 @@ class Problem:
             if mapping.get(name) is None
         ]
         violations += [
-            _wrong(name, "be an element type", "") for name in _DTYPES if mapping.get(name) == ""
+            _wrong(name, "be an element type", "")
+            for name in _DTYPES
+            if isinstance(types.get(name), str) and not types[name]
         ]
         values = {k: v for k, v in mapping.items() if v is not None and k in names}
         try:
@@ -390,9 +392,10 @@ class Problem:
             if not _is_integer(value):
                 yield _wrong(name, "be an integer", value)
             elif value < 1:
-                yield Violation(name, "be at least 1", str(value))
+                yield Violation(name, "be at least 1", shown(value, str))
             elif value > INT32_MAX:
-                yield Violation(name, f"be at most {INT32_MAX}", str(value), "TCubeTiling is int32")
+                need = f"be at most {INT32_MAX}"
+                yield Violation(name, need, shown(value, str), "TCubeTiling is int32")
 
     def _kind_violations(self) -> Iterator[Violation]:
         for name, choices in _CHOICES.items():
@@ -411,7 +414,7 @@ class Problem:
         if not _is_integer(self.seed):
             yield _wrong("seed", "be an integer", self.seed)
         elif self.seed < 0:
-            yield Violation("seed", "be at least 0", str(self.seed))
+            yield Violation("seed", "be at least 0", shown(self.seed, str))
         if not isinstance(self.chip, str):
             yield _wrong("chip", "be the full name of a SoC", self.chip)
         if not isinstance(self.epilogue, Epilogue):
@@ -453,9 +456,9 @@ class Problem:
 
         resolve("a", lambda: "float16")
         a_known = not violations
-        if a_known or self.b != "":
+        if a_known or not isinstance(self.b, str) or self.b:
             resolve("b", lambda: self.a)
-        if a_known or self.c != "":
+        if a_known or not isinstance(self.c, str) or self.c:
             resolve("c", self._written)
         if self.bias is not None:
             resolve("bias", lambda: "")
@@ -505,7 +508,7 @@ def _is_real(value: Any) -> bool:
 
 
 def _wrong(subject: str, requirement: str, value: Any) -> Violation:
-    return Violation(subject, requirement, repr(value))
+    return Violation(subject, requirement, shown(value))
 
 
 def _raise_if(violations: list[Violation]) -> None:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from cubecore.aliases import Columns, JsonMapping
-from cubecore.errors import RequestError, Violation, did_you_mean, refuse
+from cubecore.errors import RequestError, Violation, did_you_mean, refuse, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX, INT32_MIN
 
@@ -110,7 +110,9 @@ class TCubeTiling:
             misspelt (with the nearest name), not an integer or outside int32.
         """
         if not isinstance(mapping, Mapping):
-            raise refuse("tiling", "be a JSON object with the fields of TCubeTiling", repr(mapping))
+            raise refuse(
+                "tiling", "be a JSON object with the fields of TCubeTiling", shown(mapping)
+            )
         violations = list(_name_violations(mapping))
         for name in FIELDS:
             if name in mapping:
@@ -268,7 +270,7 @@ def _name_violations(mapping: JsonMapping) -> Iterator[Violation]:
 
 def _value_violations(name: str, value: Any) -> list[Violation]:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        return [Violation(f"tiling.{name}", "be an integer", repr(value))]
+        return [Violation(f"tiling.{name}", "be an integer", shown(value))]
     if not INT32_MIN <= value <= INT32_MAX:  # type: ignore[operator]
-        return [Violation(f"tiling.{name}", "fit int32", str(value))]
+        return [Violation(f"tiling.{name}", "fit int32", shown(value, str))]
     return []

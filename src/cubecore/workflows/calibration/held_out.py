@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
 from cubecore.lazy_dataclass import dataclass
+from cubecore.package_data import packaged
 from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped
 from cubecore.workflows.calibration.measured_points import Point, published
 from cubecore.workflows.calibration.validate import beside, case_of
@@ -21,7 +21,7 @@ from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredP
 if TYPE_CHECKING:
     from cubecore.aliases import Json
 
-REFITTED = Path(__file__).parent / "measured" / "refitted.json"
+REFITTED = packaged("workflows", "calibration", "measured", "refitted.json")
 """Values by architecture and publication left out; those of ``""`` are fitted on all."""
 FITTED = ("known", "vector", "vector library", "dma", "bench", "launch")
 """Groups of cases that a fit is made on: their kernels are known, or stand for known ones."""

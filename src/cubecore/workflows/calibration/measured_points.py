@@ -7,14 +7,18 @@ measured has its unit in its name: `*_us` microseconds, `*_ratio` of the core's 
 import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import unreadable as cannot_read
 from cubecore.lazy_dataclass import dataclass
+from cubecore.package_data import packaged
 from cubecore.workflows.calibration.columns import FIELDS, NEEDED, OURS, STATED, wrong_value
 
-PUBLISHED = Path(__file__).parent / "measured" / "points.jsonl"
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+PUBLISHED = packaged("workflows", "calibration", "measured", "points.jsonl")
 """The points that come with cubecore; each names its source."""
 _LARGEST_LINE = 100_000
 _WALL = ("total_us", "wall_us", "derived_us", "npu_us")
@@ -110,7 +114,7 @@ class Unreadable:
         return {"line": self.line, "id": self.id, "reason": self.reason}
 
 
-def read_points(path: Path) -> tuple[list[Point], list[Unreadable]]:
+def read_points(path: "Traversable") -> tuple[list[Point], list[Unreadable]]:
     """Return the points of a file, and the lines that are none.
 
     Raises

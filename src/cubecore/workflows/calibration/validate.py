@@ -78,7 +78,7 @@ def validate(
     >>> cubecore.validate("points.jsonl")  # doctest: +SKIP
     """
     path = PUBLISHED if points is None else Path(points)
-    if path.suffix == ".csv":
+    if isinstance(path, Path) and path.suffix == ".csv":
         if chip is None:
             raise unable("--chip", "a profiler's table needs --chip")
         read, unreadable = read_profile(path, named_chip(chip).name)

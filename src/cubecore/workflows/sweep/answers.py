@@ -4,19 +4,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
 from cubecore.lazy_dataclass import dataclass
+from cubecore.package_data import ROOT, files_below, packaged
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import ConflictError
 from cubecore.version import __version__
 from cubecore.workflows.plan import plan
 from cubecore.workflows.request import make_request
 
-ROOT = Path(__file__).parents[2]
-"""The package's folder."""
 _DECIDES = (
     *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
     *("workflows/plan.py", "workflows/event_times.py"),
@@ -90,10 +88,10 @@ def model_version() -> str:
     """
     digest = hashlib.blake2b(digest_size=4)
     for name in _DECIDES:
-        place = ROOT / name
-        files = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.toml")]
-        for file in sorted(files):
-            digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
+        place = packaged(*name.split("/"), root=ROOT)
+        parts = [("", place)] if place.is_file() else files_below(place, ".py", ".toml")
+        for part, file in parts:
+            digest.update(f"{name}/{part}".rstrip("/").encode() + b"\0" + file.read_bytes())
     return f"{__version__}+{digest.hexdigest()}"
 
 

@@ -92,7 +92,7 @@ def plan_many(
     >>> next(answers).planned
     True
     """
-    if isinstance(problems, str | bytes | PathLike | Mapping):
+    if isinstance(problems, str | bytes | PathLike | Mapping) or not isinstance(problems, Iterable):
         need = "be several, each a record or a mapping"
         raise refuse("problems", need, repr(problems), "cubecore plan --queries reads a file")
     options = make_options(settings, alternatives)
