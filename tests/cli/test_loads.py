@@ -24,6 +24,7 @@ CHIPS = {
     "click",
     "errors",
     "lazy_dataclass",
+    "package_data",
     "reports.text",
     "typing",
     "units",
