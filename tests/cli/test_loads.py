@@ -21,6 +21,7 @@ CHIPS = {
     "chips",
     "citations",
     "cli",
+    "cli.verbs",
     "click",
     "errors",
     "lazy_dataclass",
@@ -45,7 +46,7 @@ MACHINE = {
 }  # fmt: skip
 MAY_LOAD = {
     ("--help",): {"cli", "version"},
-    ("plan", "--help"): {"aliases", "cli", "click", "typing", "version"},
+    ("plan", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
     ("chips",): CHIPS,
     ("chips", "Ascend910B3"): CHIPS,
     ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},

@@ -10,7 +10,7 @@ from cubecore.version import __version__
 
 
 class LazyGroup(CommandGroup):
-    """A group whose commands are modules of this package."""
+    """A group whose commands are modules of `cli.verbs`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -20,7 +20,7 @@ class LazyGroup(CommandGroup):
         """Return a command from its module; None if there is none of that name."""
         if cmd_name not in SUMMARIES:
             return None
-        command: click.Command = getattr(import_module(f"cubecore.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"cubecore.cli.verbs.{cmd_name}"), cmd_name)
         return command
 
     def get_help(self, ctx: click.Context) -> str:

@@ -17,7 +17,7 @@ SUMMARIES = {
     "time": "Time a kernel: cycles by pipe, stalls and links.",
     "validate": "Compare the timing model with measurements, case by case.",
 }
-"""Every command: the module of this package that has it under its own name, and its summary."""
+"""Every command: the module of `cli.verbs` that has it under its own name, and its summary."""
 OPTIONS = {
     "--version": "Show the version and exit.",
     "-h, --help": "Show this message and exit.",

@@ -13,7 +13,8 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
-from cubecore.cli.scripts import (
+from cubecore.cli.streams import DONE
+from cubecore.cli.verbs.scripts import (
     file_options,
     kernel_options,
     require_alone,
@@ -23,7 +24,6 @@ from cubecore.cli.scripts import (
     time_files,
     time_of_script,
 )
-from cubecore.cli.streams import DONE
 
 RECORDED = 200_000
 """Instructions of each group of cores that --critical-path looks at."""

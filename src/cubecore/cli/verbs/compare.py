@@ -12,8 +12,8 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
-from cubecore.cli.scripts import file_options, time_files
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.verbs.scripts import file_options, time_files
 
 if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling

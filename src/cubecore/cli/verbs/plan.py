@@ -59,7 +59,7 @@ def plan(
     if exact:
         raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
-        from cubecore.cli.queries import Sweep
+        from cubecore.cli.verbs.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
         return asked.run(as_json)

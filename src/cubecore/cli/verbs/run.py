@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cubecore.aliases import Json
 from cubecore.cli.console import (
     ArrayFile,
     InputFile,
@@ -16,7 +17,8 @@ from cubecore.cli.console import (
     show,
     split_options,
 )
-from cubecore.cli.scripts import (
+from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.verbs.scripts import (
     debug_options,
     kernel_options,
     require_alone,
@@ -25,7 +27,6 @@ from cubecore.cli.scripts import (
     script_arguments,
     taken_kernel_options,
 )
-from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)
@@ -100,6 +101,16 @@ def run(
         options |= {"engine": engine, "order": order, "checks": checks}
         return run_of_script(script, arguments, sarif, asked, kernel, options)
     require_script(asked, kernel)
+    files = a_file, b_file, bias_file, scale_file, scale_a_file, scale_b_file
+    options |= {"engine": engine or "fast", "order": order or "program", "checks": checks}
+    options |= {"reference": reference, "out": out}
+    return _run_product(options, tiling, files, sarif)
+
+
+def _run_product(
+    options: Json, tiling: str | None, operands: tuple[str | None, ...], sarif: str | None
+) -> int:
+    """Run a product with the operands of files, and return the exit code."""
     from cubecore.reports.files.run_files import RunFiles
     from cubecore.reports.text.answers import run_text
     from cubecore.reports.text.progress import working
@@ -109,13 +120,10 @@ def run(
     from cubecore.workflows.run import run as make_run
 
     keys, settings, as_json = split_options(options)
-    given = None if tiling is None else load_tiling(tiling)
-    keys |= {"engine": engine or "fast", "order": order or "program", "checks": checks}
-    scales = scale_file, scale_a_file, scale_b_file
-    operands = OperandFiles(a_file, b_file, bias_file, *scales)
+    keys["tiling"] = None if tiling is None else load_tiling(tiling)
+    keys["operands"] = OperandFiles(*operands)
     files = RunFiles(sarif)
     files.require_writable()
-    keys |= {"reference": reference, "tiling": given, "operands": operands, "out": out}
     with working("planning") as on_stage:
         answer = make_run(settings=settings, on_stage=on_stage, **keys)
         files.write(answer.findings)
