@@ -11,6 +11,7 @@ from cubecore.tiling.model.problem import Epilogue, Problem
 from cubecore.workflows.data.float32_screen import is_worth_screening
 from cubecore.workflows.data.operands import Operands, make_operands
 from cubecore.workflows.data.verify import Verification, verify
+from parts import crossed
 from workflows.data.products import BREAKABLE, random_case
 
 FLOAT32_POLICY = (
@@ -190,8 +191,9 @@ def test_sums_that_may_leave_float32_are_infinite_as_an_order_makes_them(terms, 
                 assert answer.verified is wanted, value
 
 
-@pytest.mark.parametrize("k", [200, 384, 4096, 16384])
-@pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
+@pytest.mark.parametrize(
+    ("k", "value"), crossed([200, 384, 4096, 16384], [0.1, 0.7, 1 / 3], every=2)
+)
 def test_the_drift_of_repeated_terms_is_right(k, value):
     p = Problem(m=16, n=16, k=k, a="float32", b="float32")
     given = Operands(np.full((16, k), value, np.float32), np.full((k, 16), value, np.float32))

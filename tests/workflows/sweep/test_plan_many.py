@@ -55,7 +55,7 @@ def test_no_legal_tiling_names_the_rule():
     settings = {"l0a_bytes": "256"}
     for processes in (1, 2):
         answers = cubecore.plan_many(
-            problems(20), settings=settings, alternatives=0, processes=processes
+            problems(17), settings=settings, alternatives=0, processes=processes
         )
         for answer in answers:
             made = answer.to_json()

@@ -11,10 +11,13 @@ import pytest
 
 from cubecore.workflows.sweep import resume
 from cubecore.workflows.sweep.answers import model_version
+from cubecore.workflows.sweep.pool import CHUNK
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in, shell
 from workflows.sweeps import assert_whole, expected, problems, stored, write_queries
 
 ARGUMENTS = ("--alternatives", 0)
+MANY = 80
+"""Problems of a sweep that is killed before its end."""
 SHELL = [sys.executable, "-m", "cubecore"]
 
 
@@ -209,12 +212,12 @@ def is_alive(pid):
 
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
-    asked = problems(160)
+    asked = problems(MANY)
     path = write_queries(tmp_path / "q.jsonl", asked)
     store, out = tmp_path / "s.sqlite", tmp_path / "o.jsonl"
     command = ("plan", "--queries", path, "--store", store, "--out", out, "--processes", 2)
     begun = start(*command, *ARGUMENTS)
-    wait_until(lambda: count_lines(part_in(tmp_path)) > 30, begun)
+    wait_until(lambda: count_lines(part_in(tmp_path)) >= CHUNK, begun)
     part = part_in(tmp_path)
     helpers = children_of(begun.pid)
     begun.send_signal(kill)
@@ -226,30 +229,30 @@ def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
         assert time.monotonic() < end, "the processes that it started live on"
         time.sleep(0.01)
     done = count_lines(part)
-    assert 30 < done < 160
+    assert CHUNK <= done < MANY
     assert not out.exists()
     with part.open("ab") as file:
         file.write(b'{"problem": {"m": 1')  # what a kill in the middle of a line leaves
     again = shell(*command, *ARGUMENTS, "--json", timeout=120)
     assert again.code == DONE
     assert again.json["resumed"] == done
-    assert again.json["planned"] == 160 - done
+    assert again.json["planned"] == MANY - done
     assert lines_of(out.read_text()) == expected(asked)
     assert_whole(store, asked)
     assert names_in(tmp_path) == ["o.jsonl", "q.jsonl", "s.sqlite"]
 
 
 def test_a_killed_sweep_into_a_store_alone(tmp_path):
-    asked = problems(160)
+    asked = problems(MANY)
     path = write_queries(tmp_path / "q.jsonl", asked)
     store = tmp_path / "s.sqlite"
     command = ("plan", "--queries", path, "--store", store, "--processes", 2, *ARGUMENTS)
     begun = start(*command)
-    wait_until(lambda: store.exists() and rows_of(store) > 30, begun)
+    wait_until(lambda: store.exists() and rows_of(store) >= CHUNK, begun)
     begun.kill()
     begun.communicate(timeout=60)
     kept = rows_of(store)
-    assert 30 < kept < 160
+    assert CHUNK <= kept < MANY
     again = shell(*command, "--json", timeout=120)
     assert (again.code, again.json["from_store"]) == (DONE, kept)
     assert_whole(store, asked)
@@ -263,9 +266,9 @@ def rows_of(store):
 
 
 def test_two_sweeps_fill_one_store_at_once(tmp_path):
-    asked = problems(120)
-    first = write_queries(tmp_path / "a.jsonl", asked[:80])
-    second = write_queries(tmp_path / "b.jsonl", asked[40:][::-1])
+    asked = problems(60)
+    first = write_queries(tmp_path / "a.jsonl", asked[:40])
+    second = write_queries(tmp_path / "b.jsonl", asked[20:][::-1])
     store = tmp_path / "s.sqlite"
     both = []
     for path, name in ((first, "a.out"), (second, "b.out")):
@@ -275,12 +278,12 @@ def test_two_sweeps_fill_one_store_at_once(tmp_path):
         _, errors = process.communicate(timeout=120)
         assert (process.returncode, errors) == (0, b"")
     assert_whole(store, asked)
-    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:80])
-    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[40:][::-1])
+    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:40])
+    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[20:][::-1])
 
 
 def test_two_sweeps_do_not_write_one_file(tmp_path):
-    path = write_queries(tmp_path / "q.jsonl", problems(160))
+    path = write_queries(tmp_path / "q.jsonl", problems(MANY))
     out = tmp_path / "o.jsonl"
     begun = start("plan", "--queries", path, "--out", out, "--processes", 1, *ARGUMENTS)
     wait_until(lambda: count_lines(part_in(tmp_path)) > 0, begun)

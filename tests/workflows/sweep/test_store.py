@@ -103,7 +103,7 @@ def test_a_store_that_another_process_holds_is_one_sentence(tmp_path, monkeypatc
 
 def test_a_damaged_store_is_one_sentence(tmp_path):
     path = tmp_path / "s.sqlite"
-    fill(path, problems(60))
+    fill(path, problems(20))
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
