@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
@@ -120,16 +121,14 @@ def computing(
     ]
     inside = _local(template)
     local = (itemgetter(*inside) if inside else _same) if outside else None
-    known_at: dict[object, _Bound] = {}
+    bounds = BoundedCache[object, _Bound](_MOST_PLACED)
 
     def act(addresses: tuple[int, ...]) -> Inputs | None:
         places = template.operand_addresses(addresses)
         key = places if local is None else local(places)
-        bound = known_at.get(key)
+        bound = bounds.get(key)
         if bound is None:
-            if len(known_at) >= _MOST_PLACED:
-                known_at.clear()
-            bound = known_at[key] = bind(places)
+            bound = bounds[key] = bind(places)
         if bound.alone or (
             loose and not all(s.written(places[s.place]) for s, _, _ in bound.reads)
         ):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.layouts import Offsets, ascending
@@ -46,7 +47,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
     follow = cores.watch.follower(template, NOWHERE, cores.registers)
     inside = [place for place, o in enumerate(template.operands()) if o.mem is not Mem.GM]
     local = itemgetter(*inside)
-    checked: set[object] = set()
+    checked = BoundedCache[object, None](_MOST_PLACED)
 
     def act(addresses: tuple[int, ...]) -> None:
         places = template.operand_addresses(addresses)
@@ -55,9 +56,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
             require_inside(template, limits, places)
             if any(relation(template, places)):
                 raise IrregularError(f"{template.name}: operands that meet")
-            if len(checked) >= _MOST_PLACED:
-                checked.clear()
-            checked.add(key)
+            checked[key] = None
         follow(places)
         for to, find_to, from_, find_from, move in moves:
             move(find_from(places[from_]), find_to(places[to]))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
@@ -42,8 +43,8 @@ def picking(
 ) -> Callable[[tuple[int, ...]], None]:
     """Return the act of a resolved template with `picks_from`, its values each core's own.
 
-    What is out of the ordinary (a value that is wrong, bytes that nobody wrote, operands that may
-    meet, a check of who reads what) is done `one_by_one`.
+    Exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of readers)
+    are left to `one_by_one`.
     """
     sides = {one.operand.name: one for one in _sides(cores, template)}
     (steering,) = (sides[name] for name in template.steering)
@@ -53,21 +54,19 @@ def picking(
     limits = [limit for limit in limits_of(cores, template) if limit.place != source.place]
     pipe = INDEX[template.pipe.value]
     plan = touches(template, range(len(sides)), NOWHERE, cores.registers)
-    met: dict[bytes, _Picked | None] = {}
+    known = BoundedCache[bytes, _Picked | None](_MOST_PICKED)
     active = template.active(source.operand.name)
 
     def pick(values: Array) -> _Picked | None:
         key = values.tobytes()
-        if key not in met:
-            if len(met) >= _MOST_PICKED:
-                met.clear()
+        if key not in known:
             offsets = template.picked(values)
             through = offsets if offsets is None or active is None else offsets[:, active]
             if offsets is None or through is None or not through.size:
-                met[key] = None
+                known[key] = None
             else:
-                met[key] = _Picked(offsets, Footprint.of_elements(through, source.element.bits))
-        return met[key]
+                known[key] = _Picked(offsets, Footprint.of_elements(through, source.element.bits))
+        return known[key]
 
     def act(addresses: tuple[int, ...]) -> None:
         places = template.operand_addresses(addresses)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
@@ -162,7 +163,7 @@ class LockstepGroup:
             for place, o in enumerate(template.operands())
             if o in steers(template)
         ]
-        met: dict[tuple[bytes, ...], Act | None] = {}
+        acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
         apart = self._one_by_one(issued)
         if template.picks_from and prepares(template, self.registers):
             apart = picking(self, template, apart)
@@ -176,17 +177,15 @@ class LockstepGroup:
                     return
                 values[operand.name] = found[0]
             key = tuple([found.tobytes() for found in values.values()])
-            prepared = met.get(key)
+            prepared = acts.get(key)
             if prepared is not None:
                 prepared(addresses)
                 return
-            if len(met) >= _MOST_STEERED:
-                met.clear()
-            if key in met:
+            if key in acts:
                 located = template.located(values)
                 self._require_legal(located)
                 prepared = self._prepared(issued, located)
-            met[key] = prepared
+            acts[key] = prepared
             (prepared or self._one_by_one(issued))(addresses)
 
         return act if type(template).stacks else self._one_by_one(issued)
@@ -214,22 +213,20 @@ class LockstepGroup:
         Where it says the same on all cores, it is prepared for that.
         """
         registers, name = self.registers, issued.register
-        met: dict[object, Act] = {}
+        acts = BoundedCache[object, Act](_MOST_STEERED)
 
         def act(addresses: tuple[int, ...]) -> None:
             first, *others = self._left(name)
             if any(other != first for other in others):
                 self._each(issued, addresses)
                 return
-            found = met.get(first)
-            if found is None:
-                if len(met) >= _MOST_STEERED:
-                    met.clear()
+            prepared = acts.get(first)
+            if prepared is None:
                 own: dict[str, Any] = {name: first}
                 resolved = issued.resolved(replace(registers, **own)).reaching()
                 self._require_legal(resolved)
-                found = met[first] = self._with_left(issued, resolved)
-            found(addresses)
+                prepared = acts[first] = self._with_left(issued, resolved)
+            prepared(addresses)
 
         return act
 

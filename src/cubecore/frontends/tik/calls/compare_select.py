@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from cubecore.dtypes import FLOAT32
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.arguments import bound
 from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
@@ -21,7 +21,7 @@ class CompareMask:
     """The contents of the compare register after one call; a later call makes them stale."""
 
 
-class CompareSelectCalls(Vector):
+class CompareSelectCalls(VectorCalls):
     """vcmp*, vsel and their vec_ forms."""
 
     _held: CompareMask | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from cubecore.dtypes import FLOAT16
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import TikValue, converted, integer
@@ -35,7 +35,7 @@ _ANY_FRACTION_AWAY = "1001"
 """Where away-zero takes any fraction away from zero (spec/tik.md 4.2); no instruction does here."""
 
 
-class Conversions(Vector):
+class ConvertCalls(VectorCalls):
     """vconv and vec_conv."""
 
     def vec_conv(

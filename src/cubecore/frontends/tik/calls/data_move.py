@@ -27,7 +27,7 @@ _CONVERTING = {1: False, 2: True}
 """data_move's eighth argument from L0C: to half, without and with ReLU (spec/tik.md 4.1)."""
 
 
-class Moves(Language):
+class DataMoveCalls(Language):
     """data_move, tensor_mov, set_atomic_add."""
 
     def data_move(

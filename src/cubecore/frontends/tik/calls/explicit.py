@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import TikValue, integer
@@ -24,7 +24,7 @@ _TRANSPOSED_BITS = 16
 """Types whose square of 16 x 16 is one fractal, so that it can be transposed in place."""
 
 
-class Explicit(Vector):
+class ExplicitCalls(VectorCalls):
     """load2dv1, mmad, vec_rec_high_preci and its kin."""
 
     def load2dv1(

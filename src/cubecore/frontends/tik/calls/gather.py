@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import Scalar, TikValue, integer
@@ -16,7 +16,7 @@ _PATTERNS = 7
 _BITS = {16: element_type("uint16"), 32: element_type("uint32")}
 
 
-class Gathering(Vector):
+class GatherCalls(VectorCalls):
     """vreduce, vreducev2, vgather, vsort32, vmrgsort."""
 
     def vreduce(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from cubecore.frontends.tik.calls.matmul import Cube, Tiles, require_room
+from cubecore.frontends.tik.calls.matmul import MatmulCalls, Tiles, require_room
 from cubecore.frontends.tik.trace.arguments import bound
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -25,7 +25,7 @@ _MOST_CHANNELS, _MOST_SIDE, _MOST_FILTER, _MOST_STRIDE = 256, 4096, 255, 63
 """spec/tik.md 4.7: C1, H and W (and Cout), Kh and Kw, and the strides."""
 
 
-class Img2ColCalls(Cube):
+class Img2ColCalls(MatmulCalls):
     """load3dv1, col2img, conv2d, broadcast_ub_to_l0c, v4dtrans."""
 
     def load3dv1(
@@ -155,7 +155,7 @@ class _Patches(Tiles):
 
     def __init__(
         self,
-        kernel: Cube,
+        kernel: MatmulCalls,
         dst: Tensor,
         a: Tensor,
         b: Tensor,

@@ -29,7 +29,7 @@ _TILE_ROWS = 2048
 """Rows of a beyond which one column of fractals of c is made tile by tile."""
 
 
-class Cube(Language):
+class MatmulCalls(Language):
     """matmul and fixpipe."""
 
     def matmul(
@@ -217,7 +217,7 @@ class Tiles:
 
     def __init__(
         self,
-        kernel: Cube,
+        kernel: MatmulCalls,
         dst: Tensor,
         a: Tensor,
         b: Tensor,
@@ -280,7 +280,7 @@ class Tiles:
         return tensor.address + number * FRACTAL_BYTES
 
 
-def _whole(kernel: Cube, mem: Mem) -> Tensor:
+def _whole(kernel: MatmulCalls, mem: Mem) -> Tensor:
     """Return L0A or L0B as one tensor: matmul has both to itself."""
     from cubecore.frontends.tik.trace.buffers import TensorBuffer
 

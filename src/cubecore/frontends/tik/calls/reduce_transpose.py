@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cubecore.dtypes import element_type
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.arguments import bound
 from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
@@ -23,7 +23,7 @@ _EACH = ("vcadd", "vcgadd", "vcgmax", "vcgmin", "vcpadd", "vcmax", "vcmin")
 _MATRIX = element_type("uint16")
 
 
-class Shapes(Vector):
+class ReduceTransposeCalls(VectorCalls):
     """vcadd and its kin, vec_reduce_*, vnchwconv, vec_trans."""
 
     def reduce(
@@ -254,7 +254,7 @@ def _each(name: str, call: str) -> Callable[..., None]:
     blocks = ("src_blk_stride",) if name == call else ()
     names = ("mask", "dst", "src", "repeat_times", "dst_rep_stride", *blocks, "src_rep_stride")
 
-    def method(self: Shapes, *args: object, **named: object) -> None:
+    def method(self: ReduceTransposeCalls, *args: object, **named: object) -> None:
         given = bound(call, names, args, named, {"stride_unit": 0})
         if given["stride_unit"]:
             raise refuse(f"{call}.stride_unit", "be 0", given["stride_unit"])
@@ -273,7 +273,7 @@ def _all(call: str, name: str) -> Callable[..., None]:
     """Return a call that reduces all repeats to one value."""
 
     def method(
-        self: Shapes,
+        self: ReduceTransposeCalls,
         mask: TikValue,
         dst: Tensor,
         src: Tensor,
@@ -296,7 +296,7 @@ def _all(call: str, name: str) -> Callable[..., None]:
 
 
 for _name in _EACH:
-    setattr(Shapes, _name, _each(_name, _name))
-Shapes.vec_cpadd = _each("vcpadd", "vec_cpadd")  # type: ignore[attr-defined]
+    setattr(ReduceTransposeCalls, _name, _each(_name, _name))
+ReduceTransposeCalls.vec_cpadd = _each("vcpadd", "vec_cpadd")  # type: ignore[attr-defined]
 for _kind, _name in (("add", "vcadd"), ("max", "vcmax"), ("min", "vcmin")):
-    setattr(Shapes, f"vec_reduce_{_kind}", _all(f"vec_reduce_{_kind}", _name))
+    setattr(ReduceTransposeCalls, f"vec_reduce_{_kind}", _all(f"vec_reduce_{_kind}", _name))

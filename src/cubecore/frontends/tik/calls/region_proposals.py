@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cubecore.dtypes import FLOAT32
-from cubecore.frontends.tik.calls.vector import Vector
+from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import Scalar, TikValue, Value, converted, integer
@@ -23,7 +23,7 @@ class MergedCounts:
     """Stands for how many proposals each queue of the last merge gave."""
 
 
-class Proposals(Vector):
+class RegionProposalCalls(VectorCalls):
     """vconcat, vextract, vrpsort16, vmrgsort4; areas, overlaps and suppression."""
 
     def vconcat(self, dst: Tensor, src: Tensor, repeat_times: TikValue, mode: TikValue) -> None:

@@ -30,7 +30,7 @@ _ROUNDINGS = {
 }
 
 
-class Scalars(Language):
+class ScalarCalls(Language):
     """scalar_*, set_flag, wait_flag, pipe_barrier."""
 
     def scalar_max(self, dst: Scalar, a: TikValue, b: TikValue) -> None:

@@ -100,7 +100,7 @@ def mask_words(mask: TikValue, width: int, call: str) -> tuple[Expr, Expr]:
     return high, low
 
 
-class Vector(Language):
+class VectorCalls(Language):
     """The calls of the plain template: mask, operands, scalar, repeats, strides."""
 
     def vectors(
@@ -233,7 +233,7 @@ def _method(name: str) -> Callable[..., None]:
     else:
         optional |= {"stride_unit": 0, "mask_mode": "normal"}
 
-    def method(self: Vector, *args: object, **kwargs: object) -> None:
+    def method(self: VectorCalls, *args: object, **kwargs: object) -> None:
         given = bound(name, call.parameters, args, kwargs, optional)
         self.plain(name, given)
 
@@ -243,4 +243,4 @@ def _method(name: str) -> Callable[..., None]:
 
 
 for _name in CALLS:
-    setattr(Vector, _name, _method(_name))
+    setattr(VectorCalls, _name, _method(_name))

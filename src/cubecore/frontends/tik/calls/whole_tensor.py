@@ -5,8 +5,8 @@ from math import factorial, pi, prod
 from typing import Any
 
 from cubecore.frontends.tik.calls.compare_select import RELATIONS, CompareSelectCalls
-from cubecore.frontends.tik.calls.convert import Conversions
-from cubecore.frontends.tik.calls.reduce_transpose import Shapes
+from cubecore.frontends.tik.calls.convert import ConvertCalls
+from cubecore.frontends.tik.calls.reduce_transpose import ReduceTransposeCalls
 from cubecore.frontends.tik.trace.buffers import SCOPE_UB
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -36,7 +36,7 @@ _SINE = tuple((-1) ** (n // 2) / factorial(n) for n in range(11, 0, -2))
 """Taylor's coefficients, from x**11 down to x: the rest is below 1e-7 up to a quarter turn."""
 
 
-class Whole(Conversions, CompareSelectCalls, Shapes):
+class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
     """h_add and its kin, h_abs and its kin, h_sin, h_cmpv, h_reduce_sum, h_cast, h_data_move."""
 
     def h_duplicate(self, dst: Tensor, scalar: TikValue) -> None:
@@ -236,7 +236,7 @@ class Whole(Conversions, CompareSelectCalls, Shapes):
 
 
 def _method(call: str) -> Callable[..., None]:
-    def method(self: Whole, dst: Tensor, src0: Tensor, *src1: object) -> None:
+    def method(self: WholeTensorCalls, dst: Tensor, src0: Tensor, *src1: object) -> None:
         self.whole(call, dst, src0, *src1)
 
     method.__name__ = call
@@ -245,4 +245,4 @@ def _method(call: str) -> Callable[..., None]:
 
 
 for _name in (*_TWO, *_ONE):
-    setattr(Whole, _name, _method(_name))
+    setattr(WholeTensorCalls, _name, _method(_name))

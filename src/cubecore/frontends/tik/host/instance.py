@@ -6,13 +6,13 @@ from functools import wraps
 from typing import Any
 
 from cubecore.frontends.tik.calls.compare_select import CompareMask
-from cubecore.frontends.tik.calls.data_move import Moves
-from cubecore.frontends.tik.calls.explicit import Explicit
-from cubecore.frontends.tik.calls.gather import Gathering
+from cubecore.frontends.tik.calls.data_move import DataMoveCalls
+from cubecore.frontends.tik.calls.explicit import ExplicitCalls
+from cubecore.frontends.tik.calls.gather import GatherCalls
 from cubecore.frontends.tik.calls.img2col import Img2ColCalls
-from cubecore.frontends.tik.calls.region_proposals import Proposals
-from cubecore.frontends.tik.calls.scalar import Scalars
-from cubecore.frontends.tik.calls.whole_tensor import Whole
+from cubecore.frontends.tik.calls.region_proposals import RegionProposalCalls
+from cubecore.frontends.tik.calls.scalar import ScalarCalls
+from cubecore.frontends.tik.calls.whole_tensor import WholeTensorCalls
 from cubecore.frontends.tik.host.kernel import TikKernel, TikRun, sub_core
 from cubecore.frontends.tik.host.session import active
 from cubecore.frontends.tik.trace.errors import refuse, unable
@@ -25,8 +25,20 @@ from cubecore.isa.declare.instruction import Mem
 _MOST_OUTPUTS = 64
 
 
-class Tik(Moves, Whole, Gathering, Proposals, Scalars, Explicit, Img2ColCalls):
-    """One kernel: built by its calls, run by `tikdb` or `launch`."""
+class Tik(
+    DataMoveCalls,
+    WholeTensorCalls,
+    GatherCalls,
+    RegionProposalCalls,
+    ScalarCalls,
+    ExplicitCalls,
+    Img2ColCalls,
+):
+    """One kernel: built by its calls, run by `tikdb` or `launch`.
+
+    Each base holds the calls of one family, in the module of `frontends/tik/calls` of that name;
+    `Language` has scopes, loops, branches and Scalars.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
