@@ -109,6 +109,8 @@ def round_hf32(values: Array, rounding: str) -> Array:
 @lru_cache
 def largest_finite(target: ElementType) -> float:
     """Return the largest finite value of the float type `target`."""
+    if target.library == "numpy":
+        return float(np.finfo(target.numpy).max)
     import ml_dtypes
 
     return float(ml_dtypes.finfo(target.numpy).max)  # type: ignore[no-untyped-call]
