@@ -30,6 +30,18 @@ class Location:
         return f"{self.file}:{self.line} ({self.function})"
 
 
+@dataclass(frozen=True, slots=True)
+class AddressRule:
+    """A stricter alignment of one operand's address, held when the instruction is issued.
+
+    `operand` is the position among the template's operands; `subject` is what a finding names.
+    """
+
+    operand: int
+    multiple_bytes: int
+    subject: str
+
+
 @dataclass(frozen=True, eq=False)
 class Issue:
     """One instruction: a template, an address for each operand, and what is only known later.
@@ -38,6 +50,7 @@ class Issue:
     values depend on variables; they replace the template's own when the instruction is issued.
     `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
     trips) of each loop that it stands for, from the outermost; None where the loops around it do.
+    `rules` are alignments beyond the template's own, of addresses that depend on variables.
     """
 
     template: Instruction
@@ -45,6 +58,7 @@ class Issue:
     location: Location
     late: tuple[tuple[str, Expr], ...] = ()
     walk: tuple[tuple[Expr, int], ...] | None = None
+    rules: tuple[AddressRule, ...] = ()
 
     def bound(self, values: tuple[int, ...]) -> Instruction:
         """Return the template with the late parameters filled in, each distinct one made once."""

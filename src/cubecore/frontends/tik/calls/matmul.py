@@ -15,6 +15,7 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies import CopyUbufToGm, LoadCbufToCa, LoadCbufToCb
 from cubecore.isa.mte.copies_joined_core import CopyMatrixCcToUbuf
 from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.tree import AddressRule
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 _MOST_M = _MOST_N = 4096
@@ -23,6 +24,8 @@ _RESULTS = {("int8", "int8"): "int32", ("float16", "float16"): "float32"}
 """Seed 004, table 2: types of a and b, and of dst."""
 _SOURCE_ALIGN, _DST_ALIGN = 512, 1024
 _MOST_REPEATS = 255
+_MOST_K_AT_ONCE = 4095
+"""Columns of a, and rows of b, that one product of L0 takes."""
 _MOST_COLUMNS = 255
 """Columns of fractals that one fixpipe of arch 2201 takes: n_size is at most 4095."""
 _TILE_ROWS = 2048
@@ -236,7 +239,7 @@ class Tiles:
         self.wide = (
             1 if self.tall < self.m1 else max(1, min(self.n1, in_b // self.deep, _MOST_REPEATS))
         )
-        self.deep = max(1, min(self.deep, in_b // self.wide))
+        self.deep = max(1, min(self.deep, in_b // self.wide, _MOST_K_AT_ONCE // a.record.c0))
 
     def multiply(
         self, m: tuple[int, int], k: tuple[int, int], n: tuple[int, int], *, starts: bool
@@ -251,7 +254,8 @@ class Tiles:
                 l0b.address + step * nt * FRACTAL_BYTES,
                 self._fractal(self.b, (k0 + step) * self.n1 + n0),
             )
-            trace.issue(LoadCbufToCb, {"repeat": nt, "src_stride": 1}, (l0b, self.b), "matmul", at)
+            load: dict[str, object] = {"repeat": nt, "src_stride": 1}
+            self._load(LoadCbufToCb, load, l0b, ("b", self.b), at)
         c0 = self.a.record.c0
         parameters = {
             "a_type": self.a.record,
@@ -274,7 +278,21 @@ class Tiles:
                 self._fractal(self.a, k[0] * self.m1 + m[0] + row),
             )
             load: dict[str, object] = {"repeat": k[1], "src_stride": self.m1}
-            self.kernel.trace.issue(LoadCbufToCa, load, (l0a, self.a), "matmul", at)
+            self._load(LoadCbufToCa, load, l0a, ("a", self.a), at)
+
+    def _load(
+        self,
+        kind: type[LoadCbufToCa | LoadCbufToCb],
+        parameters: dict[str, object],
+        dst: Tensor,
+        source: tuple[str, Tensor],
+        at: tuple[Expr, Expr],
+    ) -> None:
+        """Issue a load; the start of an operand that only the run knows is held there."""
+        name, src = source
+        late = src.address.constant is None
+        rules = [AddressRule(1, _SOURCE_ALIGN, f"matmul.{name}")] if late else []
+        self.kernel.trace.issue(kind, parameters, (dst, src), "matmul", at, rules=rules)
 
     def _fractal(self, tensor: Tensor, number: int) -> Expr:
         return tensor.address + number * FRACTAL_BYTES

@@ -15,7 +15,7 @@ from cubecore.frontends.tik.calls.scalar import ScalarCalls
 from cubecore.frontends.tik.calls.whole_tensor import WholeTensorCalls
 from cubecore.frontends.tik.host.kernel import TikKernel, TikRun, sub_core
 from cubecore.frontends.tik.host.session import active
-from cubecore.frontends.tik.trace.errors import refuse, unable
+from cubecore.frontends.tik.trace.errors import refuse, unable, user_location
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -90,6 +90,7 @@ class Tik(
             body=self.trace.body,
             zeroed=frozenset(self.zeroed),
             constants=dict(self.constants),
+            place=user_location(),
         )
         active().built.append(self)
         return self

@@ -1,6 +1,6 @@
 """A built kernel: its launch, its execution and its time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -17,15 +17,17 @@ from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
-from cubecore.isa.program.tree import Assign, LoadScalar, Program, nodes
+from cubecore.isa.program.tree import Assign, LoadScalar, Location, Program, nodes
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding
 from cubecore.units import align_up
 
 _SLACK = 32
 """Moves are of whole blocks: the last one may end this much past a tensor's last byte."""
+_NEVER_WRITTEN = np.array([0xFE, 0xFF], np.uint8)
+"""What outputs hold before a launch: NaN, and told apart from what unwritten local memory holds."""
 _ALONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -98,6 +100,7 @@ class TikKernel:
     body: tuple[Any, ...]
     zeroed: frozenset[str]
     constants: Mapping[str, Any]
+    place: Location
 
     def launch(
         self,
@@ -130,12 +133,15 @@ class TikKernel:
         outcome, _ = run_launch(launch, self.chip, gm, bases, *run, order=order)
         wall_s = perf_counter() - begin
         found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
+        findings = outcome.findings
+        if INITCHECK in options.wanted_checks:
+            findings = (*findings, *self._never_written(places))
         return TikRun(
             kernel=self.name,
             blocks=self.blocks,
             chip=self.chip,
             outputs=found,
-            findings=outcome.findings,
+            findings=findings,
             issued=outcome.issued,
             wall_s=wall_s,
             launch=launch,
@@ -159,13 +165,33 @@ class TikKernel:
             size = tensor.record.bytes_of(int(np.prod(shape)))
             padded = align_up(size + _SLACK - 1, _SLACK)
             if values is None:
-                placed = gm.allocate(tensor.name, padded, zeroed=tensor.name in self.zeroed)
+                zeroed = tensor.name in self.zeroed
+                placed = gm.allocate(tensor.name, padded, zeroed=zeroed)
+                if not zeroed:
+                    placed.buffer.data[:] = np.resize(_NEVER_WRITTEN, padded)
             else:
                 raw = np.zeros(padded, np.uint8)
                 raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
                 placed = gm.allocate_from(tensor.name, raw)
             places[tensor.name] = _GlobalTensor(placed.address, placed.buffer, tuple(shape), size)
         return places
+
+    def _never_written(self, places: Mapping[str, _GlobalTensor]) -> Iterator[SanitizerFinding]:
+        """Yield a finding for each output with bytes that no store reached.
+
+        Padding that a store copies from unwritten local memory is the user's to handle.
+        """
+        for tensor in self.outputs:
+            place = places[tensor.name]
+            raw, valid = place.buffer.data[: place.size], place.buffer.valid[: place.size]
+            bare = (valid == 0) & (raw == np.resize(_NEVER_WRITTEN, place.size))
+            bare[1::2] &= bare[: place.size - 1 : 2]  # its even bytes tell the pattern apart
+            if missing := int(np.count_nonzero(bare)):
+                got = f"{missing} of {place.size} B never written, the first at byte"
+                message = f"{tensor.name} must be written whole, got {got} {int(np.argmax(bare))}"
+                yield SanitizerFinding(
+                    "uninitialised", message, "end of kernel", self.place, "all cores"
+                )
 
     def _placed(
         self, feeds: Mapping[str, object], outputs: Mapping[str, Array]

@@ -18,7 +18,7 @@ from cubecore.isa.declare.operand_overlap import reach
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Condition, Expr, Var
-from cubecore.isa.program.tree import Assign, Branch, Issue, Location, Loop, Node
+from cubecore.isa.program.tree import AddressRule, Assign, Branch, Issue, Location, Loop, Node
 from cubecore.isa.scalar.sync import JOINED_PAIRS, PipeBarrier, pairs
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
@@ -201,8 +201,11 @@ class KernelTrace:
         call: str = "",
         addresses: Sequence[Expr] | None = None,
         touches: Sequence[Touch] = (),
+        rules: Sequence[AddressRule] = (),
     ) -> None:
         """Issue an instruction on tensors in the order of its operands.
+
+        `rules` are held when it runs.
 
         Raises
         ------
@@ -234,7 +237,8 @@ class KernelTrace:
             met.append(((template.register, 0, 1), leaves))
         self._place = user_location()
         self.sync.before(template.pipe.value, met)
-        self.append(Issue(template, places, self._place, tuple(late.items())))
+        left = tuple(late.items())
+        self.append(Issue(template, places, self._place, left, rules=tuple(rules)))
         self._place = None
 
     def _masked(self, template: Instruction) -> Instruction | None:
