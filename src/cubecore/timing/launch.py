@@ -183,8 +183,8 @@ def _pipes(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> dict
     for kind in dict.fromkeys(kinds):
         own = [number for number, other in enumerate(kinds) if other == kind]
         cores = sum(counts[number] for number in own)
-        for place, name in enumerate(NAMES):
-            total = sum(clocks[number].pipes[place].busy * counts[number] for number in own)
+        for index, name in enumerate(NAMES):
+            total = sum(clocks[number].pipes[index].busy * counts[number] for number in own)
             if total or not kind:
                 found[kind + name] = total // cores
     return found

@@ -318,7 +318,7 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
         if count < 0:
             raise refuse(f"{form.call}.count", "be 0 or more", count)
     template = form.template(pointers, {**_values(form, pointers, rest, words), **(fixed or {})})
-    places = {name: place for place, name in enumerate(form.operands)}
+    places = {name: index for index, name in enumerate(form.operands)}
     for operand in template.operands():
         if operand.name in kind.needed and operand.name not in places:
             sentence = f"{form.call} has no operand {operand.name}"

@@ -511,10 +511,10 @@ def _shape(argument: object) -> Any:
 
 
 def _pointers(arguments: tuple[object, ...]) -> list[Pointer]:
-    found: list[Pointer] = []
+    pointers: list[Pointer] = []
     for argument in arguments:
         if isinstance(argument, Pointer):
-            found.append(argument)
+            pointers.append(argument)
         elif isinstance(argument, (list, tuple)):
-            found.extend(p for p in argument if isinstance(p, Pointer))
-    return found
+            pointers.extend(p for p in argument if isinstance(p, Pointer))
+    return pointers

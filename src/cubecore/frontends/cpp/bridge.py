@@ -240,8 +240,8 @@ class Bridge:
         for number, (template, places) in enumerate(bound.steps):
             step = made.step[number]
             step.kind, step.operands = self.names.kind(template), len(places)
-            for place, source in enumerate(places):
-                step.from_[place] = -1 if source is None else source
+            for index, source in enumerate(places):
+                step.from_[index] = -1 if source is None else source
 
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]

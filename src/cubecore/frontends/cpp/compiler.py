@@ -50,14 +50,14 @@ def compiler() -> Compiler:
     named = os.environ.get("CUBECORE_CXX")
     if named:
         parts = named.split()
-        found = shutil.which(parts[0])
-        if found is None:
+        program = shutil.which(parts[0])
+        if program is None:
             raise refuse("CUBECORE_CXX", "be a compiler", repr(named))
-        return _compiler((found, *parts[1:]))
+        return _compiler((program, *parts[1:]))
     for name in ("g++", "clang++"):
-        found = shutil.which(name)
-        if found is not None:
-            return _compiler((found,))
+        program = shutil.which(name)
+        if program is not None:
+            return _compiler((program,))
     if find_spec("ziglang") is not None:
         return _compiler((sys.executable, "-m", "ziglang", "c++"), clang=True)
     looked = "no C++ compiler: no $CUBECORE_CXX, g++, clang++ or ziglang package"

@@ -73,16 +73,16 @@ def _chosen(code: list[Token]) -> str:
 
 def _fields(code: list[Token], at: int, name: str) -> list[Field]:
     """Return the fields between the braces that open at `at`."""
-    found: list[Field] = []
+    fields: list[Field] = []
     depth, begin = 0, at + 1
     for number in range(at, len(code)):
         depth += (code[number].text == "{") - (code[number].text == "}")
         if depth == 0:
             break
         if depth == 1 and code[number].text == ";":
-            found += _declaration([t.text for t in code[begin:number]], name)
+            fields += _declaration([t.text for t in code[begin:number]], name)
             begin = number + 1
-    return found
+    return fields
 
 
 def _declaration(words: list[str], name: str) -> list[Field]:

@@ -166,14 +166,16 @@ class _Fixpipe(Instruction):
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return a violation for a scale or a factor that was not set."""
-        found = super().unmet(registers)
+        violations = super().unmet(registers)
         if self.relu_pre == _LEAKY and registers.lrelu_alpha is None:
-            found.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))
+            violations.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))
         given = {"one": registers.quant_pre, "column": registers.scales_at}
         if given.get(self.scaling, 0) is None:
             setter = "set_quant_pre" if self.scaling == "one" else "set_fpc"
-            found.append(Violation(f"{self.name}.quant_pre", f"follow a {setter}", self.quant_pre))
-        return found
+            violations.append(
+                Violation(f"{self.name}.quant_pre", f"follow a {setter}", self.quant_pre)
+            )
+        return violations
 
     def operands(self) -> tuple[Operand, ...]:
         """The target, the tile, and the scales once a register has said where they are."""
@@ -318,20 +320,20 @@ class Rows(_Fixpipe):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; rows of NZ2ND; whole columns without it; channel split."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         if self.nz2nd_en and self.m_size > _NZ2ND_M_LIMIT:
-            found.append(
+            violations.append(
                 Violation(f"{self.name}.m_size", "be in [1, 8192] with nz2nd_en", str(self.m_size))
             )
         if not self.nz2nd_en and self.nd_num != 1:
-            found.append(
+            violations.append(
                 Violation(f"{self.name}.nd_num", "be 1 without nz2nd_en", str(self.nd_num))
             )
         if self.channel_split:
-            found += self._split_violations()
+            violations += self._split_violations()
         elif not self.nz2nd_en:
-            found += self.whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
-        return found
+            violations += self.whole_fractals(FRACTAL_ROWS, "without nz2nd_en")
+        return violations
 
     def _split_violations(self) -> list[Violation]:
         subject = f"{self.name}.channel_split"

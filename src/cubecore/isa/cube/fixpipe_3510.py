@@ -93,11 +93,11 @@ class _FixpipeV2(Rows):
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """The distance of rows, which must not be 0."""
-        found = super().unmet(registers)
+        violations = super().unmet(registers)
         if self.nz2dn_en and not registers.row_stride:
             need = "follow a set_channel_para with a row_stride"
-            found.append(Violation(f"{self.name}.nz2dn_en", need, "none"))
-        return found
+            violations.append(Violation(f"{self.name}.nz2dn_en", need, "none"))
+        return violations
 
     @property
     def column_elements(self) -> int:
@@ -128,16 +128,16 @@ class _FixpipeV2(Rows):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """One other layout at a time; whole blocks along what is stored together in NZ2DN."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         if not self.nz2dn_en:
-            return found
+            return violations
         subject = f"{self.name}.nz2dn_en"
         if self.nz2nd_en or self.channel_split:
             other = "nz2nd_en" if self.nz2nd_en else "channel_split"
-            found.append(Violation(subject, f"be off with {other}", "on"))
+            violations.append(Violation(subject, f"be off with {other}", "on"))
         if self.unit_flag and self.row_stride != 1:
-            found.append(Violation(subject, "have a row_stride of 1 with unit_flag", "on"))
-        return found + self.whole_blocks("m_size")
+            violations.append(Violation(subject, "have a row_stride of 1 with unit_flag", "on"))
+        return violations + self.whole_blocks("m_size")
 
     def whole_blocks(self, word: str) -> list[Violation]:
         """Judge an extent: a multiple of 32 B at the target."""
@@ -203,8 +203,8 @@ class CopyMatrixCcToCbufV2(_FixpipeV2):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Rows of whole blocks too."""
-        found = super().preconditions(chip)
-        return found + self.whole_blocks("n_size") if self.nz2nd_en else found
+        violations = super().preconditions(chip)
+        return violations + self.whole_blocks("n_size") if self.nz2nd_en else violations
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Elements over the L0C to L1 link."""

@@ -61,7 +61,7 @@ class NzPara:
     def pack(self) -> int:
         """Return the register's 64 bits."""
         fields = (self.matrices, self.row_stride, self.column_stride, self.matrix_stride)
-        return sum(value << 16 * place for place, value in enumerate(fields))
+        return sum(value << 16 * index for index, value in enumerate(fields))
 
 
 @instruction(

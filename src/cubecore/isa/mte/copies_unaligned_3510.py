@@ -213,17 +213,19 @@ class CopyGmToUbufAlignV2(_Aligned):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Padding of at most 32 B, none between runs that follow each other; runs keep apart."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         for side in ("left", "right"):
             subject = f"{self.name}.{side}_padding_num"
             number: int = getattr(self, f"{side}_padding_num")
             padding = number * self.dtype.size_bytes
             if padding > DATA_BLOCK_BYTES:
                 most = f"fill at most {DATA_BLOCK_BYTES} B"
-                found.append(Violation(subject, most, f"{padding} B"))
+                violations.append(Violation(subject, most, f"{padding} B"))
             elif number and self.n_burst > 1 and self.dst_stride == self.len_burst:
-                found.append(Violation(subject, "be 0 where dst_stride is len_burst", str(number)))
-        return found or self._apart()
+                violations.append(
+                    Violation(subject, "be 0 where dst_stride is len_burst", str(number))
+                )
+        return violations or self._apart()
 
     def _apart(self) -> list[Violation]:
         """Return a violation if a loop iteration or a burst overwrites the next one."""

@@ -50,10 +50,12 @@ class _Img2col3510(Img2col):
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """A map, and how far parts of K lie apart."""
-        found = super().unmet(registers)
+        violations = super().unmet(registers)
         if not self.pitch:
-            found.append(Violation(self.name, "follow a set_l3d_rpt_v2 with a dst_stride", "none"))
-        return found
+            violations.append(
+                Violation(self.name, "follow a set_l3d_rpt_v2 with a dst_stride", "none")
+            )
+        return violations
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's; fractals of a part of K, C0 wide, follow each other."""
@@ -68,9 +70,9 @@ class _Img2col3510(Img2col):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Parts of K keep apart."""
-        found = super().preconditions(chip)
-        if found or self.feature is None or not self.pitch:
-            return found
+        violations = super().preconditions(chip)
+        if violations or self.feature is None or not self.pitch:
+            return violations
         fractals = ceil_div(self.window_axis(along_k=self.turned).extent, FRACTAL_ROWS)
         if fractals <= self.pitch:
             return []

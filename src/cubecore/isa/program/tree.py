@@ -239,7 +239,7 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     if names:
         lines.append(f"  {names}, = slots")
     body: list[str] = []
-    slots = {var: place for place, var in enumerate(program.slots)}
+    slots = {var: index for index, var in enumerate(program.slots)}
     outermost = [(node, _listed(node, slots)) for node in program.body]
     for known, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
         if known:
@@ -264,14 +264,14 @@ def _listed(node: Node, slots: Mapping[Var, int]) -> _Places | None:
     if not isinstance(node, Issue):
         return None
     constants, added = [], []
-    for place, value in enumerate((*(value for _, value in node.late), *node.addresses)):
+    for index, value in enumerate((*(value for _, value in node.late), *node.addresses)):
         constants.append(value.const)
         if not value.terms:
             continue
         (atom, factor), *more = value.terms
         if more or factor != 1 or not isinstance(atom, Var) or atom not in slots:
             return None
-        added.append((place, slots[atom]))
+        added.append((index, slots[atom]))
     return tuple(constants), tuple(added)
 
 

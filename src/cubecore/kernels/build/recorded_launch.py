@@ -149,9 +149,9 @@ class _Tree:
     def _issue(self, leaf: FoldedInstruction, bases: Bases, moves: Mapping[Var, Bases]) -> Issue:
         template = self._trace.templates[leaf.kind]
         addresses = []
-        for place, operand in enumerate(template.operands()):
-            address = self._writer.expression(operand.mem, bases[place])
+        for index, operand in enumerate(template.operands()):
+            address = self._writer.expression(operand.mem, bases[index])
             for var, steps in moves.items():
-                address = address + Expr.of(var) * steps[place]
+                address = address + Expr.of(var) * steps[index]
             addresses.append(address)
         return Issue(template, tuple(addresses), self._trace.locations[leaf.location])

@@ -113,9 +113,9 @@ def core_shares(plan: MatmulPlan, blocks: tuple[CoreBlock, ...]) -> tuple[BlockS
     B (A) in L1, if that is where all of it was.
     """
     shares = []
-    for place, block in enumerate(blocks):
-        shared = plan.problem.template == "IBSHARE" and place > 0 and block.batches == 1
-        kept = _kept(blocks[place - 1], block) if shared else ""
+    for index, block in enumerate(blocks):
+        shared = plan.problem.template == "IBSHARE" and index > 0 and block.batches == 1
+        kept = _kept(blocks[index - 1], block) if shared else ""
         first = block.k0 == 0
         shares.append(
             BlockShape(block.m_len, block.n_len, block.k_len, block.batches, kept, has_bias=first)

@@ -51,16 +51,16 @@ class Range:
         RequestError
             If the text does not have this form.
         """
-        found = re.fullmatch(r"(\w+):(\w+)\+(\w+)(?:/(r|w|rw))?", text)
-        numbers = [] if found is None else [_number(found[2]), _number(found[3])]
-        if found is None or None in numbers or numbers[1] == 0:
+        match = re.fullmatch(r"(\w+):(\w+)\+(\w+)(?:/(r|w|rw))?", text)
+        numbers = [] if match is None else [_number(match[2]), _number(match[3])]
+        if match is None or None in numbers or numbers[1] == 0:
             raise refuse("a watch", "be MEMORY:START+BYTES, such as UB:0x100+64", repr(text))
-        mem = MEMORIES.get(found[1].upper(), Mem.GM)
-        if found[1].upper() == "GM":
+        mem = MEMORIES.get(match[1].upper(), Mem.GM)
+        if match[1].upper() == "GM":
             raise refuse("a watch", "name a tensor of global memory, such as c:0+64", repr(text))
-        name = found[1] if mem is Mem.GM else mem.label
+        name = match[1] if mem is Mem.GM else mem.label
         start, size = (int(number or 0) for number in numbers)
-        return cls(text, mem, name, start, size, _ACCESS[found[4] or "rw"])
+        return cls(text, mem, name, start, size, _ACCESS[match[4] or "rw"])
 
     def bytes_of(self, tensors: Mapping[str, GlobalTensor]) -> tuple[int, int] | None:
         """Return the addresses [low, high), or None for a tensor that is not there."""
@@ -211,12 +211,12 @@ class Break:
             If no instruction has that name, or the number is below 1.
         """
         where, _, condition = (part.strip() for part in text.partition(" if "))
-        if found := re.fullmatch(r"#(\d+)", where):
-            if int(found[1]) < 1:
+        if match := re.fullmatch(r"#(\d+)", where):
+            if int(match[1]) < 1:
                 raise refuse("a break", "count instructions from #1", where)
-            return cls(text, number=int(found[1]), condition=condition)
-        if found := re.fullmatch(r"(.*):(\d+)", where):
-            return cls(text, file=found[1], line=int(found[2]), condition=condition)
+            return cls(text, number=int(match[1]), condition=condition)
+        if match := re.fullmatch(r"(.*):(\d+)", where):
+            return cls(text, file=match[1], line=int(match[2]), condition=condition)
         classes = spelled(where)
         if not classes:
             need = "be an instruction, #NUMBER or FILE:LINE"

@@ -156,7 +156,7 @@ def computing(
 
 
 def _local(template: Instruction) -> list[int]:
-    return [place for place, o in enumerate(template.operands()) if o.mem is not Mem.GM]
+    return [index for index, o in enumerate(template.operands()) if o.mem is not Mem.GM]
 
 
 def _binding(

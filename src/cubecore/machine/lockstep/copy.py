@@ -45,7 +45,7 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
         if src.elements.offsets.size
     ]
     follow = cores.watch.follower(template, NOWHERE, cores.registers)
-    inside = [place for place, o in enumerate(template.operands()) if o.mem is not Mem.GM]
+    inside = [index for index, o in enumerate(template.operands()) if o.mem is not Mem.GM]
     local = itemgetter(*inside)
     checked = BoundedCache[object, None](_MOST_PLACED)
 

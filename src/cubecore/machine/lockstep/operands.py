@@ -65,13 +65,13 @@ class Limit:
 def limits_of(cores: Cores, template: Instruction) -> list[Limit]:
     """Return where the operands of a resolved template that lie in local memories may lie."""
     found = []
-    for place, operand in enumerate(template.operands()):
+    for index, operand in enumerate(template.operands()):
         if operand.mem is Mem.GM:
             continue
         span = elements(template, operand.name).span
         usable = memory_bytes(cores.chip, operand.mem)[1]
         low, high = (-(1 << 62), 1 << 62) if span is None else (-span[0], usable - span[1])
-        found.append(Limit(place, operand.alignment, low, high))
+        found.append(Limit(index, operand.alignment, low, high))
     return found
 
 

@@ -291,14 +291,14 @@ def stalled(held: Mapping[int, Sequence[Held]]) -> list[FlagFault]:
         for entry in queue:
             if entry.raises is not None:
                 behind.setdefault(entry.raises, entry)
-    found: list[FlagFault] = []
+    faults: list[FlagFault] = []
     told: set[int] = set()
     for start in heads:
         path = _path(start, heads, behind)
         if told.isdisjoint(path):
-            found.append(_cause(path, heads, behind))
+            faults.append(_cause(path, heads, behind))
         told.update(path)
-    return found
+    return faults
 
 
 def _path(start: int, heads: Mapping[int, Held], behind: Mapping[Flag, Held]) -> list[int]:

@@ -201,8 +201,8 @@ def _names(number: int, name: str, group: LaneGroup, view: TraceView) -> Iterato
 
     yield meta("process_name", 0, name=name)
     yield meta("process_sort_index", 0, sort_index=number)
-    for place, lane in enumerate(_lanes(group, view)):
-        thread = _thread(lane, place)
+    for index, lane in enumerate(_lanes(group, view)):
+        thread = _thread(lane, index)
         told = lane.label if isinstance(lane, Aside) else lane.pipe
         work = "" if isinstance(lane, Aside) else lane.work
         yield meta("thread_name", thread, name=f"{told} ({work})" if work else told)
@@ -219,8 +219,8 @@ def _thread(lane: Lane | Aside, place: int) -> int:
 
 
 def _events(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Iterator[Json]:
-    for place, lane in enumerate(_lanes(group, view)):
-        thread = _thread(lane, place)
+    for index, lane in enumerate(_lanes(group, view)):
+        thread = _thread(lane, index)
         for segment in lane.segments:
             if not _seen(segment, view, hertz):
                 continue

@@ -16,12 +16,12 @@ def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Js
 
     Neighbouring blocks share a cell where the grid has more than `MAX_CELLS` rows or columns.
     """
-    group_of = {core: place for place, cores in enumerate(groups) for core in cores}
+    group_of = {core: index for index, cores in enumerate(groups) for core in cores}
     rows, columns = sorted({b.m0 for b in blocks}), sorted({b.n0 for b in blocks})
     down = max(ceil_div(len(rows), MAX_CELLS), 1)
     across = max(ceil_div(len(columns), MAX_CELLS), 1)
-    row_of = {m0: place // down for place, m0 in enumerate(rows)}
-    column_of = {n0: place // across for place, n0 in enumerate(columns)}
+    row_of = {m0: index // down for index, m0 in enumerate(rows)}
+    column_of = {n0: index // across for index, n0 in enumerate(columns)}
     cells: dict[tuple[int, int], list[CoreBlock]] = {}
     for block in blocks:
         cells.setdefault((row_of[block.m0], column_of[block.n0]), []).append(block)

@@ -72,8 +72,8 @@ def sweep_svg(series: Series) -> str:
         f'<rect class="page" width="{_WIDTH}" height="{height}"/>',
         f'<text class="title" x="{_LEFT}" y="20">{escape(_title(series))}</text>',
     ]
-    for place, (name, value) in enumerate(panels):
-        top = _TOP + place * (_PANEL + _GAP)
+    for index, (name, value) in enumerate(panels):
+        top = _TOP + index * (_PANEL + _GAP)
         parts += _panel(series, places, name, value, top)
     body = "\n".join(parts)
     return (

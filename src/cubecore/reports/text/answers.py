@@ -130,11 +130,11 @@ def plan_text(plan: TilingPlan) -> str:
     lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
     head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
     rows: list[Sequence[Any]] = [head]
-    for place, ranked in enumerate(plan.alternatives, 1):
+    for index, ranked in enumerate(plan.alternatives, 1):
         t = ranked.tiling
         rows.append(
             (
-                place + 1,
+                index + 1,
                 number(ranked.predicted.us),
                 t.usedCoreNum,
                 f"{t.singleCoreM} x {t.singleCoreN}",

@@ -221,10 +221,10 @@ def _parts(value: Any) -> dict[str, int] | None:
     """Return min, max and multiple of a value in any of its spellings; None if it is none."""
     parts = dict(zip(_PARTS, (0, INT32_MAX, 1), strict=True))
     if isinstance(value, str):
-        found = _TEXT.fullmatch(value.strip())
-        if found is None or not value.strip() or value.strip() == "..":
+        match = _TEXT.fullmatch(value.strip())
+        if match is None or not value.strip() or value.strip() == "..":
             return None
-        one, low, high, multiple = found.groups()
+        one, low, high, multiple = match.groups()
         given = {"min": one or low, "max": one or high, "multiple": multiple}
         return parts | {name: int(text) for name, text in given.items() if text}
     if isinstance(value, Mapping):

@@ -90,9 +90,9 @@ class _Line:
 
 def _line(line: str, where: str, has_offsets: bool) -> _Line:
     """Return what a line of any of the layouts holds."""
-    if found := _OFFSET.match(line):
-        digits = _TEXT_AFTER_COLON.sub("", line[found.end() :])
-        return _Line(int(found[1], 16), _bytes(digits.split(), where))
+    if match := _OFFSET.match(line):
+        digits = _TEXT_AFTER_COLON.sub("", line[match.end() :])
+        return _Line(int(match[1], 16), _bytes(digits.split(), where))
     words = line.partition("|")[0].replace(",", " ").split()
     alone = len(words) == 1 and has_offsets
     if words and _HEX.match(words[0]) and 6 <= len(words[0]) <= 16:

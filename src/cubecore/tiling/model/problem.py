@@ -100,8 +100,8 @@ class Epilogue:
         if isinstance(self.scale, (list, tuple)):
             object.__setattr__(self, "scale", tuple(self.scale))
         scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
-        for place, scale in enumerate(scales):
-            name = f"epilogue.scale[{place}]" if isinstance(self.scale, tuple) else "epilogue.scale"
+        for index, scale in enumerate(scales):
+            name = f"epilogue.scale[{index}]" if isinstance(self.scale, tuple) else "epilogue.scale"
             if scale is None and not isinstance(self.scale, tuple):
                 continue
             if scale is None or not _is_real(scale):
@@ -448,11 +448,11 @@ class Problem:
                 value, scale = MX_FORMATS[value], f"scale_{name}"
                 object.__setattr__(self, scale, getattr(self, scale) or SCALE_TYPE)
             try:
-                found = element_type(value or default(), name)
+                dtype = element_type(value or default(), name)
             except RequestError as error:
                 violations.extend(error.violations)
             else:
-                object.__setattr__(self, name, found.name)
+                object.__setattr__(self, name, dtype.name)
 
         resolve("a", lambda: "float16")
         a_known = not violations

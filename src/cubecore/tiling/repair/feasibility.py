@@ -189,12 +189,12 @@ class Explorer:
         """Return a field of the rule that leaves the fewest combinations, broken rules first."""
         broken = {reader.id for reader in self.space.broken}
         scopes = []
-        for place, reader in enumerate(self.relevant):
+        for index, reader in enumerate(self.relevant):
             missing = reader.reads.intersection(pending)
             if missing and reader.id not in self.applied:
                 sizes = [float(len(values[name])) for name in missing]
                 left = prod(sizes) / (max(sizes) if reader.id in self.space.equalities else 1)
-                scopes.append((left, reader.id not in broken, place, missing))
+                scopes.append((left, reader.id not in broken, index, missing))
         missing = min(scopes, key=lambda scope: scope[:3])[3] if scopes else frozenset(pending)
         return min(missing, key=lambda name: (self._is_given(name), len(values[name]), name))
 

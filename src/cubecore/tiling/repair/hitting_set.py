@@ -232,8 +232,8 @@ def _hitting(
     if _disjoint(still_open) > size:
         return
     first = min((len(d), sorted(d)) for d in still_open)[1]
-    for place, name in enumerate(first):
-        yield from _hitting(demands, size - 1, chosen | {name}, barred.union(first[:place]))
+    for index, name in enumerate(first):
+        yield from _hitting(demands, size - 1, chosen | {name}, barred.union(first[:index]))
 
 
 def _disjoint(demands: Sequence[Fields]) -> float:

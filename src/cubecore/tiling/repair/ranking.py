@@ -52,7 +52,7 @@ class Ranker:
             every = np.unravel_index(np.arange(count), sizes) if parts else ()
             return self._first(_pick(parts, every)), all(part.whole for part in parts)
         spread = (np.arange(1, RANKED_ROWS // 4 + 1) * GOLDEN) % 1.0
-        rows = [_spread_over(size, spread, place) for place, size in enumerate(sizes)]
+        rows = [_spread_over(size, spread, index) for index, size in enumerate(sizes)]
         best = self._first(_pick(parts, rows))
         for _ in range(2):
             for part in parts:

@@ -132,7 +132,7 @@ class Findings:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Return every rule, in the order of `RULE_MODULES` and of declaration."""
-    order = {module.__name__: place for place, module in enumerate(RULE_MODULES)}
+    order = {module.__name__: index for index, module in enumerate(RULE_MODULES)}
     return tuple(sorted(registered(), key=lambda r: order[r.measure.__module__]))
 
 

@@ -273,8 +273,8 @@ def _dealt(
             full = len(grid) // cores * cores
             tail = grid[full:]
             grid = grid[:full] + [p for b in tail for p in _parts(b, cores // len(tail))]
-        for place, block in enumerate(grid):
-            dealt[place % cores].append(replace(block, core=place % cores))
+        for index, block in enumerate(grid):
+            dealt[index % cores].append(replace(block, core=index % cores))
     return [tuple(blocks) for blocks in dealt if blocks]
 
 

@@ -91,13 +91,13 @@ class Axis:
 def _spelled(name: str, text: str) -> Iterator[str | int | float]:
     """Yield the values that a text spells."""
     for part in text.split(","):
-        found = _RANGE.fullmatch(part.strip())
-        if found is None:
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
             yield part.strip()
             continue
-        low, high = (_number(name, end) for end in found.group(1, 2))
-        step = _number(name, found[4]) if found[4] else 1
-        times = found[3] == "x"
+        low, high = (_number(name, end) for end in match.group(1, 2))
+        step = _number(name, match[4]) if match[4] else 1
+        times = match[3] == "x"
         if not low <= high or step <= (1 if times else 0) or (times and low <= 0):
             need = "have a range that rises, as 512..4096/512 or 1024..65536x2"
             raise refuse(name, need, repr(part.strip()))

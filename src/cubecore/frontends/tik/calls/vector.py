@@ -139,8 +139,8 @@ class VectorCalls(Language):
 
     def _registered(self, name: str, staged: Tensor, targets: Sequence[Scalar]) -> None:
         self.trace.issue(instruction_named(name), {}, (staged,), name)
-        for place, target in enumerate(targets):
-            target.set_as(staged[place])
+        for index, target in enumerate(targets):
+            target.set_as(staged[index])
 
     def plain(self, name: str, given: dict[str, Any]) -> None:
         """Issue a call of the table."""

@@ -97,7 +97,7 @@ class KernelTrace:
         RequestError
             If no loop is open.
         """
-        loops = [place for place, body in enumerate(self._open) if body.loops]
+        loops = [index for index, body in enumerate(self._open) if body.loops]
         if not loops:
             raise unable("tik_break", "tik_break is outside a for_range")
         left = self._open[loops[-1] :]

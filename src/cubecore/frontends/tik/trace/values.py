@@ -348,6 +348,6 @@ class _Chosen(Value):
 
     def set_as(self, value: object) -> None:
         """Take a value, as `Scalar.set_as`."""
-        for place, scalar in enumerate(self._scalars):
-            with self._branch(self._index == place):
+        for index, scalar in enumerate(self._scalars):
+            with self._branch(self._index == index):
                 scalar.set_as(value)

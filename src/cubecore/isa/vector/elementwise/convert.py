@@ -45,10 +45,10 @@ class Convert(UnaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Both lanes of a byte are on, or both off."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         lanes = self.lanes
-        if found or lanes is None or min(self.src_type.bits, self.dst_type.bits) >= 8:
-            return found
+        if violations or lanes is None or min(self.src_type.bits, self.dst_type.bits) >= 8:
+            return violations
         mask = f"{self.name}: the vector mask"
         if lanes.counts:
             odd = lanes.count % 2

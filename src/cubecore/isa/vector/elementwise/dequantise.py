@@ -157,10 +157,10 @@ class DequantiseBytes(UnaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """DEQSCALE says the sign that dst's type has."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         if self.scale is not None:
-            found += self.sign_violations(np.array([self.scale], np.uint64))
-        return found
+            violations += self.sign_violations(np.array([self.scale], np.uint64))
+        return violations
 
     def sign_violations(self, words: Array) -> list[Violation]:
         """Return a violation if a word's sign bit is not dst's type's."""

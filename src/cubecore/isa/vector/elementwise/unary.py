@@ -110,14 +110,16 @@ class Shift(UnaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The distance is at most the width; only a right shift of signed types rounds."""
-        found = super().preconditions(chip)
+        violations = super().preconditions(chip)
         if self.distance > self.dtype.bits:
             limit = f"be at most the {self.dtype.bits} bits of {self.dtype}"
-            found.append(Violation(f"{self.name}.distance", limit, str(self.distance)))
+            violations.append(Violation(f"{self.name}.distance", limit, str(self.distance)))
         if self.rounds and (self.dtype.kind != "int" or self.name != "vshr"):
             needs = "be clear but for vshr of a signed type"
-            found.append(Violation(f"{self.name}.rounds", needs, f"{self.name} of {self.dtype}"))
-        return found
+            violations.append(
+                Violation(f"{self.name}.rounds", needs, f"{self.name} of {self.dtype}")
+            )
+        return violations
 
 
 _PRECISE = ("the result is rounded correctly: its precision is not documented",)

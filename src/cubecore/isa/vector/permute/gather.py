@@ -112,8 +112,8 @@ class Gather(Repeated):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Offsets are multiples of the element."""
-        found = super().preconditions(chip)
-        return found or _misaligned(self.name, self._bytes(), self.dtype.size_bytes)
+        violations = super().preconditions(chip)
+        return violations or _misaligned(self.name, self._bytes(), self.dtype.size_bytes)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Pass the elements on."""

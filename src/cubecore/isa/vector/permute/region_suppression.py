@@ -239,9 +239,9 @@ class RpnCorDiag(_Judging):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """One after another."""
         marks, suppressed = np.zeros(_GROUP, np.uint16), registers.suppressed
-        for place, row in enumerate(inputs["matrix"]):
-            marks[place] = suppressed >> place & 1
-            if not marks[place]:
+        for index, row in enumerate(inputs["matrix"]):
+            marks[index] = suppressed >> index & 1
+            if not marks[index]:
                 suppressed |= int(row)
         return {"dst": marks}
 
