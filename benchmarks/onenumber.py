@@ -15,9 +15,9 @@ import time
 
 import cubecore
 from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.tiling.planner import plan_tilings
 from cubecore.workflows.request import make_request
-from cubecore.workflows.timed_product import TimedProduct
 
 WEIGHTS = (
     *((4096, 4096), (28672, 4096), (4096, 14336), (11008, 4096), (8192, 28672), (128256, 4096)),

@@ -23,13 +23,13 @@ from figures import against, arguments
 
 import cubecore
 from cubecore.errors import CubecoreError
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip, solve
 from cubecore.units import ceil_div
-from cubecore.workflows.timed_product import TimedProduct
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend950PR_9589")
 RANKED = 24

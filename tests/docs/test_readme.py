@@ -9,7 +9,7 @@ import cubecore
 from cubecore.chips import chip_names
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.isa.catalogue import instructions
-from cubecore.workflows.request import RUNNABLE_ARCHS, TIMED_ARCHS
+from cubecore.kernels.runnable import RUNNABLE_ARCHS, TIMED_ARCHS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

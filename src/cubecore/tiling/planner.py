@@ -38,13 +38,18 @@ _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "ba
 
 
 def plan_tilings(
-    problem: Problem, chip: Chip, count: int, narrowing: "Callable[[], Narrowing]"
+    problem: Problem,
+    chip: Chip,
+    count: int,
+    narrowing: "Callable[[], Narrowing]",
+    *,
+    refine: bool = False,
 ) -> Solution:
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
     `chip` has the problem's budget, and is known to multiply it (`validate`). `narrowing` gives
     what can be left out of the request to say what conflicts. The prediction is of the shared K:
-    what a longer Ka or Kb holds besides is not read.
+    what a longer Ka or Kb holds besides is not read. `refine` as `solve_plannable` has it.
 
     Raises
     ------
@@ -59,13 +64,15 @@ def plan_tilings(
     doubtful = _doubtful(problem, chip)
     known = _settled(problem, chip, narrowing) if doubtful else None
     try:
-        found = solve_plannable(shared, chip, count, problem.fix, explained=known is None)
+        found = solve_plannable(
+            shared, chip, count, problem.fix, explained=known is None, refine=refine
+        )
         return _completed(found, problem, chip)
     except NoLegalTilingError:
         known = known if doubtful else _settled(problem, chip, narrowing)
         if known is None:
             raise
-        return _guided(problem, chip, count, known)
+        return _guided(problem, chip, count, known, refine=refine)
 
 
 def _settled(
@@ -107,7 +114,9 @@ def _doubtful(problem: Problem, chip: Chip) -> bool:
     return bool(problem.fix.fields) or not legal(case)
 
 
-def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Solution:
+def _guided(
+    problem: Problem, chip: Chip, count: int, known: TCubeTiling, *, refine: bool
+) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
     shared = _over_shared_k(problem)
     for size in range(1, len(_GUIDES) + 1):
@@ -116,7 +125,7 @@ def _guided(problem: Problem, chip: Chip, count: int, known: TCubeTiling) -> Sol
         guide = {name: Limits(value, value) for name, value in values.items()}
         with suppress(NoLegalTilingError):
             wanted = FieldLimits({**problem.fix.fields, **guide})
-            near = solve_plannable(shared, chip, count, wanted, explained=False)
+            near = solve_plannable(shared, chip, count, wanted, explained=False, refine=refine)
             return _completed(near, problem, chip)
     return _completed(single_solution(known, shared, chip), problem, chip)
 

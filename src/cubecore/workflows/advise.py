@@ -14,6 +14,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
@@ -22,7 +23,6 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.timed_product import TimedProduct
 
 _CANDIDATES = 3
 """Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import TilingRequest, as_tiling, make_request, require_timed
+from cubecore.workflows.request import TilingRequest, as_tiling, make_request
 from cubecore.workflows.time import Timed, time_legal
 
 if TYPE_CHECKING:

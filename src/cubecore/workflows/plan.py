@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse
+from cubecore.kernels.timed_plans.event_times import timed_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.advice import Advice, advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
-from cubecore.workflows.event_times import can_be_timed, retimed, shortlist
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import (
     IllegalTilingError,
@@ -161,16 +160,13 @@ def _solution(
     request: TilingRequest, settings: Mapping[str, str] | None, alternatives: int
 ) -> tuple[Solution, int]:
     """Return the solution, and how many tilings were timed event by event for it."""
-    by_events = can_be_timed(request)
-    count = max(alternatives, shortlist(request) - 1) if by_events else alternatives
 
     def narrowed() -> "Narrowing":
         from cubecore.workflows.infeasibility import narrowing
 
         return narrowing(request.problem, settings, planned_chip)
 
-    found = plan_tilings(request.problem, request.chip, count, narrowed)
-    return retimed(found, request, alternatives) if by_events else (found, 0)
+    return timed_plan(request.problem, request.chip, alternatives, narrowed)
 
 
 def legal_or_planned(

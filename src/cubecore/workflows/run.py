@@ -14,6 +14,7 @@ import numpy as np
 from cubecore.errors import refuse, unable
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
+from cubecore.kernels.runnable import require_runnable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
@@ -42,7 +43,6 @@ from cubecore.workflows.request import (
     TilingRequest,
     make_request,
     of_plan,
-    require_runnable,
 )
 
 if TYPE_CHECKING:

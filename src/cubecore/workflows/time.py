@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
+from cubecore.kernels.runnable import require_timed
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
@@ -14,9 +16,7 @@ from cubecore.workflows.request import (
     TilingRequest,
     make_request,
     of_plan,
-    require_timed,
 )
-from cubecore.workflows.timed_product import TimedProduct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """The vendor's tiling classes: every documented setter works, or says why not."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,10 +14,10 @@ from cubecore.frontends.matmul_tiling.setters import (
     MatmulConfigParams,
     MultiCoreMatmulTiling,
 )
+from cubecore.kernels.timed_plans.event_times import timed_plan
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.solver import solve
 from tiling.reference import recorded
 
 SHARED = """
@@ -202,6 +203,7 @@ def test_setters_are_another_spelling_of_a_plan():
     assert tiling.get_tiling() == plan.tiling
     assert tiling.problem == plan.problem
     assert tiling.get_tiling() == plan.tiling  # again, and no other
+    assert tiling.solution.best.predicted == plan.predicted
 
 
 def test_one_core_is_planned_by_the_single_core_class():
@@ -715,6 +717,7 @@ def test_what_the_search_leaves_out_is_had_if_it_is_legal():
 def test_the_plan_is_the_planners():
     tiling = multi(300, 400, 500, dim=7)
     tiling.set_align_split(48, -1, -1)
-    solution = solve(tiling.problem, chip("Ascend910B3"), wanted=tiling._requested.wanted())
+    wanted = replace(tiling.problem, fix=tiling._requested.wanted())
+    solution, _ = timed_plan(wanted, chip("Ascend910B3"), 5, None)
     assert tiling.get_tiling() == solution.best.tiling
     assert tiling.solution.alternatives == solution.alternatives

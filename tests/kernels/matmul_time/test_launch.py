@@ -7,11 +7,11 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.workflows.request import make_request
-from cubecore.workflows.timed_product import TimedProduct
 
 CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend950PR_9589"]
 CHANGES = (

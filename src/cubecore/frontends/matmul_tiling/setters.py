@@ -13,6 +13,7 @@ For code that is ported: `MatmulApiTiling` (one core), `MultiCoreMatmulTiling` a
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from cubecore.aliases import Json
@@ -20,10 +21,10 @@ from cubecore.chips import Chip, chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
+from cubecore.kernels.timed_plans.event_times import timed_plan
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import DEFAULT_CHIP, LAUNCHES, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.solver.solver import Solution
 from cubecore.units import ceil_div
@@ -321,12 +322,8 @@ class MatmulApiTilingBase:
         wanted = replace(problem, fix=asked.wanted())
         chip = asked.budgeted(self._chip)
         validate(wanted, chip)
-        self._solution = plan_tilings(
-            wanted,
-            chip,
-            ALTERNATIVES,
-            lambda: asked.narrowing(problem, self._chip),
-        )
+        narrowing = partial(asked.narrowing, problem, self._chip)
+        self._solution, _ = timed_plan(wanted, chip, ALTERNATIVES, narrowing)
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)
         whole = {"M": m, "N": n, "Ka": ka, "Kb": kb}
         self._answer = replace(self._solution.best.tiling, **whole, **asked.fields)

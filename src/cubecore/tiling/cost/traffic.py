@@ -178,11 +178,29 @@ class OperandLoads:
 
 def loads(case: RuleCase, w: TileCounts) -> tuple[OperandLoads, OperandLoads]:
     """Return the loads of A and of B on the fullest core."""
+    (a, b) = _passes(case, w)
+    return _loads(case, w, "a", a), _loads(case, w, "b", b)
+
+
+def first_and_later_loads(
+    case: RuleCase, w: TileCounts
+) -> tuple[tuple[Column, OperandLoads, OperandLoads], ...]:
+    """Return of A and of B how many passes there are, and the loads of the first and of a later."""
+    found = []
+    for operand, (passes, distance) in zip("ab", _passes(case, w), strict=True):
+        shares = 1.0, miss_share(case.chip, distance)
+        first, later = (_loads_missing(case, w, operand, (1, share)) for share in shares)
+        found.append((passes, first, later))
+    return tuple(found)
+
+
+def _passes(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
+    """Return the passes over A and over B, and the bytes that all cores touch between two."""
     t = case.tiling
     m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
     turned = np.equal(t.iterateOrder, 1)
     a, b = (np.where(turned, late, early) for early, late in zip(m_first, n_first, strict=True))
-    return _loads(case, w, "a", (w.a_passes, a)), _loads(case, w, "b", (w.b_passes, b))
+    return (w.a_passes, a), (w.b_passes, b)
 
 
 @dataclass(frozen=True)
@@ -209,10 +227,18 @@ def _loads(
 
     `again` are the passes, and the bytes that all cores touch between two of them.
     """
-    chip, problem = case.chip, case.problem
     passes, distance = again
+    share = (1 + (passes - 1) * miss_share(case.chip, distance)) / passes
+    return _loads_missing(case, w, operand, (passes, share))
+
+
+def _loads_missing(
+    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column]
+) -> OperandLoads:
+    """Return the loads of an operand in some passes, of which L2 does not hold a share."""
+    chip, problem = case.chip, case.problem
+    passes, share = again
     cut = chunks(case, w, operand)
-    share = (1 + (passes - 1) * miss_share(chip, distance)) / passes
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     latency = near + share * (far - near)
     hidden = (chip.gm_latency_overlap or 0) * latency

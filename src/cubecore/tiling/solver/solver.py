@@ -33,6 +33,7 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult, TilingSearch
 from cubecore.tiling.solver.candidates import BUFFER_FIELDS, TilingColumns, concatenate
 from cubecore.tiling.solver.l1_residency import keeps_rules
+from cubecore.tiling.solver.refinement import refined
 from cubecore.units import plural
 
 BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
@@ -118,18 +119,26 @@ def solve(
 
 
 def solve_plannable(
-    problem: Problem, chip: Chip, count: int, wanted: FieldLimits, *, explained: bool = True
+    problem: Problem,
+    chip: Chip,
+    count: int,
+    wanted: FieldLimits,
+    *,
+    explained: bool = True,
+    refine: bool = False,
 ) -> Solution:
     """Return what `solve` does for a problem that is known to be one that can be planned.
 
-    Unless `explained`, the error for an empty answer has no reason.
+    Unless `explained`, the error for an empty answer has no reason. With `refine` the
+    tilings are in the order of a closer look than the closed form's, template MDL.
     """
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)
-    result, picked = _search(case, count, wanted, traces, explained=explained)
-    tilings = result.tilings.take(picked)
-    ranked = _ranked(tilings, case, traces, plain=not wanted.fields)
+    refine = refine and problem.template == "MDL"
+    search = _Request(count + 1, wanted, explained=explained, refine=refine)
+    result, tilings = _search(case, search, traces)
+    ranked = _ranked(tilings, case, traces, plain=not wanted.fields and not refine)
     bound = lower_bound(problem, chip)
     reached = max(math.ceil(result.bound), bound)
     best = ranked[0].predicted.cycles
@@ -153,29 +162,46 @@ def single_solution(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Soluti
     return Solution(best, (), bound, least, bound, complete=False, proven=False, judged=1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """How many tilings are asked for, within which limits, and how they are looked for."""
+
+    count: int
+    wanted: FieldLimits
+    explained: bool
+    refine: bool
+
+    def picked(self, case: RuleCase, result: SearchResult, traces: TraceCache) -> TilingColumns:
+        """Return the best tilings of what the search found."""
+        if self.refine:
+            return refined(case, result, self.count, self.wanted, traces)
+        return result.tilings.take(_best_of_each(result, self.count))
+
+
 def _search(
-    case: RuleCase, count: int, wanted: FieldLimits, traces: TraceCache, *, explained: bool
-) -> tuple[SearchResult, Array]:
-    """Return what the search found, and the rows of the best and of the next `count`.
+    case: RuleCase, asked: _Request, traces: TraceCache
+) -> tuple[SearchResult, TilingColumns]:
+    """Return what the search found, and the best tilings of it.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
-    are asked for that may not fit L0, or if nothing does and it is to be `explained`.
+    are asked for that may not fit L0, or if nothing does and it is to be explained.
     """
+    wanted = asked.wanted
     if not wanted.of(BUFFER_FIELDS).fields:
-        search = TilingSearch(case, count, wanted, strict=False, traces=traces)
+        search = TilingSearch(case, asked.count - 1, wanted, strict=False, traces=traces)
         result = search.run()
         if result is not None:
-            picked = _best_of_each(result, count + 1)
-            (legal,) = _LEGAL(traces, case, result.tilings.take(picked))
+            picked = asked.picked(case, result, traces)
+            (legal,) = _LEGAL(traces, case, picked)
             if np.all(legal):
                 return result, picked
-        elif not explained:
+        elif not asked.explained:
             raise _no_tiling(case, search, wanted)
-    search = TilingSearch(case, count, wanted, strict=True, traces=traces)
+    search = TilingSearch(case, asked.count - 1, wanted, strict=True, traces=traces)
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
-    return result, _best_of_each(result, count + 1)
+    return result, asked.picked(case, result, traces)
 
 
 def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:

@@ -17,6 +17,7 @@ from cubecore.frontends.tik.host.program import imports_tik, program_session
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
+from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
@@ -25,7 +26,6 @@ from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.advise import TimedChanges, chip_changes
 from cubecore.workflows.data.process import peak_bytes
-from cubecore.workflows.request import require_timed
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 

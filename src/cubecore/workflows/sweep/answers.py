@@ -17,7 +17,7 @@ from cubecore.workflows.request import make_request
 
 _DECIDES = (
     *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
-    *("workflows/plan.py", "workflows/event_times.py"),
+    "workflows/plan.py",
 )
 """What a plan depends on, in the package."""
 

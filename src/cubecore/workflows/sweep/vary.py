@@ -10,13 +10,14 @@ from typing import Any, Unpack
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
+from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.request import make_request, require_timed
+from cubecore.workflows.request import make_request
 from cubecore.workflows.time import Timed, time
 
 MOST_POINTS = 1000

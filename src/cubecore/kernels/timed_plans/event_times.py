@@ -1,42 +1,63 @@
-"""The event timing of tilings: what `plan` tells of them is what `time` says."""
+"""Plans told by the event timing: what `plan` says of a tiling is what `time` says."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.matmul_time.launch import is_known, launch_time
+from cubecore.kernels.runnable import require_timed
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
-from cubecore.workflows.request import TilingRequest, require_timed
 
-SHORTLIST = 12
-"""Tilings that the closed form puts first and that are timed; each takes some milliseconds."""
-WALKED = 6
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cubecore.tiling.repair.infeasibility import Narrowing
+
+SHORTLIST = 7
+"""Tilings that the planner puts first and that are timed; each takes some milliseconds."""
+WALKED = 3
 """The same where trees have to be walked, which takes some times as long."""
 START_UP, MEMORY = "start-up", "HBM"
 
 
-def shortlist(request: TilingRequest) -> int:
-    """Return how many tilings are timed for an answer."""
-    return SHORTLIST if is_known(request.problem, request.chip) else WALKED
+def timed_plan(
+    problem: Problem, chip: Chip, alternatives: int, narrowing: "Callable[[], Narrowing]"
+) -> tuple[Solution, int]:
+    """Return what `plan_tilings` finds, as the event timing has it, and how many were timed.
+
+    Where `time` does not take the problem or the chip, none is: the closed form's answer stands.
+    """
+    if not can_be_timed(problem, chip):
+        return plan_tilings(problem, chip, alternatives, narrowing), 0
+    few = SHORTLIST if is_known(problem, chip) else WALKED
+    count = max(alternatives, few - 1)
+    found = plan_tilings(problem, chip, count, narrowing, refine=True)
+    return retimed(found, problem, chip, alternatives)
 
 
-def can_be_timed(request: TilingRequest) -> bool:
+def can_be_timed(problem: Problem, chip: Chip) -> bool:
     """True if `time` takes the problem on its chip."""
     try:
-        require_timed(request.chip)
-        require_supported(request.problem)
+        require_timed(chip)
+        require_supported(problem)
     except RequestError:
         return False
-    return not request.chip.unknown_costs
+    return not chip.unknown_costs
 
 
-def retimed(found: Solution, request: TilingRequest, alternatives: int) -> tuple[Solution, int]:
+def retimed(
+    found: Solution, problem: Problem, chip: Chip, alternatives: int
+) -> tuple[Solution, int]:
     """Return the solution with its tilings in the order of their event timings, and their number.
 
     Up to `alternatives` of them stay. Only the hardware's bound holds for these times.
     """
-    known = [timed(ranked, request) for ranked in (found.best, *found.alternatives)]
+    known = [timed(ranked, problem, chip) for ranked in (found.best, *found.alternatives)]
     best, *others = sorted(known, key=lambda ranked: ranked.predicted.cycles)
     bound = found.lower_bound
     answer = replace(
@@ -49,32 +70,30 @@ def retimed(found: Solution, request: TilingRequest, alternatives: int) -> tuple
     return answer, len(known)
 
 
-def timed(ranked: Ranked, request: TilingRequest) -> Ranked:
+def timed(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
     """Return a tiling with the cycles that `time` says, and what its busiest pipes do."""
-    problem, chip = request.problem, request.chip
     found = launch_time(problem, ranked.tiling, chip)
     if found is None:
-        return _walked(ranked, request)
+        return _walked(ranked, problem, chip)
     start = found.start + chip.require("launch_cycles", "timing")
     pipes = {**ranked.predicted.pipes, **found.pipes}
     waiting = 2 * found.waited > found.pipes["MTE2"]
-    return _told(
-        ranked, request, found.cycles, pipes, _limit(found.cycles, start, pipes, waiting=waiting)
-    )
+    limit = _limit(found.cycles, start, pipes, waiting=waiting)
+    return _told(ranked, chip, found.cycles, pipes, limit)
 
 
-def _walked(ranked: Ranked, request: TilingRequest) -> Ranked:
+def _walked(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
     """Return the same from the timing of the kernel's trees."""
-    from cubecore.workflows.timed_product import TimedProduct
+    from cubecore.kernels.timed_plans.timed_product import TimedProduct
 
-    line = TimedProduct(request.problem, ranked.tiling, request.chip).line
+    line = TimedProduct(problem, ranked.tiling, chip).line
     slowest = max(line.groups, key=lambda group: group.end_cycles)
     known = ranked.predicted.pipes
     pipes = {**known, **{name: slowest.busy_cycles[name] for name in known if name != "S"}}
     limit = line.limited_by
     if limit != START_UP:
         limit = MEMORY if limit == DEVICE_MEMORY else max(pipes, key=lambda name: pipes[name])
-    return _told(ranked, request, line.cycles, pipes, limit)
+    return _told(ranked, chip, line.cycles, pipes, limit)
 
 
 def _limit(cycles: int, start: int, pipes: dict[str, int], *, waiting: bool) -> str:
@@ -84,12 +103,10 @@ def _limit(cycles: int, start: int, pipes: dict[str, int], *, waiting: bool) -> 
     return MEMORY if busiest == "MTE2" and waiting else busiest
 
 
-def _told(
-    ranked: Ranked, request: TilingRequest, cycles: int, pipes: dict[str, int], limit: str
-) -> Ranked:
+def _told(ranked: Ranked, chip: Chip, cycles: int, pipes: dict[str, int], limit: str) -> Ranked:
     told = replace(
         ranked.predicted,
-        us=request.chip.microseconds(cycles),
+        us=chip.microseconds(cycles),
         cycles=cycles,
         limited_by=limit,
         pipes=pipes,

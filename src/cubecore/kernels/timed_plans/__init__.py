@@ -1,0 +1,1 @@
+"""Plans of matmul kernels in the order of their event timings."""

@@ -1,0 +1,126 @@
+"""The tilings that rank first by the closed form, and their neighbours, ranked by the chunk walk.
+
+The closed form chooses among millions of tilings and is some per cent off; the walk
+(`tiling.cost.chunk_walk`) is closer and costs more. What the search found within `NEAR` of its best
+is walked, the first base blocks in all their likely L1 residencies too.
+"""
+
+import itertools
+
+import numpy as np
+
+from cubecore.aliases import Column
+from cubecore.tiling.cost.chunk_walk import (
+    COLUMNS,
+    Mask,
+    chunk_columns,
+    least_cycles,
+    walked_cycles,
+)
+from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
+from cubecore.tiling.model.field_limits import FieldLimits
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult
+from cubecore.tiling.solver.candidates import Floats, Ints, TilingColumns, concatenate
+from cubecore.tiling.solver.l1_residency import (
+    RESIDENCY_RULES,
+    keeps_rules,
+    with_derived_fields,
+)
+from cubecore.units import ceil_div
+
+NEAR = 1.08
+"""Times the closed form's best: what is above it is not walked."""
+MOST_WALKED = 160
+"""Tilings of the search that are walked."""
+FEWEST_WALKED = 4
+"""Times the tilings asked for: so many are, however far behind they are."""
+MOST_VARIED = 20
+"""Base blocks of which other residencies are walked as well."""
+FIRST_CHUNKS, ALL_CHUNKS = 48, 96
+"""Chunks of each tiling that are walked before and after its residencies are varied."""
+MARGIN = 1.01
+"""Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
+_FACTORS, _CHUNKS = (0.5, 1, 2), (1, 2, 4)
+"""Steps along K that are looked at: these times a tiling's own, and all of K in so many chunks."""
+
+
+def refined(
+    case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
+) -> TilingColumns:
+    """Return the best tiling of each core split and base block, at most `count`, best first."""
+    order = np.argsort(result.cycles, kind="stable")
+    near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
+    most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
+    found = _plain(result.tilings.take(order[:most]))
+    _, values = _measured(case, found, traces)
+    cycles = walked_cycles(case, values, FIRST_CHUNKS)
+    rows = _best_of_each(found, cycles, max(MOST_VARIED, count))
+    first = found.take(rows)
+    limit = MARGIN * cycles[rows[:count][-1]]
+    varied = _varied(first)
+    if wanted.fields:
+        varied = varied.take(np.flatnonzero(wanted.mask(varied)))
+    every = _plain(concatenate([first, varied]))
+    legal, values = _measured(case, every, traces)
+    likely = least_cycles(case, values) <= limit
+    likely[: len(first)] = True
+    kept = np.flatnonzero(legal & likely)
+    every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
+    cycles = walked_cycles(case, values, ALL_CHUNKS)
+    return every.take(_best_of_each(every, cycles, count))
+
+
+def _plain(tilings: TilingColumns) -> TilingColumns:
+    """Return the tilings with every column written out."""
+    count = len(tilings)
+    return TilingColumns({n: column(x, count) for n, x in tilings.fields.items()})
+
+
+def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
+    judged = with_derived_fields(RuleCase(tilings, case.problem, case.chip))
+    return (keeps_rules(judged, RESIDENCY_RULES), *chunk_columns(judged))
+
+
+_COLUMNS = TracedFunction(_columns)
+
+
+def _measured(
+    case: RuleCase, tilings: TilingColumns, traces: TraceCache
+) -> tuple[Mask, dict[str, Floats]]:
+    """Return which tilings are legal if their base blocks are, and what walks need of them."""
+    count = len(tilings)
+    legal, *measured = (column(x, count) for x in _COLUMNS(traces, case, tilings))
+    return legal, dict(zip(COLUMNS, measured, strict=True))
+
+
+def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
+    """Return the rows of the best of each core split and base block, best first."""
+    order = np.argsort(cycles, kind="stable")
+    order = order[np.isfinite(cycles[order])]
+    keys = zip(*(getattr(tilings, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
+    first: dict[tuple[float, ...], int] = {}
+    for key, row in zip(keys, order.tolist(), strict=True):
+        first.setdefault(key, row)
+        if len(first) == count:
+            break
+    return np.array(list(first.values()))
+
+
+def _varied(tilings: TilingColumns) -> TilingColumns:
+    """Return the tilings with other steps along K, in one and two buffers."""
+    t = tilings
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    steps = {
+        name: [np.clip(np.ceil(x * getattr(t, name)), 1, k_steps) for x in _FACTORS]
+        + [ceil_div(k_steps, chunks) for chunks in _CHUNKS]
+        for name in ("stepKa", "stepKb")
+    }
+    made, numbers = [], []
+    for ka, kb, a, b in itertools.product(*steps.values(), (1, 2), (1, 2)):
+        fields = {"stepKa": ka, "stepKb": kb}
+        fields |= {"depthA1": t.stepM * ka * a, "depthB1": t.stepN * kb * b}
+        made.append(t.with_fields(**fields))
+        numbers.append(((np.arange(len(t)) * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b)
+    _, rows = np.unique(np.concatenate(numbers), return_index=True)
+    return concatenate(made).take(np.sort(rows))
