@@ -133,7 +133,7 @@ def plan(
     Examples
     --------
     >>> cubecore.plan(m=512, n=512, k=1024).tiling.baseM
-    128
+    112
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)

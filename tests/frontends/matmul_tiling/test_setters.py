@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -718,6 +719,7 @@ def test_the_plan_is_the_planners():
     tiling = multi(300, 400, 500, dim=7)
     tiling.set_align_split(48, -1, -1)
     wanted = replace(tiling.problem, fix=tiling._requested.wanted())
-    solution, _ = timed_plan(wanted, chip("Ascend910B3"), 5, None)
+    narrowing = partial(tiling._requested.narrowing, tiling.problem, chip("Ascend910B3"))
+    solution, _ = timed_plan(wanted, chip("Ascend910B3"), 5, narrowing)
     assert tiling.get_tiling() == solution.best.tiling
     assert tiling.solution.alternatives == solution.alternatives

@@ -164,7 +164,7 @@ def single_solution(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Soluti
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """How many tilings are asked for, within which limits, and how they are looked for."""
+    """The number of tilings that are asked for, their limits, and how they are looked for."""
 
     count: int
     wanted: FieldLimits
