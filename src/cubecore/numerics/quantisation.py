@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import FLOAT16, ElementType
+from cubecore.numerics import round_float
 
 Words = NDArray[np.uint64]
 
@@ -74,12 +75,25 @@ def _field(words: Words, at: int, bits: int) -> Words:
     return np.asarray(words >> np.uint64(at) & np.uint64((1 << bits) - 1), np.uint64)
 
 
-def atomic(operation: str, old: Array, new: Array) -> Array:
+def atomic(operation: str, old: Array, new: Array, *, finite: bool) -> Array:
     """Return what a store leaves in memory under an atomic ``add``, ``max`` or ``min``.
 
-    In the elements' own type: floats round to nearest even, integers wrap.
+    In the elements' own type: floats round to nearest even, integers wrap. +0 is larger than -0.
+    `finite` is for half alone: infinities become the largest finite values and NaN 0 (CTRL[48]
+    clear; boundary values of atomic operations, tables 1 to 3).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if operation == "add":
-            return np.add(old, new, dtype=old.dtype)
-        return np.maximum(old, new) if operation == "max" else np.minimum(old, new)
+            made = np.asarray(np.add(old, new, dtype=old.dtype))
+        else:
+            made = _extreme(operation, old, new)
+        return round_float(made, FLOAT16, finite=finite) if made.dtype == np.float16 else made
+
+
+def _extreme(operation: str, old: Array, new: Array) -> Array:
+    largest = operation == "max"
+    made = np.maximum(old, new) if largest else np.minimum(old, new)
+    if made.dtype.kind in "iu":
+        return np.asarray(made)
+    first = np.signbit(old) != largest  # of equal values: the one with the sign that is asked for
+    return np.asarray(np.where(old == new, np.where(first, old, new), made))

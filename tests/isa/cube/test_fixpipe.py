@@ -310,3 +310,25 @@ def test_every_float32_beside_a_bfloat16_is_rounded_once():
     got = template.compute({"src": values}, Registers())["dst"]
     wanted = b"".join(brain(value) for value in values.tolist())
     assert got.astype(got.dtype).tobytes() == wanted
+
+
+@pytest.mark.parametrize("on", ["KirinX90", "Kirin9030"])
+@pytest.mark.parametrize("nd", [True, False])
+def test_half_sums_of_kirin_are_written_as_they_are(on, nd):
+    """Fractals of 16 x 16 halves, 512 B each, in columns; no page has their conversion."""
+    from cubecore.chips import chip
+
+    bench = Bench(0, gm_bytes=8192, on=chip(on))
+    values = np.arange(3 * 2 * 256, dtype=np.float16).reshape(2, 48, 16)
+    bench.poke(Mem.L0C, 0, values.tobytes())
+    shape = {"n_size": 32, "m_size": 40, "dst_stride": 32 if nd else 48, "src_stride": 48}
+    half = element_type("float16")
+    bench.do(CopyMatrixCcToGm(src_type=half, nz2nd_en=nd, **shape), bench.base, 0)
+    assert bench.messages == []
+    found = np.frombuffer(bench.image(Mem.GM).get(0, 8192), np.float16)
+    if nd:
+        rows = np.concatenate([values[0], values[1]], axis=1)[:40]
+        assert np.array_equal(found[: 40 * 32].reshape(40, 32), rows)
+    else:
+        assert np.array_equal(found[: 40 * 16].reshape(40, 16), values[0, :40])
+        assert np.array_equal(found[48 * 16 :][: 40 * 16].reshape(40, 16), values[1, :40])

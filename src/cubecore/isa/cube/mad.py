@@ -133,13 +133,12 @@ class CopyCbufToBt(Instruction):
     Pipe.M,
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
     variants={"asc_mmad_s4": {"a_type": INT4, "b_type": INT4}},
-    source="Mmad, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32 and K "
-    "direction alignment (2201)",
+    source="Mmad, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32, K "
+    "direction alignment and boundary values of Mmad (2201)",
     uncertain=(
         "the order in which float products are summed is not documented",
         "HF32 keeps 11 bits of mantissa on arch 2201, subnormal numbers included: the page shows "
         "it in a figure only; on 3510 it says 10",
-        "NaN and infinity in A or B follow IEEE arithmetic: inferred",
         "an int32 sum outside its range saturates: documented for the product, inferred with bias",
         "a bias in CO1 is a tile of its own that C starts from, laid out as C: the page says where "
         "it lies and no more",

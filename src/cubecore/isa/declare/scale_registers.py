@@ -168,10 +168,13 @@ _ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operati
     Pipe.S,
     names={"c_api": "asc_set_store_atomic_config_v1", "cpp": "SetAtomicType"},
     variants=_ATOMIC_SPELLINGS,
-    source="asc-devkit, asc_set_atomic_{add,max,min,none} (2201, 3510)",
+    source="asc-devkit, asc_set_atomic_{add,max,min,none} (2201, 3510), and boundary values of "
+    "atomic operations (2201)",
     archs=("2201", "3510"),
     uncertain=(
-        "integer sums wrap and float sums round to nearest even, with infinities: not documented",
+        "integer sums wrap, and float sums round to nearest even, those of float and bfloat16 with "
+        "infinities: not documented",
+        "3510: half saturates as on 2201, of which alone the page is",
     ),
 )
 class SetAtomic(Instruction):

@@ -45,7 +45,10 @@ def commit(store: ProvenStore, core: int, values: Array, known: Known) -> None:
     size = kind.size_bytes
     for columns, place in store.located(buffer.data.view(kind.numpy), core):
         found = _by_panel(values[:, columns], place.shape)
-        place[...] = atomic(store.atomic, place, found) if store.atomic else found
+        if store.atomic:
+            finite = not store.registers.float_ieee
+            found = atomic(store.atomic, place, found, finite=finite)
+        place[...] = found
     if store.atomic:
         return  # all of it was initialised, and is
     whole = np.ones(size, np.uint8).view(f"u{size}")[0]

@@ -291,7 +291,9 @@ def _combine(
     ready = np.asarray(there.all(axis=-1)) if blocks else there
     _log_uninitialised(core, template, operand, ready, where)
     old = buffer.read(address, offsets, element)
-    buffer.write(address, offsets, element, atomic(core.registers.atomic, old, new))
+    finite = not core.registers.float_ieee
+    made = atomic(core.registers.atomic, old, new, finite=finite)
+    buffer.write(address, offsets, element, made)
     buffer.mark(address, offsets, element, there if known is None else there & known)
 
 

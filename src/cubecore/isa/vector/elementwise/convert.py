@@ -27,7 +27,8 @@ class Convert(UnaryStrides):
     float to integer: NaN gives 0, infinity the largest or smallest integer; what is beyond the
     range too, or its low bits under CTRL[59] and CTRL[60]. Integer to a narrower integer: likewise.
     To half and bfloat16: NaN gives 0 and infinity the largest finite value, unless CTRL[48]. float
-    to float: an integral value, -0 becomes +0. Of a 4-bit type, two lanes share a byte: the mask
+    to float: an integral value, -0 becomes +0, as half's does. An int32 that would round to 2^31 in
+    float becomes the number below it. Of a 4-bit type, two lanes share a byte: the mask
     must treat them alike.
     """
 
@@ -60,6 +61,8 @@ class Convert(UnaryStrides):
         return [Violation(mask, "treat both lanes of a byte alike", f"lane {lane} unlike the next")]
 
 
+_LARGEST_OF_INT32 = np.float32(2147483520)
+"""The largest int32 in float32: the number below 2^31 (boundary values, table 32)."""
 _EXACT_IN_FLOAT64 = 53
 """Bits of the widest integers that float64 holds."""
 
@@ -73,7 +76,10 @@ def convert(
             whole = to_integral(values.astype(np.float64), rounding).astype(target.numpy)
             return np.where(whole == 0, np.zeros((), target.numpy), whole)
         if target.bits > source.bits:
-            return values.astype(target.numpy)
+            wider = values.astype(target.numpy)
+            if source.name == "float16":
+                wider = np.where(wider == 0, np.zeros((), target.numpy), wider)
+            return wider
         finite = not registers.float_ieee
         if rounding in {"none", "rint"}:
             return round_float(values, target, finite=finite)
@@ -84,7 +90,8 @@ def convert(
     exact = values.astype(np.int64)
     if target.kind == "float":
         held = exact if source.bits > _EXACT_IN_FLOAT64 else exact.astype(np.float64)
-        return to_float(held, target, rounding, finite=False)
+        made = to_float(held, target, rounding, finite=False)
+        return np.minimum(made, _LARGEST_OF_INT32) if source.name == "int32" else made
     return (wrap if registers.cast_wraps else saturate)(exact, target)
 
 
@@ -114,9 +121,14 @@ _OVER = (
     "beyond the largest value every rounding gives infinity (IEEE keeps the largest in some): the "
     "documents do not say for which rounding they give it",
 )
+_ZERO = ("the page prints 0 for -0 of half, without a sign: +0",)
+_BELOW = (
+    "the page prints 2147483520 for the largest int32 and names no rounding: it holds in each, and "
+    "for every int32 that would round to 2^31",
+)
 _CTRL_60 = ("CTRL[59] counts under CTRL[60] on this architecture too: documented for both at once",)
 _TABLE: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("f16", "f32", "asc_half2float", ("",), ()),
+    ("f16", "f32", "asc_half2float", ("",), _ZERO),
     ("bf16", "f32", "asc_bfloat162float", ("",), ()),
     ("f32", "f16", "asc_float2half", (*_ANY, "_ro"), _OVER),
     ("f32", "bf16", "asc_float2bfloat16", _DIRECTED, _OVER),
@@ -135,7 +147,7 @@ _TABLE: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("u8", "f16", "asc_uint82half", ("",), ()),
     ("s16", "f16", "asc_int162half", _ANY, ()),
     ("s16", "f32", "asc_int162float", ("",), ()),
-    ("s32", "f32", "asc_int322float", _ANY, ()),
+    ("s32", "f32", "asc_int322float", _ANY, _BELOW),
     ("s64", "f32", "asc_int642float", _DIRECTED, ()),
     ("s32", "s16", "asc_int322int16", ("",), _CTRL_60),
     ("s32", "s64", "asc_int322int64", ("",), ()),
