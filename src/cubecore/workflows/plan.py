@@ -139,6 +139,10 @@ def plan(
         raise refuse("alternatives", "be at least 0", alternatives)
     request = make_request(problem, settings, keys)
     solution, timed = _solution(request, settings, alternatives)
+    return _answer(request, solution, timed)
+
+
+def _answer(request: TilingRequest, solution: Solution, timed: int) -> TilingPlan:
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,

@@ -150,25 +150,19 @@ def run(
     Parameters
     ----------
     problem : Problem or mapping or TilingPlan or None
-        The product: a record or a JSON object, or a plan with its tiling. Keys of it can also be
-        given as keywords, and replace those of `problem`.
+        The product, or a plan with its tiling; keys given as keywords replace those of `problem`.
     tiling : TCubeTiling or mapping or None
         The plan's unless given.
     operands : Operands or OperandFiles or sequence or mapping or None
-        Arrays as stored, also as ``(A, B)`` or by name, or files with them; random ones from the
-        problem's seed unless given. Arrays may be given as `a`, `b` and `bias`, too: then their
-        types are those keys.
+        Arrays as stored, as ``(A, B)`` or by name, or files; random from the seed unless given.
     out : str or None
         A .npy file for C.
     engine : str
-        fast (the fastest that applies), blas, lockstep or reference; a product that the engine
-        asked for does not execute falls back to reference.
+        fast (the fastest that applies), blas, lockstep or reference, to which all fall back.
     order : str
-        program, late or early (consumers, or producers, run as early as the flags allow) or
-        random:SEED; orders other than program are the reference engine's.
+        program; by reference also late or early (consumers or producers first) and random:SEED.
     checks : str
-        memcheck, initcheck, racecheck, synccheck and usecheck with commas between them; or usual
-        (all but the last), all or none.
+        memcheck,initcheck,racecheck,synccheck,usecheck or some; usual (no usecheck), all or none.
     reference : bool
         Time NumPy's float32 product of the shape as well.
     on_stage : callable
@@ -176,7 +170,7 @@ def run(
     settings : mapping or None
         Fields of the chip to replace, as texts: a what-if chip.
     **keys
-        Fields of `Problem` (m, n, k, a, chip, ...).
+        Fields of `Problem`; arrays as `a`, `b` and `bias` are operands, and their types the keys.
 
     Returns
     -------
@@ -186,8 +180,7 @@ def run(
     Raises
     ------
     RequestError
-        If the problem, the operands or an option is malformed, or the chip or cubecore does not
-        support the request.
+        If the problem, an operand or an option is malformed or not supported.
     IllegalTilingError
         If the tiling breaks a rule.
 
@@ -196,40 +189,60 @@ def run(
     >>> cubecore.run(m=64, n=64, k=64).verified
     True
     """
+    options = _Options(out, engine, order, checks, reference, on_stage)
+    return _run(problem, tiling, operands, settings, keys, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Options of a run beside its product and operands; `run` says what each is."""
+
+    out: str | None
+    engine: str
+    order: str
+    checks: str
+    reference: bool
+    on_stage: Callable[[str], None]
+
+
+def _run(
+    problem: Problem | JsonMapping | TilingPlan | None,
+    tiling: TCubeTiling | JsonMapping | None,
+    operands: Operands | OperandFiles | Sequence[Any] | Mapping[str, Any] | None,
+    settings: Mapping[str, str] | None,
+    keys: ProblemKeys,
+    options: _Options,
+) -> Run:
+    """Validate, execute and verify one stage after the other, each with its time."""
     begin = perf_counter()
-    require_engine(engine)
-    require_order(order)
+    require_engine(options.engine)
+    require_order(options.order)
     keys, operands = _arrays_among(keys, operands)
-    switched_on = checks_of(checks.split(","))
+    switched_on = checks_of(options.checks.split(","))
     product, tiling, settings = of_plan(problem, tiling, settings)
     request = make_request(product, settings, keys)
     require_runnable(request.chip)
-    if out is not None:
-        files = operands.named if isinstance(operands, OperandFiles) else {}
-        inputs = [(file_option(name), array_file(path)) for name, path in files.items()]
-        require_apart([("--out", out)], inputs)
-        require_writable(out, "--out")
-        if Path(out).suffix not in {"", ".npy"}:
-            raise refuse("--out", "end in .npy", out)
+    if options.out is not None:
+        _require_output(options.out, operands)
     require_supported(request.problem)
     chosen = legal_or_planned(tiling, request)
-    on_stage("making operands" if operands is None else "reading operands")
+    options.on_stage("making operands" if operands is None else "reading operands")
     operands_begin = perf_counter()
     given = _operands(request.problem, operands)
     operands_wall = perf_counter() - operands_begin
-    on_stage("executing")
+    options.on_stage("executing")
     launch = matmul_launch(request.problem, chosen, request.chip)
-    executed = _execute(request, launch, given, switched_on, engine=engine, order=order)
-    on_stage("verifying")
+    executed = _execute(request, launch, given, switched_on, options)
+    options.on_stage("verifying")
     verify_begin = perf_counter()
     verification = verify(request.problem, given, executed.c, chosen)
     verify_wall = perf_counter() - verify_begin
     reference_wall = None
-    if reference:
-        on_stage("timing NumPy's product")
+    if options.reference:
+        options.on_stage("timing NumPy's product")
         reference_wall = reference_seconds(request.problem, given)
-    if out is not None:
-        write_whole(out, _npy(executed.c), "--out")
+    if options.out is not None:
+        write_whole(options.out, _npy(executed.c), "--out")
     return Run(
         request=request,
         tiling=chosen,
@@ -237,7 +250,7 @@ def run(
         findings=executed.findings,
         issued=executed.issued,
         engine=executed.engine,
-        order=order,
+        order=options.order,
         operands_wall_s=operands_wall,
         wall_s=executed.wall_s,
         verify_wall_s=verify_wall,
@@ -246,6 +259,16 @@ def run(
         peak_bytes=peak_bytes(),
         c=executed.c,
     )
+
+
+def _require_output(out: str, operands: Operands | OperandFiles | None) -> None:
+    """Refuse a file for C that is also an input, cannot be written, or is not .npy."""
+    files = operands.named if isinstance(operands, OperandFiles) else {}
+    inputs = [(file_option(name), array_file(path)) for name, path in files.items()]
+    require_apart([("--out", out)], inputs)
+    require_writable(out, "--out")
+    if Path(out).suffix not in {"", ".npy"}:
+        raise refuse("--out", "end in .npy", out)
 
 
 def _arrays_among(
@@ -308,9 +331,7 @@ def _execute(
     launch: Launch,
     operands: Operands,
     checks: frozenset[str],
-    *,
-    engine: str,
-    order: str,
+    options: _Options,
 ) -> _Executed:
     gm = GlobalMemory()
     p = request.problem
@@ -330,7 +351,9 @@ def _execute(
         tensors[spec.name] = gm.allocate_from(spec.name, given)
     bases = {name: tensor.address for name, tensor in tensors.items()}
     begin = perf_counter()
-    outcome, ran_on = run_launch(launch, request.chip, gm, bases, engine, checks, order=order)
+    outcome, ran_on = run_launch(
+        launch, request.chip, gm, bases, options.engine, checks, order=options.order
+    )
     wall = perf_counter() - begin
     buffer = tensors["c"].buffer
     shape = result_shape(request.problem)

@@ -108,14 +108,22 @@ def time(
     'start-up'
     """
     product, tiling, settings = of_plan(problem, tiling, settings)
-    request = make_request(product, settings, keys)
-    require_timed(request.chip)
-    require_supported(request.problem)
+    request = _timed_request(product, settings, keys)
     chosen = legal_or_planned(tiling, request)
     _require_walkable(chosen, full=full)
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
     return Timed(request, chosen, line, _changes(product, line) if advise else None)
+
+
+def _timed_request(
+    problem: Problem | JsonMapping | None, settings: Mapping[str, str] | None, keys: ProblemKeys
+) -> TilingRequest:
+    """Return the request; `require_timed` and `require_supported` refuse what no model times."""
+    request = make_request(problem, settings, keys)
+    require_timed(request.chip)
+    require_supported(request.problem)
+    return request
 
 
 def _changes(product: TimedProduct, line: Timeline) -> TimedChanges:

@@ -1,6 +1,6 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
@@ -165,21 +165,32 @@ def kernel(
     >>> copy[1](x, y).clean
     True
     """
+    make = _maker(kind, _names(outputs), _names(scratch), types or {}, options)
+    return make if function is None else make(function)
+
+
+def _maker(
+    kind: str,
+    outputs: tuple[str, ...],
+    scratch: tuple[str, ...],
+    types: Mapping[str, str],
+    options: Mapping[str, object],
+) -> Callable[[Callable[..., None]], Kernel]:
+    """Return the decorator that makes kernels of a kind; what it is asked for is as in `kernel`."""
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
-    made, kept = _names(outputs), _names(scratch)
-    if both := sorted({*made} & {*kept}):
+    if both := sorted({*outputs} & {*scratch}):
         raise refuse(both[0], "be an output or scratch", "both")
 
     def make(body: Callable[..., None]) -> Kernel:
         known = _parameters(body)
-        for name in (*made, *kept, *(types or {})):
+        for name in (*outputs, *scratch, *types):
             if name not in known:
                 raise unable(name, f"{body.__name__} has no parameter {name} after the core")
-        kinds = {name: element_type(text, name) for name, text in (types or {}).items()}
-        return Kernel(body, kind, made, kept, kinds, LaunchOptions().changed(options))
+        kinds = {name: element_type(text, name) for name, text in types.items()}
+        return Kernel(body, kind, outputs, scratch, kinds, LaunchOptions().changed(options))
 
-    return make if function is None else make(function)
+    return make
 
 
 def _parameters(body: object) -> list[str]:

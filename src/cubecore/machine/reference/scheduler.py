@@ -115,8 +115,7 @@ def run(
 
     def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
         for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
-            message = _overflow(sync.flag_id, receiver)
-            log.add(SanitizerFinding("flag-overflow", message, sync.name, where, str(core.id)))
+            log.add(_overflow(sync, where, core.id, receiver))
 
     def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
         while not flags.take(core.id, sync.flag_id):
@@ -152,11 +151,14 @@ def run(
     return RunOutcome(tuple(log), sum(core.issued for core in cores.values()))
 
 
-def _overflow(flag: int, receiver: CoreId) -> str:
-    return (
-        f"flag {flag} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+def _overflow(
+    sync: FftsCrossCoreSync, where: Location, sender: CoreId, receiver: CoreId
+) -> SanitizerFinding:
+    message = (
+        f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
         f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
     )
+    return SanitizerFinding("flag-overflow", message, sync.name, where, str(sender))
 
 
 def _run_threads(

@@ -251,8 +251,7 @@ def sweep(
     Raises
     ------
     RequestError
-        If an axis does not exist, there are too many points, or the problem is malformed at every
-        point.
+        If an axis does not exist, there are too many points, or none has a well-formed problem.
 
     Examples
     --------
@@ -264,14 +263,27 @@ def sweep(
     given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
     if keep_tiling and tiling is None:
         tiling = _planned(given, settings)
-    answers = []
-    for values in itertools.product(*(axis.values for axis in chosen)):
-        point = dict(zip((axis.name for axis in chosen), values, strict=True))
-        answers.append(_answer(chosen, point, given, dict(settings or {}), tiling, step))
+    answers: list[SweepPoint] = []
+    for answer in _answers(chosen, given, dict(settings or {}), tiling, step):
+        answers.append(answer)
         progress(len(answers))
     if not any(answer.timed for answer in answers):
         raise unable("a sweep", f"no point of the sweep can be timed: {answers[0].error}")
-    return Series(chosen, {k: v for k, v in given.items() if k not in point}, tuple(answers))
+    varied = {axis.name for axis in chosen}
+    return Series(chosen, {k: v for k, v in given.items() if k not in varied}, tuple(answers))
+
+
+def _answers(
+    axes: Sequence[Axis],
+    given: JsonMapping,
+    settings: dict[str, str],
+    tiling: TCubeTiling | JsonMapping | None,
+    step: str | None,
+) -> Iterator[SweepPoint]:
+    """Time one point after the other: the last axis varies fastest."""
+    for values in itertools.product(*(axis.values for axis in axes)):
+        point = dict(zip((axis.name for axis in axes), values, strict=True))
+        yield _answer(axes, point, given, settings, tiling, step)
 
 
 def _planned(keys: JsonMapping, settings: Mapping[str, str] | None) -> TCubeTiling:
