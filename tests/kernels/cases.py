@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.units import FRACTAL_ROWS, align_up

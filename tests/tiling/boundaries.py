@@ -7,7 +7,8 @@ package. Sizes of types and chips are the documents' own numbers.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 BITS = {

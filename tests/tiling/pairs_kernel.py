@@ -1,6 +1,6 @@
 """Pairs (see tiling.pairs) for what a kernel needs to cut NZ operands and results."""
 
-from cubecore.tiling.model.problem import Epilogue
+from cubecore.tiling.model.epilogue import Epilogue
 from tiling.pairs import Pair
 
 NZ_A, NZ_B = {"format_a": "NZ", "a": "int8"}, {"format_b": "NZ", "a": "int8"}

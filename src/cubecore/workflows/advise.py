@@ -17,8 +17,9 @@ from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline

@@ -6,8 +6,9 @@ from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.problem import Problem
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -223,7 +223,7 @@ def store(kind=CopyMatrixCcToGm, **changes):
         (
             store(),
             A5,
-            "copy_matrix_cc_to_gm must run on architecture 2201, got 3510",
+            "copy_matrix_cc_to_gm must run on architecture 2201 or 3003 or 3113, got 3510",
         ),
         (
             store(CopyMatrixCcToGmV2),

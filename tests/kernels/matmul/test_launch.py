@@ -14,7 +14,8 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.rules.l1 import l1_capacity

@@ -5,7 +5,8 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.capabilities import require_plannable, validate
 from tiling.cases import B3, problem
 

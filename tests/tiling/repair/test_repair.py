@@ -11,7 +11,7 @@ import pytest
 from cubecore.chips import chip
 from cubecore.citations import EDITIONS
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.model.problem import Epilogue
+from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.infeasibility import Narrowing, find_conflict
 from cubecore.tiling.repair.repair import repair

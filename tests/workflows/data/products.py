@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import cubecore
 from cubecore.dtypes import element_type
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.data.operands import Operands
 from cubecore.workflows.data.stored_layout import to_nz

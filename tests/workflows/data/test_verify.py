@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.tiling.model.problem import Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
 from cubecore.workflows.data.float32_screen import is_worth_screening
 from cubecore.workflows.data.operands import Operands, make_operands
 from cubecore.workflows.data.verify import Verification, verify

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.errors import CubecoreError, did_you_mean, refuse, unable
+from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.call_sites import Sites
+from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.mmad import bind_mmad
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
@@ -29,48 +30,6 @@ from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.numerics.codes import numbers
-
-
-class Issues:
-    """Counts what a launch issues, and ends a kernel that loops without end.
-
-    What calls are bound to is the same on every core, and kept here.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most, self.count = most, 0
-        self.sites: dict[str, Sites] = {}
-        self.bound: dict[tuple[object, ...], BoundCall] = {}
-
-    def one(self, where: Location) -> None:
-        """Count one.
-
-        Raises
-        ------
-        KernelError
-            If the limit of instructions is passed.
-        """
-        self.count += 1
-        if self.count > self.most:
-            raise self.passed(where)
-
-    def many(self, count: int, last: Callable[[], Location]) -> None:
-        """Count some; `last` says where the last one is.
-
-        Raises
-        ------
-        KernelError
-            If the limit of instructions is passed.
-        """
-        self.count += count
-        if self.count > self.most:
-            raise self.passed(last())
-
-    def passed(self, where: Location) -> KernelError:
-        """Return what a kernel that passes the limit ends with."""
-        sentence = f"the kernel issued more than {self.most:,} instructions"
-        remedy = "check its loops, or raise `limit`"
-        return KernelError.at(where, unable("the kernel", sentence, remedy))
 
 
 class CoreHandle:

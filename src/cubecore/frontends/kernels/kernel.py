@@ -13,7 +13,8 @@ from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, refuse, unable
-from cubecore.frontends.capi.core_handle import CoreHandle, Issues
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session

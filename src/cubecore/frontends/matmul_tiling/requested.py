@@ -11,8 +11,9 @@ from cubecore.dtypes import element_type
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
-from cubecore.tiling.model.problem import SCALE_TYPE, Epilogue, Problem
+from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.repair.infeasibility import Constraint, Narrowing
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.units import INT32_MAX

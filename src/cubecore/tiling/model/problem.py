@@ -4,11 +4,8 @@ The keys are the public contract's. A `Problem` that exists is well formed on it
 chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field, fields
-from numbers import Integral, Real
-from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip, chip_names
@@ -23,14 +20,11 @@ from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.epilogue import Epilogue, epilogue_of, is_integer, raise_if, wrong
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
 
 DEFAULT_CHIP = "Ascend910B3"
-OFFSET_LIMIT = 256
-"""Offsets of fixpipe have nine bits (asc-devkit, on-the-fly quantisation)."""
-SMALLEST, LARGEST = 2.0**-126, (2 - 2.0**-10) * 2.0**127
-"""Magnitudes that a scale can have: float32 with 10 bits of mantissa, ordinary numbers only."""
 POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
 FORMATS = ("ND", "NZ")
 LAUNCHES = ("cube", "mix")
@@ -65,51 +59,6 @@ FLAGS = ("trans_a", "trans_b", "split_k", "hf32", "intrinsics_check")
 """Keys that are true or false."""
 _DTYPES = ("a", "b", "c")
 _TYPE_KEYS = (*_DTYPES, "bias", "scale_a", "scale_b")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Epilogue:
-    """The conversion of a result in fixpipe: relu, then a conversion with a scale.
-
-    `quant` is a mode of fixpipe that takes scales (DEQF16, REQ8, QF322B8_PRE with one; VDEQF16,
-    VREQ8, VQF322B8_PRE with one for each column). `scale` is the number, or the n numbers;
-    `offset`, -256 to 255, is added to an 8-bit result.
-    """
-
-    relu: bool = False
-    quant: str | None = None
-    scale: float | tuple[float, ...] | None = None
-    offset: int = 0
-
-    def __post_init__(self) -> None:
-        violations = []
-        if not isinstance(self.relu, bool):
-            violations.append(_wrong("epilogue.relu", "be true or false", self.relu))
-        if not (self.quant is None or isinstance(self.quant, str)):
-            violations.append(_wrong("epilogue.quant", "be a name or null", self.quant))
-        violations += self._scale_violations()
-        if not _is_integer(self.offset):
-            violations.append(_wrong("epilogue.offset", "be an integer", self.offset))
-        elif not -OFFSET_LIMIT <= self.offset < OFFSET_LIMIT:
-            need = f"be in [-{OFFSET_LIMIT}, {OFFSET_LIMIT - 1}]"
-            violations.append(Violation("epilogue.offset", need, shown(self.offset, str)))
-        _raise_if(violations)
-
-    def _scale_violations(self) -> list[Violation]:
-        """Freeze a list of scales, and say what is wrong with any."""
-        if isinstance(self.scale, (list, tuple)):
-            object.__setattr__(self, "scale", tuple(self.scale))
-        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
-        for index, scale in enumerate(scales):
-            name = f"epilogue.scale[{index}]" if isinstance(self.scale, tuple) else "epilogue.scale"
-            if scale is None and not isinstance(self.scale, tuple):
-                continue
-            if scale is None or not _is_real(scale):
-                return [_wrong(name, "be a number, n numbers or null", scale)]
-            if not math.isfinite(scale) or (scale and not SMALLEST <= abs(scale) <= LARGEST):
-                need = "be 0 or a number that float32 holds without becoming subnormal"
-                return [Violation(name, need, str(scale))]
-        return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +133,7 @@ class Problem:
         violations += self._resolve_dtypes()
         if not violations:
             violations += self._resolve_scales()
-        _raise_if(violations)
+        raise_if(violations)
         for name in (*COUNTS, *OPTIONAL_COUNTS, "seed"):
             value = getattr(self, name)
             if value is not None:
@@ -216,7 +165,7 @@ class Problem:
         'float16'
         """
         if not isinstance(mapping, Mapping):
-            raise RequestError([_wrong("problem", "be a JSON object", mapping)])
+            raise RequestError([wrong("problem", "be a JSON object", mapping)])
         types = {name: type_name(mapping[name]) for name in _TYPE_KEYS if name in mapping}
         mapping = {**mapping, **types}
         names = [f.name for f in fields(cls)]
@@ -231,18 +180,18 @@ class Problem:
             if mapping.get(name) is None
         ]
         violations += [
-            _wrong(name, "be an element type", "")
+            wrong(name, "be an element type", "")
             for name in _DTYPES
             if isinstance(types.get(name), str) and not types[name]
         ]
         values = {k: v for k, v in mapping.items() if v is not None and k in names}
         try:
             if "epilogue" in values:
-                values["epilogue"] = _epilogue(values["epilogue"])
+                values["epilogue"] = epilogue_of(values["epilogue"])
             made = cls(**({"m": 1, "n": 1, "k": 1} | values))
         except RequestError as error:
             raise RequestError([*violations, *error.violations]) from None
-        _raise_if(violations)
+        raise_if(violations)
         return made
 
     def to_json(self) -> Json:
@@ -389,8 +338,8 @@ class Problem:
             value = getattr(self, name)
             if value is None and name in OPTIONAL_COUNTS:
                 continue
-            if not _is_integer(value):
-                yield _wrong(name, "be an integer", value)
+            if not is_integer(value):
+                yield wrong(name, "be an integer", value)
             elif value < 1:
                 yield Violation(name, "be at least 1", shown(value, str))
             elif value > INT32_MAX:
@@ -405,20 +354,20 @@ class Problem:
                 yield Violation(name, f"be one of {', '.join(choices)}", repr(value), near)
         for name in FLAGS:
             if not isinstance(getattr(self, name), bool):
-                yield _wrong(name, "be true or false", getattr(self, name))
+                yield wrong(name, "be true or false", getattr(self, name))
         if self.layout is not None and self.layout not in LAYOUTS:
             near = did_you_mean(str(self.layout), LAYOUTS)
             yield Violation("layout", f"be one of {', '.join(LAYOUTS)}", repr(self.layout), near)
         if not (self.unit_flag is None or isinstance(self.unit_flag, bool)):
-            yield _wrong("unit_flag", "be true, false or null", self.unit_flag)
-        if not _is_integer(self.seed):
-            yield _wrong("seed", "be an integer", self.seed)
+            yield wrong("unit_flag", "be true, false or null", self.unit_flag)
+        if not is_integer(self.seed):
+            yield wrong("seed", "be an integer", self.seed)
         elif self.seed < 0:
             yield Violation("seed", "be at least 0", shown(self.seed, str))
         if not isinstance(self.chip, str):
-            yield _wrong("chip", "be the full name of a SoC", self.chip)
+            yield wrong("chip", "be the full name of a SoC", self.chip)
         if not isinstance(self.epilogue, Epilogue):
-            yield _wrong("epilogue", "be an Epilogue", self.epilogue)
+            yield wrong("epilogue", "be an Epilogue", self.epilogue)
 
     def _asked_violations(self) -> Iterator[Violation]:
         """Read what is asked of fields and buffers; yield what is wrong with it."""
@@ -442,7 +391,7 @@ class Problem:
             """Replace a type's name by ours, or by the default's."""
             value = getattr(self, name)
             if not isinstance(value, str):
-                violations.append(_wrong(name, "be the name of an element type", value))
+                violations.append(wrong(name, "be the name of an element type", value))
                 return
             if name in ("a", "b") and value in MX_FORMATS:
                 value, scale = MX_FORMATS[value], f"scale_{name}"
@@ -482,35 +431,3 @@ class Problem:
                 if getattr(self, name) not in SCALED_TYPES:
                     kinds = " or ".join(SCALED_TYPES)
                     yield Violation(name, f"be {kinds} with scales", getattr(self, name))
-
-
-def _epilogue(value: Any) -> Epilogue:
-    if isinstance(value, Epilogue):
-        return value
-    if not isinstance(value, Mapping):
-        raise RequestError([_wrong("epilogue", "be a JSON object", value)])
-    names = [f.name for f in fields(Epilogue)]
-    unknown = [
-        Violation("epilogue", "have only known keys", repr(key), did_you_mean(str(key), names))
-        for key in value
-        if key not in names
-    ]
-    _raise_if(unknown)
-    return Epilogue(**{k: v for k, v in value.items() if v is not None})
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _wrong(subject: str, requirement: str, value: Any) -> Violation:
-    return Violation(subject, requirement, shown(value))
-
-
-def _raise_if(violations: list[Violation]) -> None:
-    if violations:
-        raise RequestError(violations)

@@ -7,7 +7,8 @@ from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.tiling.model.problem import SCALE_TYPE, Epilogue, Problem
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,

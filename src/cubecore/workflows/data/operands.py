@@ -9,7 +9,8 @@ from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics.codes import codes_of, numbers
-from cubecore.tiling.model.problem import SCALE_TYPE, SMALLEST, Problem
+from cubecore.tiling.model.epilogue import SMALLEST
+from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.workflows.data import process
 from cubecore.workflows.data.files import load_array
 from cubecore.workflows.data.stored_layout import from_nz, stored_shape, to_nz
