@@ -555,7 +555,7 @@ def test_scales_are_e8m0():
     [
         (
             *("asc_copy_l0c2gm", "2201"),
-            "copy_matrix_cc_to_gm.src_type must be one of float32, int32, got int64",
+            "copy_matrix_cc_to_gm.src_type must be one of float32, int32, float16, got int64",
         ),
         (
             *("asc_copy_l0c2l1", "3510"),
