@@ -47,7 +47,8 @@ def _compiled(
     lines = "\n  ".join(body)
     text = f" def {name}({', '.join(parameters)}):\n  {lines}\n return {name}"
     made: dict[str, Any] = {}
-    module = vars(sys.modules[home.__module__])
+    home_module = sys.modules.get(home.__module__)
+    module = vars(home_module) if home_module is not None else {}
     exec(f"def make({', '.join(known)}):\n{text}", module, made)  # noqa: S102 - of names of fields
     method: FunctionType = made["make"](**known)
     return method

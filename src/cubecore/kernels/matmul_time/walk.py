@@ -7,7 +7,7 @@ It is that of `kernels.matmul.block`, instruction by instruction, and what each 
 from collections import deque
 
 from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
-from cubecore.kernels.matmul_time.work import BaseKStep, IssueCycles
+from cubecore.kernels.matmul_time.work import BaseKStep, IssueCycles, Move
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
 
@@ -49,11 +49,15 @@ class CorePipes:
 
     def raised(self, pipe: PipeClock) -> int:
         """Raise a flag of a pipe."""
-        time = self.time + self.scalars.issue
-        time = max(time, pipe.queue[0])
-        self.time = time
-        at = max(time, pipe.free, pipe.gate)
-        pipe.queue.append(at)
+        queue, time = pipe.queue, self.time + self.scalars.issue
+        if queue[0] > time:
+            time = queue[0]
+        self.time = at = time
+        if pipe.free > at:
+            at = pipe.free
+        if pipe.gate > at:
+            at = pipe.gate
+        queue.append(at)
         return at
 
     def waited(self, pipe: PipeClock, at: int) -> None:
@@ -100,130 +104,104 @@ def compute_tile(
     a: tuple[ChunkQueue, int],
     b: tuple[ChunkQueue, int],
 ) -> None:
-    """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays.
-
-    Every instruction is written out: they are what a timing takes.
-    """
-    scalars, m, mte1, filler = core.scalars, core.m, core.mte1, core.mte2
-    issue, own_step = scalars.issue, scalars.step
+    """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays."""
+    own_step, mte1 = core.scalars.step, core.mte1
     anew = tuple(pair for pair in (a, b) if pair[1])
-    l0a, l0b, at_a, at_b = rings.l0a, rings.l0b, rings.at_a, rings.at_b
-    m_queue, queue = m.queue, mte1.queue
-    m_append, append = m_queue.append, queue.append
-    core.time += scalars.tile
-    core.waited(m, rings.l0c[rings.at_c])
-    time, last = core.time, len(work.steps) - 1
-    m_free, m_gate, drained, m_busy = m.free, m.gate, m.drained, m.busy
-    free, gate, busy, first = mte1.free, mte1.gate, mte1.busy, mte1.drained
-    for number, (moves_a, moves_b, product, head, barrier) in enumerate(work.steps):
-        time += own_step
+    core.time += core.scalars.tile
+    core.waited(core.m, rings.l0c[rings.at_c])
+    last = len(work.steps) - 1
+    for number, step in enumerate(work.steps):
+        core.time += own_step
         for chunks, every in anew:
             if number % every == 0:
-                time, at = chunks.acquire(time)
-                time += issue
-                if queue[0] > time:
-                    time = queue[0]
-                if at > gate:
-                    gate = at
-                start = gate if gate > time else time
-                append(free if free > start else start)
-        filled = filler.free
-        at, moves = l0a[at_a], moves_a
-        for _ in (0, 1):
-            time += issue
-            if queue[0] > time:
-                time = queue[0]
-            if at > gate:
-                gate = at
-            start = gate if gate > time else time
-            append(free if free > start else start)
-            for times, alone, slowed, idle_head in moves:
-                for _ in range(times):
-                    time += issue
-                    if queue[0] > time:
-                        time = queue[0]
-                    start = gate if gate > time else time
-                    took = 0
-                    if start > free:
-                        took = idle_head
-                    else:
-                        start = free
-                        if first:
-                            took = idle_head
-                    first = False
-                    took += slowed if filled > start else alone
-                    free = start + took
-                    busy += took
-                    append(start)
-            at, moves = l0b[at_b], moves_b
-        time += issue  # the step is in L0
-        if queue[0] > time:
-            time = queue[0]
-        moved = gate if gate > time else time
-        if free > moved:
-            moved = free
-        append(moved)
+                core.acquire(chunks)
+        _move_into_l0(core, step.a, rings.l0a[rings.at_a])
+        _move_into_l0(core, step.b, rings.l0b[rings.at_b])
+        moved = core.raised(mte1)
         for chunks, every in anew:
             if number == last or number % every == every - 1:
-                time += issue
-                if queue[0] > time:
-                    time = queue[0]
-                at = gate if gate > time else time
-                if free > at:
-                    at = free
-                append(at)
-                chunks.release(at)
-        time += issue
-        if m_queue[0] > time:
-            time = m_queue[0]
-        if moved > m_gate:
-            m_gate = moved
-        start = m_gate if m_gate > time else time
-        m_append(m_free if m_free > start else start)
-        time += issue
-        if m_queue[0] > time:
-            time = m_queue[0]
-        start, took = (m_gate if m_gate > time else time), product
-        if start > m_free:
-            took += head
-        else:
-            start = m_free
-            if drained:
-                took += head
-        drained = barrier
-        m_free = start + took
-        m_busy += took
-        m_append(start)
-        if barrier:
-            time += issue
-            if m_queue[0] > time:
-                time = m_queue[0]
-            m_append(m_free if m_free > time else time)
-        time += issue
-        if m_queue[0] > time:
-            time = m_queue[0]
-        at = m_gate if m_gate > time else time
-        if m_free > at:
-            at = m_free
-        m_append(at)
-        l0a[at_a] = at
-        time += issue
-        if m_queue[0] > time:
-            time = m_queue[0]
-        if time > at:
-            at = time
-        m_append(at)
-        l0b[at_b] = at
-        at_a = (at_a + 1) % len(l0a)
-        at_b = (at_b + 1) % len(l0b)
-    core.time = time
-    m.free, m.gate, m.drained, m.busy = m_free, m_gate, drained, m_busy
-    mte1.free, mte1.gate, mte1.busy, mte1.drained = free, gate, busy, first
-    rings.at_a, rings.at_b = at_a, at_b
-    core.waited(core.fix, core.raised(m))
+                core.release(chunks)
+        _multiply(core, rings, step, moved)
+    core.waited(core.fix, core.raised(core.m))
     _store(core, work)
     rings.l0c[rings.at_c] = core.raised(core.fix)
     rings.at_c = (rings.at_c + 1) % len(rings.l0c)
+
+
+def _move_into_l0(core: CorePipes, moves: tuple[Move, ...], at: int) -> None:
+    """Walk the moves of one operand of a base-K step, whose place in L0 is free from `at`.
+
+    Every instruction is written out here and in `_multiply`: they are the cost of a timing.
+    """
+    mte1, issue = core.mte1, core.scalars.issue
+    queue, free, gate, busy, first = mte1.queue, mte1.free, mte1.gate, mte1.busy, mte1.drained
+    filled, append = core.mte2.free, queue.append
+    time = core.time + issue
+    if queue[0] > time:
+        time = queue[0]
+    if at > gate:
+        gate = at
+    start = gate if gate > time else time
+    append(free if free > start else start)
+    for times, alone, slowed, idle_head in moves:
+        for _ in range(times):
+            time += issue
+            if queue[0] > time:
+                time = queue[0]
+            start = gate if gate > time else time
+            took = 0
+            if start > free:
+                took = idle_head
+            else:
+                start = free
+                if first:
+                    took = idle_head
+            first = False
+            took += slowed if filled > start else alone
+            free = start + took
+            busy += took
+            append(start)
+    core.time = time
+    mte1.free, mte1.gate, mte1.busy, mte1.drained = free, gate, busy, first
+
+
+def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int) -> None:
+    """Walk the product of a base-K step, whose operands are in L0 at `moved`, and free L0."""
+    m, issue, time = core.m, core.scalars.issue, core.time
+    queue, free = m.queue, m.free
+    append = queue.append
+    time += issue
+    if queue[0] > time:
+        time = queue[0]
+    if moved > m.gate:
+        m.gate = moved
+    gate = m.gate
+    start = gate if gate > time else time
+    append(free if free > start else start)
+    time += issue
+    if queue[0] > time:
+        time = queue[0]
+    start, took = (gate if gate > time else time), step.busy
+    if start > free:
+        took += step.head
+    else:
+        start = free
+        if m.drained:
+            took += step.head
+    free = start + took
+    m.free, m.drained = free, step.barrier
+    m.busy += took
+    append(start)
+    if step.barrier:
+        time += issue
+        if queue[0] > time:
+            time = queue[0]
+        append(free if free > time else time)
+    core.time = time
+    rings.l0a[rings.at_a] = core.raised(m)
+    rings.l0b[rings.at_b] = core.raised(m)
+    rings.at_a = (rings.at_a + 1) % len(rings.l0a)
+    rings.at_b = (rings.at_b + 1) % len(rings.l0b)
 
 
 def _store(core: CorePipes, work: TileWork) -> None:
