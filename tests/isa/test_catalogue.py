@@ -382,6 +382,9 @@ def assert_range_is_checked(name, field, low, high):
     for value in (low - 1, high + 1):
         template = example(name, **{field: value})
         message = f"{name}.{field} must be in [{low}, {high}], got {value}"
+        if template.is_idle(field):  # isa/declare/test_idle_strides.py judges it repeated
+            assert [str(v) for v in template.violations(home(name), letter=True)] == [message]
+            continue
         assert violations(template) == [message]
         if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
             bench = execute(template)

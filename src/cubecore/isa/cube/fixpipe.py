@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import ClassVar, Self
 
 import numpy as np
@@ -43,7 +44,7 @@ from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.numerics.codes import codes_of
 from cubecore.numerics.quantisation import quantised, scaled
-from cubecore.units import FRACTAL_ROWS
+from cubecore.units import FRACTAL_ROWS, ceil_div
 
 _NZ2ND_M_LIMIT = 8192
 _L0C_FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
@@ -101,6 +102,7 @@ class _Fixpipe(Instruction):
         *UNIT_FLAGS,
         default=0,
     )
+    steps = MappingProxyType({"src_stride": "columns", "dst_stride": "columns"})
     quant_pre: str = "NoQuant"
     scale_bits: ClassVar[int] = 2**64 - 1
     """The bits of a scale's word that count."""
@@ -137,6 +139,11 @@ class _Fixpipe(Instruction):
     def scaling(self) -> str:
         """``none``, ``one`` scale or one for each ``column``."""
         return "none" if self.row is None else self.row.scaling
+
+    @property
+    def columns(self) -> int:
+        """Columns of fractals of the tile in L0C."""
+        return int(ceil_div(self.n_size, FRACTAL_ROWS))
 
     @property
     def column_elements(self) -> int:
@@ -265,6 +272,7 @@ class _Fixpipe(Instruction):
 class Rows(_Fixpipe):
     """The row-major target: global memory, and L1 on architecture 3510."""
 
+    steps = MappingProxyType({"src_stride": "columns", "dst_stride": "target_steps"})
     dst_stride: int = param(
         1, 2**32 - 1, "elements between rows (ND), or 32 B between columns of fractals (NZ)"
     )
@@ -301,6 +309,13 @@ class Rows(_Fixpipe):
     def source_pitch(self) -> int:
         """Elements of L0C from one source matrix to the next."""
         return self.src_nd_stride * _L0C_FRACTAL_ELEMENTS
+
+    @property
+    def target_steps(self) -> int:
+        """Rows (ND), or columns of fractals (NZ), that the target has."""
+        if self.nz2nd_en:
+            return self.m_size
+        return int(ceil_div(self.n_size, self.fractal_columns))
 
     def matrices(self, stride: int) -> Offsets:
         """Return where each matrix starts, [nd_num, 1, 1]."""

@@ -7,7 +7,7 @@ the elements that it touches (`offsets`), and either a pure function of arrays (
 Nothing here knows of engines or of time beyond the declared cost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields
 from enum import Enum
 from functools import lru_cache
@@ -251,6 +251,11 @@ class Instruction(Template):
     """Operands that a call must place, each with the form that does; other ones lie at 0."""
     pointers: ClassVar[tuple[str, ...]] = ()
     """Element types of the C API's pointers where bytes move whole; (): any."""
+    steps: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Strides and gaps, each with the count of repetitions that it lies between.
+
+    One of a single repetition is not judged. What `_STEPS` names goes without saying.
+    """
     steered_by: ClassVar[tuple[str, ...]] = ()
     """Operands whose values may decide which elements the others touch."""
     picks_from: ClassVar[str] = ""
@@ -414,14 +419,27 @@ class Instruction(Template):
         found: ElementType = getattr(self, operand.element)
         return found
 
-    def violations(self, chip: Chip) -> list[Violation]:
-        """Return every broken range, type and precondition, in declaration order."""
-        found = [v for f in fields(self) for v in _field_violations(self, f)]  # type: ignore[arg-type]
+    def violations(self, chip: Chip, *, letter: bool = False) -> list[Violation]:
+        """Return every broken range, type and precondition, in declaration order.
+
+        A stride of repetitions that do not exist is judged to the `letter` of its range alone.
+        """
+        found = [
+            v
+            for f in fields(self)  # type: ignore[arg-type]
+            for v in _field_violations(self, f)
+            if letter or not self.is_idle(f.name)
+        ]
         if chip.arch not in self.archs:
             found.append(
                 Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
             )
         return found or self._type_violations(chip) or self.preconditions(chip)
+
+    def is_idle(self, name: str) -> bool:
+        """Return whether a parameter is a stride that lies between no two repetitions."""
+        count = self.steps.get(name)
+        return count is not None and getattr(self, count) <= 1
 
     def _type_violations(self, chip: Chip) -> list[Violation]:
         allowed = self.arch_types.get(chip.arch)
@@ -453,6 +471,26 @@ def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]
         if value % meta["multiple"]:
             return [Violation(subject, f"be a multiple of {meta['multiple']}", str(value))]
     return []
+
+
+_STEPS = {
+    "nd_num": ("src_nd_stride", "dst_nd_stride", "src_nd_matrix_stride", "dst_nz_matrix_stride"),
+    "n_burst": ("src_gap", "dst_gap", "source_gap", "src_stride", "dst_stride"),
+    "repeat": (
+        *("src_gap", "dst_gap", "src_stride", "dst_stride", "matrix_stride", "vector_stride"),
+        *("dst_repeat_stride", "src_repeat_stride", "src0_repeat_stride", "src1_repeat_stride"),
+    ),
+}
+"""Counts of repetitions, and the strides between these."""
+
+
+def _steps(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the strides of an instruction, each with its count, as far as names tell."""
+    names = {f.name for f in fields(kind)}
+    for count, strides in _STEPS.items():
+        if count in names:
+            mode = "repeats" if count == "repeat" and hasattr(kind, "repeats") else count
+            yield from ((name, mode) for name in strides if name in names)
 
 
 def _may_overlap(operands: Sequence[Operand]) -> bool:
@@ -499,6 +537,7 @@ def instruction(
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
         )
+        frozen.steps = MappingProxyType({**dict(_steps(frozen)), **frozen.steps})
         if not _may_overlap(frozen.declared):
             frozen.overlap = ""
         frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)

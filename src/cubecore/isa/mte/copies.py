@@ -24,7 +24,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
-from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _ND2NZ_TYPES = (
     *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
@@ -127,6 +127,9 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
     L1 held.
     """
 
+    steps = MappingProxyType(
+        {"src_d_value": "n_value", "dst_nz_n_stride": "n_value", "dst_nz_c0_stride": "pieces"}
+    )
     dst = write(Mem.L1, "matrix row column", layout="NZ")
     src = read(Mem.GM, "matrix row column", layout="ND")
     dtype: ElementType = types("element type", *_ND2NZ_TYPES)
@@ -138,6 +141,11 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
     dst_nz_c0_stride: int = param(1, 16384, "32 B between the pieces of one row")
     dst_nz_n_stride: int = param(1, 16384, "32 B between rows", default=1)
     dst_nz_matrix_stride: int = param(1, 65535, "elements between NZ matrices", default=1)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of C0 elements of a row."""
+        return int(ceil_div(self.d_value, self.dtype.c0))
 
     def _axes(self) -> tuple[Offsets, Offsets, Offsets]:
         matrix = np.arange(self.nd_num, dtype=np.intp)[:, None, None]

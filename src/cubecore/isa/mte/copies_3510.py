@@ -264,7 +264,7 @@ class _ByteRuns(Instruction):
     def _in_blocks(self, name: str) -> list[Violation]:
         """Judge the stride in the Unified Buffer: whole blocks, unless runs follow each other."""
         stride: int = getattr(self, name)
-        if stride == self.len_burst or stride % DATA_BLOCK_BYTES == 0:
+        if self.n_burst == 1 or stride == self.len_burst or stride % DATA_BLOCK_BYTES == 0:
             return []
         need = f"be len_burst or a multiple of {DATA_BLOCK_BYTES} B"
         return [Violation(f"{self.name}.{name}", need, str(stride))]

@@ -120,7 +120,8 @@ class _Aligned(Instruction):
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
             found.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
-        if stride not in {0, self.len_burst} and stride % DATA_BLOCK_BYTES:
+        apart = self.n_burst > 1 and stride not in {0, self.len_burst}
+        if apart and stride % DATA_BLOCK_BYTES:
             need = f"be len_burst or a multiple of {DATA_BLOCK_BYTES} B"
             found.append(Violation(f"{self.name}.{self.in_ub}_stride", need, str(stride)))
         return found

@@ -12,12 +12,16 @@ MOST_BYTES = 2**24
 
 
 @lru_cache(maxsize=8192)
-def template_violations(template: Instruction, chip: Chip) -> tuple[Violation, ...]:
+def template_violations(
+    template: Instruction, chip: Chip, *, letter: bool = False
+) -> tuple[Violation, ...]:
     """Return what a template breaks on a chip: ranges, types, preconditions; each judged once.
+
+    By the `letter` of the pages a stride has its range where nothing is repeated, too.
 
     Parameters may each be in their ranges and together ask for terabytes; that ends here.
     """
-    found = template.violations(chip)
+    found = template.violations(chip, letter=letter)
     if not found and template.size_bytes > MOST_BYTES:
         need = f"move at most {MOST_BYTES} B, more than all memories of a core hold"
         found = [Violation(template.name, need, f"{template.size_bytes} B")]
