@@ -8,12 +8,17 @@ import pytest
 from hypothesis import settings
 
 
-def part(count: int, every: int = 3) -> int:
-    """Return `count` in a run with sweeps, and one of `every` of that number in others.
+def stride(every: int = 3) -> int:
+    """Return 1 in a run with sweeps, and `every` in others.
 
     An ordinary run is the one whose examples are the same every time (conftest.py).
     """
-    return -(-count // every) if settings.default.derandomize else count
+    return every if settings.default.derandomize else 1
+
+
+def part(count: int, every: int = 3) -> int:
+    """Return `count` in a run with sweeps, and one of `every` of that number in others."""
+    return -(-count // stride(every))
 
 
 def examples(count: int, every: int = 3) -> settings:

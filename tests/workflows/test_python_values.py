@@ -154,8 +154,10 @@ def test_a_text_is_no_list_of_problems():
 
 
 def test_settings_that_never_come_again_are_forgotten():
+    tiling = cubecore.plan(**SHAPE).tiling
+
     def time(number):
-        cubecore.time(**SHAPE, settings={"hbm_bytes_per_second": str(1e12 + number)})
+        cubecore.time(**SHAPE, tiling=tiling, settings={"hbm_bytes_per_second": str(1e12 + number)})
 
     from cubecore.cache import MOST_PROGRAMS
     from cubecore.timing.memory.l2_reuse import _ACCESSES

@@ -13,6 +13,8 @@ import pytest
 import cubecore
 from cubecore import CubecoreError
 from frontends.cpp.cpp_kernels import EXAMPLES, kernel, needs_compiler
+from workflows import command
+from workflows.command import assert_refused
 
 pytestmark = needs_compiler
 ADD = EXAMPLES / "vector_add.cpp"
@@ -253,14 +255,14 @@ BAD_WORDS = [
 
 
 @pytest.mark.parametrize(("words", "sentence"), BAD_WORDS)
-def test_a_bad_request_is_one_sentence(tmp_path, words, sentence):
+def test_a_bad_request_is_one_sentence(tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "add.cpp"
     file.write_text(ADD.read_text())
     np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
     if words[-1:] == ["0"]:
         words = [*words, "--arg", "x=x.npy", "--arg", "y=x.npy", "--arg", "z=x.npy", "--arg", "n=0"]
-    code, out, err = cli(tmp_path, "run", "add.cpp", *words)
-    assert (code, out, err) == (2, "", sentence.format(file="add.cpp") + "\n")
+    assert_refused(command.cli("run", "add.cpp", *words), sentence.format(file="add.cpp"))
 
 
 def test_without_a_compiler_the_sentence_names_all_four(tmp_path):

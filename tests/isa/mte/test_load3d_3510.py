@@ -9,6 +9,7 @@ from cubecore.isa.mte.load3d import SetFmatrixB, SetL3dPadding
 from cubecore.isa.mte.load3d_3510 import Img2colv2CbufToCaV2, Img2colv2CbufToCbV2, SetL3dRptV2
 from isa.bench import Bench
 from isa.mte.test_load3d import PAD, Map, Sink, expanded, get, maps, whole, window
+from parts import crossed
 
 A5 = chip("Ascend950PR_9599")
 BITS = {"int8": 8, "uint8": 8, "float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16}
@@ -88,8 +89,14 @@ def test_transposed_windows(sink):
         run(sink, m, p, apart=2)
 
 
-@pytest.mark.parametrize("rpt", [(1, 2, 0), (2, 2, 0), (0, 3, 0), (1, 2, 1), (3, 2, 1), (5, 0, 0)])
-@every_sink
+REPEATS = [(1, 2, 0), (2, 2, 0), (0, 3, 0), (1, 2, 1), (3, 2, 1), (5, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("sink", "rpt"),
+    crossed(SINKS, REPEATS, every=5),
+    ids=lambda s: f"{s[0].name} {s[2]}" if s in SINKS else str(s),
+)
 def test_repeated_windows(sink, rpt):
     """Along M windows lie below each other in L0's matrix, along K beside; 0 of them are none."""
     c0 = 256 // BITS[sink[2]]

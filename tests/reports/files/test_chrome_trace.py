@@ -197,7 +197,9 @@ def test_no_more_is_recorded_than_a_trace_can_hold(monkeypatch):
         trace_bytes(run, view)
 
 
-@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+@pytest.mark.parametrize(
+    "problem", [*PROBLEMS, pytest.param(LARGE, marks=pytest.mark.sweep)], ids=str
+)
 def test_a_trace_is_refused_before_anything_is_recorded(problem, monkeypatch):
     """By as many events as it would hold, whose names alone are not counted."""
     view, plain = TraceView(instructions=10**9), time(**problem)
