@@ -134,7 +134,7 @@ class _Variant:
     keys: JsonMapping = field(default_factory=dict)
 
 
-class _No(Exception):  # noqa: N818 - says why a change is not tried, which is no error
+class _UntriedChange(Exception):  # noqa: N818 - says why a change is not tried, which is no error
     """The reason for which a change cannot be made."""
 
 
@@ -166,9 +166,9 @@ def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
             if variant.of == "tiling":
                 first = told.setdefault(variant.product.tiling, kind)
                 if first != kind:
-                    raise _No(f"the fastest one is that of {first}")  # noqa: TRY301
+                    raise _UntriedChange(f"the fastest one is that of {first}")  # noqa: TRY301
             tried.append(_change(kind, variant, product, line))
-        except (_No, CubecoreError, DeadlockError) as why:
+        except (_UntriedChange, CubecoreError, DeadlockError) as why:
             untried.append(Untried(kind, str(why).replace("\n", "; ")))
     parts = [kind for kind in HARDWARE if kind not in _NOT_OF_PRODUCTS]
     chips = chip_changes(
@@ -242,11 +242,11 @@ def _fastest(
     try:
         found = tilings_within(product.problem, product.chip, _CANDIDATES, limits)
     except NoLegalTilingError:
-        raise _No("no other tiling of the kind is legal") from None
+        raise _UntriedChange("no other tiling of the kind is legal") from None
     tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
     made = [replace(product, tiling=tiling) for tiling in tilings if tiling != but]
     if not made:
-        raise _No("the planner knows no other of the kind")
+        raise _UntriedChange("the planner knows no other of the kind")
     return min(made, key=lambda one: one.line.cycles)
 
 
@@ -276,7 +276,7 @@ def _depths(product: TimedProduct) -> _Variant:
     near = {made.tiling: made for made in _near_depths(product) if made.legal}
     near.pop(product.tiling, None)
     if not near:
-        raise _No("no other of the kind is legal")
+        raise _UntriedChange("no other of the kind is legal")
     closed = {t: predict(t, product.problem, product.chip).cycles for t in near}
     likely = sorted(near, key=closed.__getitem__)[: _CANDIDATES + 1]
     made = min((near[t] for t in likely), key=lambda one: one.line.cycles)
@@ -303,7 +303,7 @@ def _grid(product: TimedProduct) -> _Variant:
 def _swapped(product: TimedProduct, **fields: int) -> _Variant:
     made = product.with_tiling(**fields)
     if not made.legal:
-        raise _No("the tiling would not be legal")
+        raise _UntriedChange("the tiling would not be legal")
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
 
 
@@ -316,7 +316,7 @@ def _order(product: TimedProduct) -> _Variant:
     t = product.tiling
     m, n = min(t.singleCoreM, t.M), min(t.singleCoreN, t.N)
     if ceil_div(m, t.baseM) == 1 or ceil_div(n, t.baseN) == 1:
-        raise _No("a core has one row or column of tiles")
+        raise _UntriedChange("a core has one row or column of tiles")
     return _swapped(product, iterateOrder=1 - t.iterateOrder)
 
 
@@ -324,7 +324,7 @@ def _more_cores(product: TimedProduct) -> _Variant:
     """More of the cores that there are."""
     used, limit = product.tiling.usedCoreNum, product.problem.core_limit(product.chip)
     if used >= limit:
-        raise _No(f"all {limit} cores are used")
+        raise _UntriedChange(f"all {limit} cores are used")
     freed = replace(product, problem=replace(product.problem, cores=None))
     made = _fastest(freed, {"usedCoreNum": Limits(used + 1, limit)})
     what = f"{made.tiling.usedCoreNum} cores in place of {used}"
@@ -351,7 +351,7 @@ def _split_k(product: TimedProduct) -> _Variant:
     """Slices of K on cores of their own, which add up in C."""
     p, t = product.problem, product.tiling
     if t.singleCoreK < p.shared_k:
-        raise _No("K is split already")
+        raise _UntriedChange("K is split already")
     keys: Json = {"split_k": True}
     whole = p.accumulator_type.name
     if p.c != whole:
@@ -377,7 +377,7 @@ def _template(product: TimedProduct) -> _Variant:
 
 def _nz_weights(product: TimedProduct) -> _Variant:
     if product.problem.format_b == "NZ":
-        raise _No("B is NZ already")
+        raise _UntriedChange("B is NZ already")
     made = _asked(product, format_b="NZ")
     return _Variant("data", "B is stored in fractals (NZ)", made, keys={"format_b": "NZ"})
 
@@ -385,14 +385,14 @@ def _nz_weights(product: TimedProduct) -> _Variant:
 def _padded(product: TimedProduct) -> _Variant:
     p = product.problem
     if (p.format_a, p.format_b) == ("NZ", "NZ"):
-        raise _No("neither A nor B has rows")
+        raise _UntriedChange("neither A nor B has rows")
     what = "rows of A and B start an odd number of 512 B apart"
     return _Variant("data", what, replace(product, padded=True))
 
 
 def _constant(product: TimedProduct) -> _Variant:
     if product.step not in _TEMPLATE_STEPS:
-        raise _No("the kernel is not the library's with a tiling of run time")
+        raise _UntriedChange("the kernel is not the library's with a tiling of run time")
     what = "the tiling known to the compiler (--step CONSTANT)"
     return _Variant("kernel", what, replace(product, step="CONSTANT"))
 

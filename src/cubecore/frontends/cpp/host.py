@@ -45,7 +45,7 @@ def has_main(source: Source) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Launched:
+class _LaunchResult:
     """The results of one launch, to be sent to the other process."""
 
     kernel: str
@@ -75,7 +75,7 @@ def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEO
     support = str(runtime())
     instructions()
 
-    def work(page: int) -> tuple[int, list[_Launched]]:
+    def work(page: int) -> tuple[int, list[_LaunchResult]]:
         program = _Program(source, support, page, options)
         code = program.run(library, words)
         ctypes.CDLL(None).fflush(None)
@@ -113,7 +113,7 @@ class _Program:
     """A program in its process: its device memory and its launches."""
 
     def __init__(self, source: Source, library: str, page: int, options: LaunchOptions) -> None:
-        self.launched: list[_Launched] = []
+        self.launched: list[_LaunchResult] = []
         self._source, self._options = source, options
         self._gm = GlobalMemory()
         self._pages, self._base = shared_pages(_MOST_BYTES)
@@ -182,7 +182,7 @@ class _Program:
         )
         wall = perf_counter() - begin
         left = (outcome.findings, outcome.issued, engine, wall, dict(ready.traces), places)
-        self.launched.append(_Launched(name, blocks, *left))
+        self.launched.append(_LaunchResult(name, blocks, *left))
 
 
 def require_clean_end(source: Source, code: int) -> str | None:

@@ -169,7 +169,7 @@ def launch(
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
 
-    def work(page: int) -> _Left:
+    def work(page: int) -> _ChildResult:
         return _run(ready, gm, checks, _Loaded(library, page, parts, arena.base, made))
 
     session = current_session()
@@ -184,7 +184,7 @@ def launch(
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _ChildResult:
     """The results of a launch in its process, beside the tensors' bytes."""
 
     findings: tuple[SanitizerFinding, ...]
@@ -307,7 +307,9 @@ def _loaded_copy(path: Path) -> Any:
     return ctypes.PyDLL(f"/proc/self/fd/{held}")
 
 
-def _run(ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded) -> _Left:
+def _run(
+    ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
+) -> _ChildResult:
     def function(handle: CoreHandle, **own: Any) -> None:
         loaded.run(handle, own)
 
@@ -317,7 +319,7 @@ def _run(ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _
     for trace in here.traces.values():
         trace.names.kind_of.clear()  # by identities, which another process does not have
         trace.names.location_of.clear()
-    return _Left(findings, outcome.issued, engine, here.traces)
+    return _ChildResult(findings, outcome.issued, engine, here.traces)
 
 
 class Module:

@@ -30,7 +30,7 @@ MANY_ROWS = 1 << 13
 THIN_VALUES = 14
 
 
-class How(Enum):
+class ExplorationScope(Enum):
     """The values and rules of an exploration.
 
     ALL: all of both. THIN: some values of each field only, evenly in proportion. LIKELY: the few
@@ -76,17 +76,24 @@ class Explorer:
     """One exploration of the values of `free`, the other fields as at the starting point."""
 
     def __init__(
-        self, space: Neighbourhood, free: Fields, budget: WorkBudget, how: How = How.ALL
+        self,
+        space: Neighbourhood,
+        free: Fields,
+        budget: WorkBudget,
+        how: ExplorationScope = ExplorationScope.ALL,
     ) -> None:
         self.space, self.free, self.budget, self.how = space, free, budget, how
-        self.inside, self.to_first = how is How.INSIDE, how in {How.INSIDE, How.LIKELY}
+        self.inside, self.to_first = (
+            how is ExplorationScope.INSIDE,
+            how in {ExplorationScope.INSIDE, ExplorationScope.LIKELY},
+        )
         self.relevant = confined(space, free) if self.inside else _about(space, free)
         self.charged: dict[str, RuleReads] = {}
         self.applied: set[str] = set()
         self.legal: list[Table] = []
         self.turns: dict[tuple[str, ...], tuple[str, RuleReads | None]] = {}
         covers = {space.domain(name).cover for name in free}
-        self.complete = Cover.SAMPLE not in covers and how is not How.LIKELY
+        self.complete = Cover.SAMPLE not in covers and how is not ExplorationScope.LIKELY
         self.whole = covers == {Cover.ALL}
 
     def run(self) -> Explored:
@@ -125,7 +132,9 @@ class Explorer:
             self.charged |= {r.id: r for r in given}
             if self.inside:
                 found = sufficient(self.space, name, found, self.relevant)
-            values[name] = likely(self.space, name, found) if self.how is How.LIKELY else found
+            values[name] = (
+                likely(self.space, name, found) if self.how is ExplorationScope.LIKELY else found
+            )
         return values
 
     def _candidates(self, name: str, about: list[RuleReads]) -> tuple[Ints, list[RuleReads]]:
@@ -246,14 +255,14 @@ class Explorer:
                 if held.any():
                     yield grown if held.all() else {n: x[held] for n, x in grown.items()}
                 return
-        if self.how is How.THIN and len(values) > THIN_VALUES:
+        if self.how is ExplorationScope.THIN and len(values) > THIN_VALUES:
             self.complete = False
             places = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
             values = values[distinct(places)]
         if len(values) == 1:
             yield {**table, name: np.full(rows, values[0])}
             return
-        start, most = 0, FIRST_ROWS if self.how is How.LIKELY else ROWS_AT_ONCE
+        start, most = 0, FIRST_ROWS if self.how is ExplorationScope.LIKELY else ROWS_AT_ONCE
         while start < rows:
             at_once = max(1, most // len(values))
             part = {n: x[start : start + at_once] for n, x in table.items()}

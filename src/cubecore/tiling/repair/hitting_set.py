@@ -16,7 +16,7 @@ import numpy as np
 
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.repair.feasibility import Explored, Explorer, How, confined
+from cubecore.tiling.repair.feasibility import ExplorationScope, Explored, Explorer, confined
 from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, WorkBudget
 from cubecore.tiling.repair.representative_values import sufficient
 from cubecore.tiling.rules.field_dependencies import RuleReads, measured
@@ -129,7 +129,7 @@ class HittingSetSearch:
         """Return a legal tiling that is found by trying the likeliest values of all fields."""
         if not fields:
             return None
-        found = Explorer(self.space, fields, self.budget, How.LIKELY).run()
+        found = Explorer(self.space, fields, self.budget, ExplorationScope.LIKELY).run()
         return found if found.rows else None
 
     def _hopeless(self) -> Explored | None:
@@ -147,7 +147,7 @@ class HittingSetSearch:
         for reads in dict.fromkeys(short):
             share = WorkBudget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
-            own = Explorer(space, reads, share, How.INSIDE).run()
+            own = Explorer(space, reads, share, ExplorationScope.INSIDE).run()
             self.budget.left -= before - share.left
             if own.complete and not own.rows:
                 return own
@@ -175,13 +175,13 @@ class HittingSetSearch:
         many = prod(float(len(self.space.domain(name).values)) for name in part) > LARGE
         if many and (known := self._seeded(part)) is not None:
             return known
-        explored = self._attempt(part, How.ALL)
+        explored = self._attempt(part, ExplorationScope.ALL)
         if explored.rows or explored.complete:
             return explored
-        thin = self._attempt(part, How.THIN)
+        thin = self._attempt(part, ExplorationScope.THIN)
         return thin if thin.rows else self._seeded(part) or thin
 
-    def _attempt(self, part: Fields, how: How) -> Explored:
+    def _attempt(self, part: Fields, how: ExplorationScope) -> Explored:
         share = WorkBudget(max(self.budget.left, 0) // 3)
         before = share.left
         explored = Explorer(self.space, part, share, how).run()

@@ -59,7 +59,7 @@ NOT_CHECKED: Mapping[str, str] = MappingProxyType(
         for name in RESERVED_FIELDS
     }
 )
-"""Seed rows that no rule checks, each with the reason."""
+"""Rows of the TCubeTiling pages that no rule checks, each with the reason."""
 
 
 @dataclass(frozen=True)

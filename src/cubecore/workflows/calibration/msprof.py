@@ -48,7 +48,7 @@ _MISSING = ("", "N/A", "NA", "NULL")
 _LARGEST_BYTES = 500_000_000
 
 
-class _Bad(Exception):  # noqa: N818 - says why a row is no point
+class _SkippedRow(Exception):  # noqa: N818 - says why a row is no point
     """The reason for which a row is no point."""
 
 
@@ -80,7 +80,7 @@ def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
             cells = {what: _cell(row.get(name or "")) for what, name in names.items()}
             try:
                 points.append(_point(len(points) + len(unreadable) + 1, cells, chip))
-            except _Bad as reason:
+            except _SkippedRow as reason:
                 unreadable.append(Unreadable(reader.line_num, cells["name"], str(reason)))
     except csv.Error as error:
         need = "be a table of comma-separated values"
@@ -114,7 +114,7 @@ def _cell(value: object) -> str:
 def _point(number: int, cells: Mapping[str, str], chip: str) -> Point:
     measured = {name: us for name in _TIMES if (us := _time(name, cells[name])) is not None}
     if "total_us" not in measured:
-        raise _Bad("a row must have a duration, got none")
+        raise _SkippedRow("a row must have a duration, got none")
     is_product = "matmul" in cells["type"].lower()
     m, n, k, trans = _product(cells) if is_product else (None, None, None, "")
     inputs = [_type(text) for text in cells["in types"].split(";")]
@@ -149,7 +149,7 @@ def _time(name: str, text: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e15:
-        raise _Bad(f"{_TIMES[name][0]} must be a number, not negative, got {text!r}")
+        raise _SkippedRow(f"{_TIMES[name][0]} must be a number, not negative, got {text!r}")
     return value
 
 
@@ -157,7 +157,7 @@ def _count(name: str, text: str) -> int | None:
     try:
         value = int(float(text)) if text else 0
     except (ValueError, OverflowError):
-        raise _Bad(f"{name} must be a whole number, got {text!r}") from None
+        raise _SkippedRow(f"{name} must be a whole number, got {text!r}") from None
     return value if value > 0 else None
 
 
@@ -173,7 +173,7 @@ def _shapes(name: str, text: str) -> list[tuple[int, ...]]:
             for shape in text.split(";")
         ]
     except ValueError:
-        raise _Bad(f"{name} must be numbers as 16,32;32,64, got {text!r}") from None
+        raise _SkippedRow(f"{name} must be numbers as 16,32;32,64, got {text!r}") from None
 
 
 def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
@@ -183,7 +183,7 @@ def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
     told = f"{cells['in shapes']} -> {cells['out shapes']}"
     need = "the shapes must be of one product of two matrices"
     if len(inputs) < 2 or len(inputs[0]) != 2 or len(outputs[0]) != 2:
-        raise _Bad(f"{need}, got {told}")
+        raise _SkippedRow(f"{need}, got {told}")
     (m, n), a, b = outputs[0], inputs[0], inputs[1]
     for trans_a, k in ((False, a[1]), (True, a[0])):
         if a != ((k, m) if trans_a else (m, k)):
@@ -196,7 +196,7 @@ def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
         for trans_b in (False, True):
             if b == ((n, k) if trans_b else (k, n)):
                 return m, n, k, _stored(trans_a, trans_b)
-    raise _Bad(f"{need}, got {told}")
+    raise _SkippedRow(f"{need}, got {told}")
 
 
 def _stored(trans_a: bool, trans_b: bool) -> str:

@@ -91,7 +91,7 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
     """Return the operands of `problem` from files, and random ones for the rest.
 
     Random floats are normal, random integers cover their type (int32 bias: 16 bits of it), random
-    MX scales are 2**-7 to 2**7; the problem's seed fixes them.
+    MX scales are 2**-7 to 2**7; the problem's random seed fixes them.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_d
 _MOST_M = _MOST_N = 4096
 _MOST_K = {"float16": 16384, "int8": 32768}
 _RESULTS = {("int8", "int8"): "int32", ("float16", "float16"): "float32"}
-"""Seed 004, table 2: types of a and b, and of dst."""
+"""TIK matmul, table 2: types of a and b, and of dst."""
 _SOURCE_ALIGN, _DST_ALIGN = 512, 1024
 _MOST_REPEATS = 255
 _MOST_K_AT_ONCE = 4095
