@@ -571,3 +571,22 @@ def test_a_source_of_another_type_is_what_is_named(call, arch, line):
     ((template, _),) = bound.steps
     home = chip("Ascend910B3" if arch == "2201" else "Ascend950PR_9599")
     assert [str(v) for v in template.violations(home)] == [line]
+
+
+@pytest.mark.parametrize(
+    ("call", "side"), [("asc_copy_gm2ub_align", "src"), ("asc_copy_ub2gm_align", "dst")]
+)
+def test_a_gap_that_splits_elements_is_named_with_its_unit(call, side):
+    """asc-devkit, DataCopyPad: gaps are bytes in global memory, 32 B in UB."""
+    mems = (Mem.UB, Mem.GM) if side == "src" else (Mem.GM, Mem.UB)
+    pointers = [pointer(mem) for mem in mems]
+    words = {"n_burst": 2, "len_burst": 64, f"{side}_gap": 3}
+    with pytest.raises(RequestError) as refused:
+        bind(call, pointers, words, "2201")
+    assert str(refused.value) == (
+        f"{call}.{side}_gap must be a multiple of float16's 2 B, got 3 B; gaps in global memory "
+        "count bytes"
+    )
+    for fine in ({"n_burst": 1}, {f"{side}_gap": 4}):
+        assert bind(call, pointers, words | fine, "2201").steps
+    assert bind(call, [p.cast("uint8") for p in pointers], words, "2201").steps

@@ -176,6 +176,9 @@ class Form:
         template = self.kind(**{**typed, **values, **self.fixed})
         if not self._takes(typed):  # a type that the instruction lacks is found when it runs
             return template
+        if (wrong := template.splits_elements()) is not None:
+            parameter, need, got = wrong
+            raise refuse(f"{self.call}.{parameter}", need, got)
         for operand in template.operands():
             if operand.name in self.operands and operand.element not in self._types:
                 self._require_type(template, operand.name, pointers)

@@ -339,6 +339,13 @@ class Instruction(Template):
             and own.rebased is Instruction.rebased
         )
 
+    def splits_elements(self) -> tuple[str, str, str] | None:
+        """Return the parameter by which runs begin inside of elements; None if none does.
+
+        The parameter, what it must be, and what it is.
+        """
+        return None
+
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return what this template needs of the registers and does not find there.
 

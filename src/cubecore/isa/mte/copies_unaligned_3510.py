@@ -91,8 +91,17 @@ class _Aligned(Instruction):
     @property
     def unit(self) -> ElementType:
         """Return the unit of the copy: elements where all are aligned to their size, else bytes."""
-        steps = self._steps(self.in_gm)
-        return _BYTE if any(step % self.dtype.size_bytes for step in steps) else self.dtype
+        return self.dtype if self.splits_elements() is None else _BYTE
+
+    def splits_elements(self) -> tuple[str, str, str] | None:
+        """Return the stride in global memory that is no whole number of elements."""
+        size, side = self.dtype.size_bytes, self.in_gm
+        names = (f"loop2_{side}_stride", f"loop1_{side}_stride", f"{side}_stride")
+        for name, step in zip(names, self._steps(side), strict=True):
+            if step % size:
+                need = f"be a multiple of {self.dtype}'s {size} B"
+                return name, need, f"{step} B; strides in global memory count bytes"
+        return None
 
     @property
     def packed(self) -> bool:

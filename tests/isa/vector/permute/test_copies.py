@@ -47,7 +47,7 @@ def test_runs_that_meet_in_the_buffer_are_a_finding():
     bench.poke(Mem.UB, 0, bytes(4096))
     bench.do(instruction_named("copy_ubuf_to_ubuf")(n_burst=1, len_burst=4), 0, 64)
     assert bench.messages == [
-        "overlap: copy_ubuf_to_ubuf.dst must keep apart from src, got both at 0"
+        "overlap: copy_ubuf_to_ubuf.dst must keep apart from src, got 0 and 64"
     ]
 
 

@@ -98,8 +98,15 @@ class Aligned(Instruction):
     @property
     def unit(self) -> ElementType:
         """Return the unit of the copy: elements where all are aligned to their size, else bytes."""
+        return self.dtype if self.splits_elements() is None else BYTE
+
+    def splits_elements(self) -> tuple[str, str, str] | None:
+        """Return the gap in global memory if it is no whole number of elements."""
         gap: int = getattr(self, self.gap_in_gm)
-        return BYTE if gap % self.dtype.size_bytes else self.dtype
+        if self.n_burst <= 1 or gap % self.dtype.size_bytes == 0:
+            return None
+        need = f"be a multiple of {self.dtype}'s {self.dtype.size_bytes} B"
+        return self.gap_in_gm, need, f"{gap} B; gaps in global memory count bytes"
 
     @property
     def _padded_bytes(self) -> int:
