@@ -31,6 +31,9 @@ def test_no_docstring_begins_with_a_riddle(module):
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     documented = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     first = [(node.name, (ast.get_docstring(node) or "-").split()[0]) for node in documented]
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    texts = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
+    first += [(text, (text.split() or ["-"])[0]) for text in texts]  # of constants and fields
     assert [each for each in first if each[1].strip(",:").removesuffix("'s") in RIDDLES] == []
 
 

@@ -241,7 +241,7 @@ class Chip:
 
 _MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap", "l1_to_l0_contention")
 _LEAST, _LARGEST = 1e-6, 2**53
-"""What --set takes: beyond these, arithmetic on a size or a rate is no longer exact."""
+"""The range of --set: beyond these, arithmetic on a size or a rate is no longer exact."""
 FACT_FIELDS: dict[str, str] = {
     f.name: f.metadata["doc"]
     for f in fields(Chip)

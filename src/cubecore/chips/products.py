@@ -160,7 +160,7 @@ uint8. Those that round to hifloat8 at random (QF322HIF8_PRE_HYBRID) are left ou
 FIXPIPE_CONVERSIONS = {
     (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"
 }
-"""What fixpipe does to an accumulator of one type to write another, without any scale."""
+"""Fixpipe's conversions from one accumulator type to another, without any scale."""
 
 
 def fixpipe_modes(to: str, arch: str = "2201") -> tuple[str, ...]:

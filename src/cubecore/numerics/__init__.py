@@ -82,7 +82,7 @@ def _to_odd_float32(values: Array) -> Array:
 
 
 HF32_ROUNDINGS = ("nearest_even", "toward_zero")
-"""How a float32 becomes HF32 (asc-devkit, asc_enable_hf32_trans: modes 0 and 1)."""
+"""The roundings of float32 to HF32 (asc-devkit, asc_enable_hf32_trans: modes 0 and 1)."""
 _SHORT = "_10"
 HF32_SHORT_ROUNDINGS = tuple(rounding + _SHORT for rounding in HF32_ROUNDINGS)
 """The same with the 10 bits of mantissa that architecture 3510 keeps (asc-devkit, HF32)."""
@@ -154,4 +154,4 @@ ACCUMULATION_POLICY = {
     "reference": "float64 within one mad, rounded to float32 in L0C after each",
     "blas": "float32, in the order of the BLAS library",
 }
-"""How each engine sums float products; integer sums are exact and saturate."""
+"""The order in which each engine sums float products; integer sums are exact and saturate."""

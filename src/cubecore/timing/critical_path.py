@@ -15,7 +15,7 @@ from cubecore.timing.records import CriticalPath, Segment, Step
 _FLAG = "flag "
 _QUEUE = "queue of "
 START_UP = "start-up"
-"""Where the time before the first step of a path is counted."""
+"""The entry that counts the time before the first step of a path."""
 
 
 def critical_path(

@@ -29,7 +29,7 @@ _CANDIDATES = 3
 """Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""
 _GRID = ("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK")
 FASTER = 2
-"""How many times as fast, large or many the parts of a what-if chip are."""
+"""The factor by which parts of a what-if chip are faster, larger or more."""
 HARDWARE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "device memory": (("hbm_bytes_per_second",), "device memory twice as fast"),
     "misses": (

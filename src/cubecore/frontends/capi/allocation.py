@@ -34,7 +34,7 @@ SPACES: dict[str, Mem] = {
 """The C API's address spaces, without their underscores."""
 _ARRAY_ARCHS = ("2201",)
 _ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
-"""What every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
+"""The alignment that every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
 
 
 _METHODS = (FunctionType, property, classmethod, staticmethod)

@@ -13,7 +13,7 @@ from pathlib import Path
 from cubecore.version import __version__
 
 MOST_BYTES = 2_000_000_000
-"""What the folder holds at most; the files that were used longest ago go first."""
+"""The limit of the folder's size; the files that were used longest ago go first."""
 
 
 @cache

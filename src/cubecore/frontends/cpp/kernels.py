@@ -37,7 +37,7 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
 _GM_BASE = 0x100000000000
-"""Where global memory begins in the host's memory, so that two runs see the same addresses."""
+"""The host's address of global memory, so that two runs see the same addresses."""
 _CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from cubecore.lazy_dataclass import dataclass
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
-"""How the names of files with C and C++ kernels end."""
+"""The suffixes of files with C and C++ kernels."""
 TIMEOUT_S = 60.0
 """Seconds that a launch may take, unless told."""
 

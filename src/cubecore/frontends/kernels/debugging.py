@@ -49,9 +49,9 @@ class Debugging:
         words: Json,
     ) -> None:
         self.stop: Stop | None = None
-        """Where the launch stands; None before it starts and after its end."""
+        """The point at which the launch stands; None before it starts and after its end."""
         self.result: KernelRun | None = None
-        """What the launch left, when it has come to its end."""
+        """The launch's result, after its end."""
         self._user = getcurrent()
         self._stands: greenlet | None = greenlet(
             lambda: self._launch(made, blocks, arguments, words)

@@ -19,7 +19,7 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 DEFAULT_CHIP = "Ascend910B3"
 MOST_ISSUES = 2_000_000
-"""What a launch issues at most, unless told: ten seconds' to a minute's work."""
+"""The default limit of a launch's instructions: ten seconds' to a minute's work."""
 
 
 @dataclass(frozen=True, slots=True)

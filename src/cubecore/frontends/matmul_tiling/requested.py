@@ -19,10 +19,10 @@ from cubecore.tiling.solver.solver import planned_chip
 from cubecore.units import INT32_MAX
 
 NOT_SET = -1
-"""What leaves a number to the planner."""
+"""The value that leaves a number to the planner."""
 FORMATS = ("ND", "NZ")
 FROM, INTO = ("GM", "VECOUT", "TSCM"), ("GM", "VECIN")
-"""Where the setters let operands come from, and C go (vendor's SetAType, SetBType, SetCType)."""
+"""The positions of operands and C in the setters (vendor's SetAType, SetBType, SetCType)."""
 _ELSEWHERE = {
     "VECTOR": "a product with a vector is asked for as ND with m = 1",
     "ND_ALIGN": "cubecore's C has no padded rows",

@@ -205,25 +205,25 @@ class Instruction(Template):
     declared: ClassVar[tuple[Operand, ...]] = ()
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
-    """Whether an uninitialised element makes the result's element uninitialised, not a finding."""
+    """True if an uninitialised element makes the result's element uninitialised, not a finding."""
     stacks: ClassVar[bool] = False
-    """Whether `compute` takes inputs with a further axis in front, and gives results with it."""
+    """True if `compute` takes inputs with a further axis in front, and gives results with it."""
     reads_left: ClassVar[bool] = False
-    """Whether registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
+    """True if registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
     resolved_by_left: ClassVar[bool] = False
-    """Whether `resolved` takes something from its `register`, which holds values."""
+    """True if `resolved` takes something from its `register`, which holds values."""
     addressed_by_left: ClassVar[bool] = False
-    """Whether its `register` says where operands lie."""
+    """True if its `register` says where operands lie."""
     register: ClassVar[str] = ""
     """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
     stacks_left: ClassVar[bool] = False
-    """Whether `compute_left` serves several cores, whose `register` decides it, at once."""
+    """True if `compute_left` serves several cores, whose `register` decides it, at once."""
     leaves_whole: ClassVar[str] = ""
     """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False
-    """Whether the offsets' first axis counts repeats, which run one after another."""
+    """True if the offsets' first axis counts repeats, which run one after another."""
     overlap: ClassVar[str] = "none"
-    """Which overlap of dst and sources in one memory the documents allow.
+    """The overlap of dst and sources in one memory that the documents allow.
 
     `none`, also where they say nothing (C API general notes); `whole`: one address, or apart;
     `general`: within a repeat wholly or not at all, and dst of a repeat is source of no later one;
@@ -240,7 +240,7 @@ class Instruction(Template):
     signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Further orders of arguments, told apart by how many there are."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
-    """What a copy moves: operands in pairs, target first."""
+    """The moves of a copy: operands in pairs, target first."""
     by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})
     """Architectures whose C API has another order of arguments, and what goes without saying."""
     size_unit: ClassVar[int] = 0
@@ -261,7 +261,7 @@ class Instruction(Template):
     picks_from: ClassVar[str] = ""
     """The operand of which values say what is read (`picked`), where they say nothing else."""
     stacks_steered: ClassVar[bool] = False
-    """Whether it serves cores whose steering values differ: `reaching` is all that they touch."""
+    """True if it serves cores whose steering values differ: `reaching` is all that they touch."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses.

@@ -16,7 +16,7 @@ ACCUMULATING_TYPES = ("float16", "int32", "float32")
 float)."""
 
 STEERED = 16
-"""What caches keep of templates that values steer: asked for several times, but never met again."""
+"""The size of caches of templates that values steer: each is asked for in one stretch."""
 
 
 def reach(template: Instruction, operand: str) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ CTRL_CAST_BIT = 60
 LEFT = ("cmp_mask", "kept", "extreme", "merged", "suppressed")
 """Registers that vector instructions leave for others: values decide what they hold."""
 ATOMICS = ("add", "max", "min")
-"""What a store to global memory may do with what is there instead of replacing it."""
+"""The atomic operations of a store to global memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
 
 
 FRACTAL_TYPES = (*("int4", "int8", "uint8", "float16", "bfloat16", "int32", "uint32", "float32"),)
-"""What fractals that move whole may hold by the prototypes of the C API (2201)."""
+"""The element types of fractals that move whole by the prototypes of the C API (2201)."""
 
 
 @parameters

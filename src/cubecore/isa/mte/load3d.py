@@ -38,7 +38,7 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 _TAILS = {4: (8, 16, 32), 8: (4, 8, 16), 16: (4, 8), 32: (4,)}
 """Channels of a last block that is not whole, by the element's bits."""
 _MORE = 256
-"""What filter_size_w and filter_size_h add."""
+"""The addends of filter_size_w and filter_size_h."""
 _LEAST_BOUNDARY = 1024
 
 

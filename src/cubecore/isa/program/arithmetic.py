@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 
 ROUND_MODES = ("trunc", "rint", "floor", "ceil", "away")
-"""How `f32toint` rounds, by its second argument: `away` takes halves away from zero."""
+"""The roundings of `f32toint`, by its second argument: `away` takes halves away from zero."""
 
 
 def float_of(bits: int) -> float:

@@ -16,7 +16,7 @@ class Variable(Instruction):
     """The scalar unit reads the result at once; nothing else changes."""
 
     of_launch: ClassVar[bool] = False
-    """Whether the launch alone decides it, and no instruction before."""
+    """True if the launch alone decides it, and no instruction before."""
 
     @staticmethod
     def reads(registers: Registers) -> int:

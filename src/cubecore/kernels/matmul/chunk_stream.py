@@ -23,7 +23,7 @@ from cubecore.units import ceil_div
 EVENTS = 3
 """Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
 Level = Literal["core", "outer", "inner", "step"]
-"""What a chunk stays in L1 for: the core, a chunk of the outer or inner axis, a chunk of K."""
+"""The levels for which a chunk stays in L1: the core, a chunk of an outer or inner axis, of K."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ TAKEN = (1 << TAKEN_BITS) - 1
 UNITS = 64
 """Units kept for a fractal: int4 has most, 64 K of 16 elements each."""
 AS_IT_WAS = 0
-"""How a fractal came to L0: as it was, or transposed as elements of this C0."""
+"""The way of a fractal to L0: as it was, or transposed as elements of this C0."""
 
 
 def unit_elements(kind: ElementType) -> int:

@@ -13,7 +13,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 
 Act = Callable[..., None]
-"""What follows one leaf, given its addresses."""
+"""The act that follows one leaf, given its addresses."""
 
 
 class CheckedWalk(ABC):

@@ -19,7 +19,7 @@ from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS, distinct
 
 Known = NDArray[np.bool_] | None
-"""Which elements were written in L0C; None: all."""
+"""The elements written in L0C; None: all."""
 
 
 def computed(store: ProvenStore, core: int, cache: OperandCache) -> tuple[Array, Known]:

@@ -57,7 +57,7 @@ Fill = CopyGmToCbuf | CopyGmToCbufMultiNd2Nz
 FractalLoad = LoadCbufToCa | LoadCbufToCb
 SquareLoad = LoadCbufToCaTranspose | LoadCbufToCbTranspose | LoadCbufToCaV2Transpose
 Follow = Callable[[int, int], None]
-"""What follows one move, given its two addresses."""
+"""The act that follows one move, given its two addresses."""
 
 _MOST_DISTANCES = 1 << (63 - TAKEN_BITS - ADDRESS_BITS)
 _BLOCKS = FRACTAL_BYTES // DATA_BLOCK_BYTES

@@ -15,7 +15,7 @@ from cubecore.machine.memory.elements import even
 from cubecore.machine.memory.strided import Rows, scatter, whole
 
 Known = NDArray[np.bool_] | None
-"""Which elements of what is stored are known; None: all."""
+"""The known elements of a store; None: all."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -40,7 +40,7 @@ from cubecore.machine.sanitizer.shadow_memory import Touched
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
 Act = Callable[[tuple[int, ...]], object]
-"""What an instruction does at the first core's addresses."""
+"""The act of an instruction, given the first core's addresses."""
 
 
 class LockstepGroup:

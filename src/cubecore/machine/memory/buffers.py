@@ -14,7 +14,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory import int4
 
 POISON_BYTE = 0xFF
-"""What unwritten memory holds: NaN in every float type, -1 in every integer type."""
+"""The contents of uninitialised memory: NaN in every float type, -1 in every integer type."""
 GM_ALIGN_BYTES = 512
 _GM_GUARD_BYTES = 4096
 WORDS: dict[int, tuple[str, int]] = {

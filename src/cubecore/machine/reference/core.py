@@ -57,10 +57,10 @@ class Core:
     pending: list[Recorded] = field(default_factory=list)
     issued: int = 0
     queues: Queues | None = None
-    """What runs instructions in another order than the program's; None: program order."""
+    """The schedule of instructions in another order than the program's; None: program order."""
     planned_for: Registers | None = None
     planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
-    """What an engine knows of templates under the registers `planned_for`, of those it met."""
+    """An engine's plans of templates under the registers `planned_for`, of those it met."""
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""
 

@@ -27,7 +27,7 @@ Placed = tuple[Use, MemoryBuffer, int]
 """An operand, the memory that it lies in, and its address there."""
 Target = tuple[Instruction, Use, MemoryBuffer, int]
 Values = tuple[Array, NDArray[np.bool_] | None]
-"""What is written, and which of it is known; None: all."""
+"""The bytes written, and the known part of them; None: all."""
 
 
 def execute(core: Core, recorded: Recorded) -> None:

@@ -17,7 +17,7 @@ USECHECK = "usecheck"
 CHECKS = (MEMCHECK, INITCHECK, RACECHECK, SYNCCHECK, USECHECK)
 """The checks; each can be switched on or off."""
 USUAL = frozenset(CHECKS) - {USECHECK}
-"""What is on unless told: a kernel that computes something for nothing is right."""
+"""The default checks: a kernel that computes something for nothing is right."""
 WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 """The checks that follow who touches what in which order."""
 
@@ -188,7 +188,7 @@ class SanitizerFinding:
 
 
 Key = tuple[str, str, str, Location]
-"""What findings that are one have in common: kind, instruction, operand, place."""
+"""The key by which findings are merged: kind, instruction, operand, place."""
 
 
 @dataclass(slots=True, eq=False)

@@ -24,7 +24,7 @@ SCALAR = INDEX["S"]
 
 Clock = list[int]
 Foreign = NDArray[np.int64]
-"""What is known of other cores: a clock for each core, shape [cores, pipes]."""
+"""The clocks of other cores as known here: a clock for each core, shape [cores, pipes]."""
 Act = Callable[[], None]
 
 

@@ -56,7 +56,7 @@ USED_FACTS = (
     "short_start_cycles",
     "launch_cycles",
 )
-"""What rules and timing of a matrix product read; the vector side is not in it."""
+"""The facts that rules and timing of a matrix product read; the vector side is not in it."""
 
 RELIABILITY = {
     "DOC": "vendor documentation",
@@ -67,7 +67,7 @@ RELIABILITY = {
     "INF": "inference, no measurement",
     "WHAT-IF": "set on the command line",
 }
-"""What the tags mean."""
+"""The meanings of the tags."""
 
 
 def facts_used(chip: Chip) -> Json:

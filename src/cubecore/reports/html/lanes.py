@@ -25,13 +25,13 @@ PIPE_WORK = {
     "V": "Vector unit",
     "MTE3": "UB to GM",
 }
-"""What each pipe does, in a word or three."""
+"""The work of each pipe, in a few words."""
 _AIV_WORK = {"MTE2": "GM to UB"}
-"""What an AIV's pipe of the same name does instead."""
+"""The work of an AIV's pipe of the same name."""
 _NOT_RECORDED = ("S",)
 """The scalar unit issues to the others; its own cycles are counted, not recorded."""
 _SCALAR_WAITS = ("queue of ", "flag ", CROSS_CORE)
-"""How reasons begin for which the scalar unit waits."""
+"""The beginnings of reasons for which the scalar unit waits."""
 _SHOWN_RANGES = 6
 
 

@@ -51,7 +51,7 @@ _WORDS = {
     "multiple": ", a multiple of",
     "in": ", one of",
 }
-"""What stands between `used` and `limit`."""
+"""The sign between `used` and `limit`."""
 
 
 def _terms(measure: Measure) -> str:

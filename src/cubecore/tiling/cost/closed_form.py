@@ -96,7 +96,7 @@ class TilingCost:
 
 PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
 LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")
-"""What a cost is of, in the order of its numbers."""
+"""The parts of a cost, in the order of its numbers."""
 
 
 def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:

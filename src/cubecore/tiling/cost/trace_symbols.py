@@ -81,7 +81,7 @@ _OF_NUMBERS: dict[str, Callable[..., Column]] = {
 _OF_COLUMNS = {name: getattr(np, name) for name in (*_CALLED, "where")}
 NAMES = {f"n_{name}": function for name, function in _OF_NUMBERS.items()}
 NAMES |= _OF_COLUMNS | {"inf": math.inf, "array": np.array, "float": float}
-"""What the text of a line refers to; functions of numbers alone begin with n_."""
+"""The names in the text of a line; functions of numbers alone begin with n_."""
 
 
 class Symbol:
@@ -322,7 +322,7 @@ _NEUTRAL = {
     "logical_and": (True, "b"),
     "bitwise_and": (True, "b"),
 }
-"""What leaves the other value of an operation as it is, and columns of which kinds."""
+"""The neutral value of an operation, and the kinds of its columns."""
 
 
 def _key(value: Column) -> Column:

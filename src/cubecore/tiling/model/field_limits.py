@@ -264,4 +264,4 @@ def _within(limits: Limits, unit: int) -> Ints:
 
 
 NO_LIMITS = FieldLimits()
-"""What a plain plan asks for."""
+"""The limits of a plain plan: none."""

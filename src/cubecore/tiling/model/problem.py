@@ -39,9 +39,9 @@ COUNTS = ("m", "n", "k", "batch", "heads", "groups")
 OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
 """Keys that are whole numbers from 1 on, and those of them that may be left open."""
 LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
-"""How the matrices of a batch lie in memory (vendor's IterateBatch)."""
+"""The layouts of a batch's matrices in memory (vendor's IterateBatch)."""
 SCALE_TYPE = "float8_e8m0fnu"
-"""What both scales of MxMatmul are made of (TCubeTiling structure, newer edition, table 2)."""
+"""The element type of both scales of MxMatmul (TCubeTiling structure, newer edition, table 2)."""
 SCALE_GROUP = 32
 """Elements along K that share one scale (TCubeTiling structure, newer edition, table 2)."""
 SCALED_ONLY = ("float4_e2m1fn", "float4_e1m2")

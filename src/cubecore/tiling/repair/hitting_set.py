@@ -28,7 +28,7 @@ LARGE = 2.0**26
 FEW = 2.0**24
 """Up to this many combinations a broken rule is first looked at alone."""
 DEMAND_UNITS = 50
-"""What looking at one demand costs for each set that is tried."""
+"""The cost of looking at one demand, for each set that is tried."""
 
 
 @dataclass(frozen=True)

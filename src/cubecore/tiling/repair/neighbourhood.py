@@ -23,7 +23,7 @@ GROWING: Fields = frozenset((*BLOCKS, *COUNTS, *SHARED_AXES))
 FACTORS = "mxTypePara"
 """A field of four factors; `PLAIN`, each of them 1, takes the least of L1."""
 _DERIVED = ("broken", "equalities", "lowered", "growing")
-"""What a space keeps that depends on its starting point."""
+"""The parts of a space that depend on its starting point."""
 
 
 def row_count(table: JsonMapping) -> int:
@@ -38,7 +38,7 @@ class WorkBudget:
     """
 
     CALL = 1000
-    """What measuring a rule costs besides its rows."""
+    """The cost of measuring a rule besides its rows."""
 
     def __init__(self, units: int) -> None:
         self.left = units

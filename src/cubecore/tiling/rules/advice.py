@@ -42,7 +42,7 @@ TAKEN_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "3113": ("TSCM",),
     }
 )
-"""Where a Matmul object takes A and B from, by architecture (vendor's Matmul pages, MatmulType);
+"""The positions of A and B of a Matmul object, by architecture (vendor's Matmul pages, MatmulType);
 others have no Matmul objects."""
 LEFT_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -50,7 +50,7 @@ LEFT_IN: Mapping[str, tuple[str, ...]] = MappingProxyType(
         **dict.fromkeys(("3002", "3113", "3003"), ("GM",)),
     }
 )
-"""Where it leaves C (same page; CO1, which the page names too, is not a position of ours)."""
+"""The positions of C (same page; CO1, which the page names too, is not a position of ours)."""
 
 
 @dataclass(frozen=True)

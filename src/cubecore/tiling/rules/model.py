@@ -139,7 +139,7 @@ RELATIONS: dict[str, Callable[[Column, Column], Column]] = {
     "multiple": lambda used, limit: used % limit == 0,
     "in": _is_one_of,
 }
-"""How `used` must relate to `limit`; for "in" the limit is a tuple of the allowed values."""
+"""The relation of `used` to `limit`; for "in" the limit is a tuple of the allowed values."""
 
 
 @dataclass(frozen=True)

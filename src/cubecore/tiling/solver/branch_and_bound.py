@@ -52,7 +52,7 @@ from cubecore.tiling.solver.lower_bounds import (
 from cubecore.units import FRACTAL_BYTES, distinct
 
 FIRST_PAIRS, FIRST_BLOCKS = 96, 4
-"""How many of each are looked at before there is a limit."""
+"""The number of each that is looked at before there is a limit."""
 GUESS = 1.25
 """Times the least bound: what is above it is not looked at before there is a limit."""
 FIRST_RESIDENCIES = 12
@@ -71,7 +71,7 @@ tiling ever needed."""
 MISFITS_PER_BLOCK = 16
 """Base blocks seen at once to be too large that count as one that is looked at."""
 GROUP_FIELDS = ("singleCoreM", "singleCoreN", "baseM", "baseN")
-"""What alternatives differ in."""
+"""The fields in which alternatives differ."""
 
 Floats = NDArray[np.float64]
 

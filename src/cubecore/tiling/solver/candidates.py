@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BUFFER_FIELDS = ("dbL0A", "dbL0B", "dbL0C")
-"""How many buffers there are in L0A, L0B and L0C."""
+"""The numbers of buffers in L0A, L0B and L0C."""
 LARGEST_BLOCK = 4080
 """The largest multiple of 16 that one Mmad takes along an axis (Mmad, table 3: 4095)."""
 MOST_PAIRS = 4096

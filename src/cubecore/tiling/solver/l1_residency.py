@@ -39,7 +39,7 @@ RESIDENCY_FIELDS = {"a": ("stepM", "stepKa", "depthA1"), "b": ("stepN", "stepKb"
 MOST_STEPS = 4096
 """Steps of an operand that are looked at."""
 RESIDENCY_RULES = (l1_capacity, mdl_step_m, mdl_step_n, mdl_k_step_multiple, ub_capacity)
-"""What a tiling may break that its base block does not."""
+"""The rules that a tiling may break and its base block does not."""
 BLOCK_RULES = tuple(
     rule_named(name).measure
     for name in (
@@ -52,7 +52,7 @@ BLOCK_RULES = tuple(
         "UB-CAPACITY",
     )
 )
-"""What base blocks of the space may break."""
+"""The rules that base blocks of the space may break."""
 
 
 def with_derived_fields(case: RuleCase) -> RuleCase:

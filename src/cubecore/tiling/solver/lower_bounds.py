@@ -51,7 +51,7 @@ from cubecore.units import align_up, ceil_div
 SAFE = 1 - 1e-9
 """Bounds are lowered by this much, more than rounding may add."""
 WEIGHT = 0.05
-"""What a core's own cycles count beside a bound in the order of the search."""
+"""The weight of a core's own cycles beside a bound in the order of the search."""
 STEP = 20
 """And a base-K step, whatever the chip file knows of its cost; cycles."""
 

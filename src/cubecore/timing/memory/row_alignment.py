@@ -39,7 +39,7 @@ def _matters(traffic: GlobalTraffic) -> bool:
 
 
 Loads = Sequence[tuple[GlobalTraffic, Expr]]
-"""What each load of a program asks for, and from where."""
+"""The bytes and the address of each load of a program."""
 
 
 def apart(

@@ -21,9 +21,9 @@ SCALAR = INDEX["S"]
 ISSUE = "scalar issue"
 UNIT_FLAG = "unit flag"
 CROSS_CORE = "cross-core flag"
-"""What the reason of a core that waits for another begins with."""
+"""The beginning of the reason for which a core waits for another."""
 DEVICE_MEMORY = "device memory"
-"""What limits a core whose loads mostly wait to be served."""
+"""The name of the limit of a core whose loads mostly wait to be served."""
 Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
 
 

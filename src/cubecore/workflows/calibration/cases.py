@@ -58,7 +58,7 @@ _FAMILIES: tuple[tuple[str, Mapping[int | None, str]], ...] = (
     ("a3", {None: "Ascend910_9392"}),
     ("910b", {None: _B1, 20: _B3, 40: _B3}),
 )
-"""What a name that is no SoC's stands for, by cores: the part that the publications measure."""
+"""The SoC that another name stands for, by cores: the part that the publications measure."""
 
 
 def chip_of(point: Point, notes: Notes) -> Chip:

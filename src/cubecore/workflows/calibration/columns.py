@@ -21,7 +21,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 """Values of the columns that take one of a few."""
 OURS = "cubecore"
-"""Who assumed what the package's own points leave open; others are named in the report."""
+"""The authors of assumptions in the package's own points; others are named in the report."""
 _OF_TILING = (
     *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),

@@ -23,7 +23,7 @@ _NAMES = {
     "out shapes": ("Output Shapes",),
     "out types": ("Output Data Types",),
 }
-"""What a column is called, by profiler."""
+"""The names of a column, by profiler."""
 _TIMES = {
     "total_us": ("Task Duration(us)", "Duration(us)"),
     "aicore_time_us": ("aicore_time(us)", "aic_time(us)"),

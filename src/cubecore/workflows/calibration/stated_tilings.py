@@ -18,7 +18,7 @@ from cubecore.workflows.calibration.measured_points import Point
 
 _STATES = ("baseM", "L0", "L1tileB")
 _BY_HAND = ("L0", "L1tileB")
-"""What only kernels state that are written by hand on the basic API."""
+"""The columns that only kernels written by hand on the basic API state."""
 _TEMPLATES = ("NORM", "MDL", "IBSHARE")
 
 

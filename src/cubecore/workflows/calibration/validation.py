@@ -24,7 +24,7 @@ GROUPS: Mapping[str, str] = {
     "bench": "1000 Adds at stated addresses of the Unified Buffer",
     "launch": "empty kernels",
 }
-"""What cases are counted with."""
+"""The groups that cases are counted in."""
 PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
 
 

@@ -29,7 +29,7 @@ _SAFETENSORS_NAMES = {
     "F8_E5M2": "float8_e5m2",
 }
 TEMPORARY = ".cubecore"
-"""What the names of temporary files begin with; they lie beside the file that they become."""
+"""The prefix of temporary files' names; they lie beside the file that they become."""
 _MAGIC = b"\x93NUMPY"
 
 

@@ -22,7 +22,7 @@ _GROUP = 8
 _EXPONENT = np.uint32(0x7F800000)
 """A float32 number with these bits alone is the power of two below it."""
 _BELOW = np.float32(1 - 2.0**-12)
-"""Where a power of two is so near, the reference may be on its other side."""
+"""The fraction of a power of two above which the reference may be on its other side."""
 _SMALLEST = 1 << 31
 _SMALLEST_K = 1024
 _FAR = 0.65

@@ -19,7 +19,7 @@ _DECIDES = (
     *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
     "workflows/plan.py",
 )
-"""What a plan depends on, in the package."""
+"""The files of the package that a plan depends on."""
 
 
 @dataclass(frozen=True, slots=True)

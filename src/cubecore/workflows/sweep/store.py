@@ -26,11 +26,11 @@ from cubecore.workflows.sweep.store_rows import (
 )
 
 APPLICATION_ID = 0x63756265
-"""What marks an SQLite file as a store of cubecore."""
+"""The mark of an SQLite file as a store of cubecore."""
 FORMAT = 1
 """The version of the tables below."""
 PATIENCE_S = 60.0
-"""How long to wait for another process that writes."""
+"""The longest wait for another process that writes."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (number INTEGER PRIMARY KEY, model TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS plans (

@@ -52,7 +52,7 @@ PLAN_COLUMNS = (
     "models.model, key, problem, settings, us, cycles, lower_bound_us, limited_by, rule, message, "
     "tiling, alternatives"
 )
-"""What `plan_of` makes a plan of."""
+"""The columns that `plan_of` makes a plan of."""
 _NUMBERS = ("us", "lower_bound_us")
 _TEXTS = ("model", "limited_by", "rule", "message")
 

@@ -32,7 +32,7 @@ _ROUNDINGS = {
     "odd": "odd",
 }
 _ANY_FRACTION_AWAY = "1001"
-"""Where away-zero takes any fraction away from zero (spec/tik.md 4.2); no instruction does here."""
+"""The architecture where away-zero takes any fraction away from zero (spec/tik.md 4.2)."""
 
 
 class ConvertCalls(VectorCalls):

@@ -27,7 +27,7 @@ from cubecore.units import align_up
 _SLACK = 32
 """Moves are of whole blocks: the last one may end this much past a tensor's last byte."""
 _NEVER_WRITTEN = np.array([0xFE, 0xFF], np.uint8)
-"""What outputs hold before a launch: NaN, and told apart from what unwritten local memory holds."""
+"""The contents of outputs before a launch: NaN, distinct from uninitialised local memory."""
 _ALONE: Mapping[str, str] = MappingProxyType({})
 
 

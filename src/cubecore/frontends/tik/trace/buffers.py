@@ -22,7 +22,7 @@ MEMORIES: dict[str, Mem] = {
 }
 """The memory that each TIK scope is (spec/tik.md 2.4)."""
 _ALIGN = {Mem.UB: 32, Mem.L1: 512, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
-"""Where tensors may start, bytes (spec/tik.md 2.4); L0C of float16 at 512."""
+"""The alignment of tensors, bytes (spec/tik.md 2.4); L0C of float16 at 512."""
 _SIZE_UNIT = 32
 _SHOWN = 3
 

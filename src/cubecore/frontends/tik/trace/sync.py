@@ -17,7 +17,7 @@ from cubecore.lazy_dataclass import dataclass
 Resource = tuple[str, int, int]
 """A memory's or a tensor's name, and the bytes [start, end) of it."""
 Touch = tuple[Resource, bool]
-"""What is touched, and whether it is written."""
+"""The bytes touched, and True if they are written."""
 
 
 @dataclass(slots=True)

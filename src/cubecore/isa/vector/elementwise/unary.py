@@ -49,7 +49,7 @@ class Unary(UnaryStrides):
 
     function: ClassVar[Callable[[Array], Any]]
     bitwise: ClassVar[bool] = False
-    """Whether the result is a pattern of bits, which never saturates."""
+    """True if the result is a pattern of bits, which never saturates."""
     dst = write(Mem.UB, "repeat lane")
     src = read(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type")
