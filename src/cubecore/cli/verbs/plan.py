@@ -51,8 +51,6 @@ def plan(
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
     from cubecore.errors import unable
     from cubecore.reports.text.answers import plan_text
-    from cubecore.tiling.model.export import require_form, tiling_data
-    from cubecore.workflows.data.files import require_writable, write_whole
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, as_json = split_options(options)
@@ -67,6 +65,9 @@ def plan(
         if value is not None:
             raise unable(name, f"{name} needs --queries")
     if out is not None:
+        from cubecore.tiling.model.export import require_form, tiling_data
+        from cubecore.workflows.data.files import require_writable, write_whole
+
         require_writable(out, "--out")
         require_form(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
