@@ -10,6 +10,7 @@ from pathlib import Path
 from fuzz.disks import try_full_disks, try_kills, try_writers
 from fuzz.inputs import try_files, try_stores
 from fuzz.judge import Tally
+from fuzz.kernels import try_kernels
 from fuzz.requests import try_products, try_requests
 
 
@@ -27,6 +28,7 @@ def main():
         try_stores(tally, folder, rng, count)
         try_requests(tally, folder, rng, count)
         try_products(tally, rng, max(count // 10, 1))
+        try_kernels(tally, rng, max(count // 10, 1))
         try_full_disks(tally, folder, rng, max(count // 50, 1))
         try_kills(tally, folder, rng, max(count // 400, 1))
         for writers in (2, 4):

@@ -1,6 +1,7 @@
 """Mutated files of every format, through every verb that reads it."""
 
 import json
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import cubecore
+from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.scanner import scanned
 from cubecore.tiling.model.export import tiling_data
 from cubecore.workflows.calibration.measured_points import PUBLISHED
-from fuzz.judge import judge, processed
+from fuzz.judge import commanded, guard, judge, processed
 
 SIZE = 16
 SHAPE = ("--m", SIZE, "--n", SIZE, "--k", SIZE)
@@ -41,6 +44,90 @@ def mutated(data, rng):
     return bytes(made)
 
 
+_SCRIPT = """import numpy as np
+from cubecore import kernel
+
+
+@kernel(outputs="y", types={"x": "float", "y": "float"})
+def double(core, x, y, count):
+    a = core.ubuf("float", 64)
+    for first in range(0, count, 64):
+        core.asc_copy_gm2ub_sync(a, x + first, 256)
+        core.asc_add_sync(a, a, a, 64)
+        core.asc_copy_ub2gm_sync(y + first, a, 256)
+
+
+if __name__ == "__main__":
+    x = np.arange(128, dtype=np.float32)
+    y = np.empty_like(x)
+    double[1](x, y, 128)
+    assert (y == 2 * x).all(), "not doubled"
+"""
+_CPP = """#include "kernel_operator.h"
+constexpr int32_t TILE = 64;
+extern "C" __global__ __aicore__ void copy(GM_ADDR x, GM_ADDR y, uint32_t n) {
+    __ubuf__ float a[TILE];  // "of one tile"
+    for (uint32_t i = 0; i < n / TILE; ++i) {
+        asc_copy_gm2ub_sync(a, (__gm__ float*)x + i * TILE, 256);
+        asc_copy_ub2gm_sync((__gm__ float*)y + i * TILE, a, 256);
+    }
+}
+int main() { copy<<<1, nullptr, nullptr>>>(nullptr, nullptr, 64); }
+"""
+_ROWS = (
+    "Op Name,OP Type,Task Duration(us),Block Dim,Input Shapes,Input Data Types,Input Formats,"
+    "Output Shapes,Output Data Types,Output Formats,aic_mac_time(us)\n",
+    'mm,MatMulV3,12.5,20,"""64,32;32,48""",FLOAT16;FLOAT16,ND;ND,"""64,48""",FLOAT16,ND,1.5\n',
+    'mm2,MatMulV3,9,4,"""16,16;16,16""",INT8;INT8,ND;ND,"""16,16""",INT32,ND,N/A\n',
+    'soft,SoftmaxV2,3,4,"""16,16""",FLOAT16,ND,"""16,16""",FLOAT16,ND,N/A\n',
+)
+"""A profiler's op_summary."""
+_SECONDS = 20
+"""How long a script may take that a mutation lets run on; it is none of our faults."""
+
+
+def _smallest(lines):
+    """Return a point of each kind, of the smallest product."""
+    found = {}
+    for line in lines:
+        point = json.loads(line)
+        size = point.get("m") or 1
+        size *= (point.get("n") or 1) * (point.get("k") or 1)
+        if size < found.get(point["kind"], (2**62, ""))[0]:
+            found[point["kind"]] = size, line
+    return [line for _, line in found.values()]
+
+
+def _scanned(arguments):
+    """Return what a command would, of the scanner alone, which reads a C++ file first."""
+    text = Path(arguments[-1]).read_bytes().decode("utf-8", "surrogateescape")
+    try:
+        scanned(text)
+    except CubecoreError as error:
+        return 2, "", str(error)
+    except Exception as error:  # noqa: BLE001 - what this tester is for
+        return 70, "", f"{type(error).__name__}: {error}"
+    return 0, "", ""
+
+
+def _limited(run):
+    """Return `run`, for scripts: after some seconds an exception ends one."""
+
+    def limited(arguments):
+        def end(*_):
+            raise TimeoutError
+
+        before = signal.signal(signal.SIGALRM, end)
+        signal.alarm(_SECONDS)
+        try:
+            return run(arguments)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+
+    return limited
+
+
 def fill(folder):
     """Put a whole file of every format into a folder; return commands by the file's name."""
     a = np.random.default_rng(0).integers(-3, 4, (SIZE, SIZE)).astype(np.float16)
@@ -51,8 +138,15 @@ def fill(folder):
     (folder / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in asked))
     list(cubecore.plan_many(asked, alternatives=0, store=str(folder / "s.sqlite"), processes=1))
     lines = PUBLISHED.read_text("utf-8").splitlines()
-    (folder / "p.jsonl").write_text("".join(f"{line}\n" for line in lines[::40]), "utf-8")
+    (folder / "p.jsonl").write_text("".join(f"{line}\n" for line in _smallest(lines)), "utf-8")
+    guard(folder)
+    (folder / "o.csv").write_text("".join(_ROWS))
+    (folder / "k.py").write_text(_SCRIPT)
+    (folder / "k.cpp").write_text(_CPP)
     commands = {
+        "o.csv": [("validate", "--chip", "Ascend910B3", "--points")],
+        "k.py": [("run",), ("run",), ("time",)],
+        "k.cpp": [("run",)],
         "a.npy": [("run", *SHAPE, "--a-file")],
         "a.safetensors": [("run", *SHAPE, "--b-file")],
         "q.jsonl": [("plan", "--processes", 1, "--alternatives", 0, "--queries")],
@@ -87,6 +181,10 @@ def try_files(tally, folder, rng, count, names=None):
             kept = () if name == "s.sqlite" else (folder / name,)
             verb = (*verbs[number % len(verbs)], name)
             run = {} if number % 500 != 499 else {"run": processed}
+            if name == "k.cpp" and not run:  # compiling takes seconds
+                run = {"run": _scanned}
+            if name == "k.py":
+                run = {"run": _limited(run.get("run", commanded))}
             judge(tally, f"mutated {name}", verb, folder, kept=kept, **run)
             for left in folder.glob("s.sqlite-*"):
                 left.unlink()

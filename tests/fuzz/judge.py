@@ -1,7 +1,6 @@
 """One command on hostile input, and what must hold behind it."""
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -76,7 +75,30 @@ def judge(tally, name, arguments, folder, *, kept=(), run=commanded):
         tally.fail(name, told + err.strip()[-300:])
     elif any(Path(path).read_bytes() != was for path, was in before.items()):
         tally.fail(name, f"{told}an input was written")
-    links = [entry.name for entry in os.scandir(folder) if entry.is_symlink()]
-    if links != sorted(links):
-        tally.fail(name, f"{told}links changed")
+    if (changed := _changed(folder)) is not None:
+        tally.fail(name, f"{told}{changed}")
+        guard(folder)
     return code, out, err
+
+
+_PRECIOUS = "what nobody asked to be written\n"
+_LINKS = (".cubecore", "o.jsonl.part", "o.jsonl.part.of", "x.jsonl.part", "r.html.part")
+"""Names near those of outputs, that lead to a file of the user's."""
+
+
+def guard(folder):
+    """Put a file of the user's into a folder, and links to it where something might write."""
+    (folder / "precious").write_text(_PRECIOUS)
+    for name in _LINKS:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to("precious")
+
+
+def _changed(folder):
+    """Return what was written of what is guarded."""
+    if not (folder / "precious").exists():
+        return None
+    if (folder / "precious").read_text() != _PRECIOUS:
+        return "a file of the user's was written"
+    gone = [name for name in _LINKS if not (folder / name).is_symlink()]
+    return f"links are gone: {gone}" if gone else None

@@ -5,6 +5,7 @@ import random
 from fuzz.disks import try_full_disks
 from fuzz.inputs import try_files, try_stores
 from fuzz.judge import Tally
+from fuzz.kernels import try_kernels
 from fuzz.requests import try_products, try_requests
 
 
@@ -15,6 +16,7 @@ def test_a_little_of_everything(tmp_path, monkeypatch, drawn_seed):
     try_stores(tally, tmp_path, rng, 6)
     try_requests(tally, tmp_path, rng, 12)
     try_products(tally, rng, 4)
+    try_kernels(tally, rng, 4)
     try_full_disks(tally, tmp_path, rng, 2)
     assert tally.failed == {}, "\n".join(tally.lines)
     assert all(count for count in tally.tried.values())

@@ -44,6 +44,13 @@ CREATE TABLE IF NOT EXISTS plans (
 );
 """
 _SUBJECT = "store"
+_BESIDE: dict[str, tuple[bytes, ...]] = {
+    "-wal": (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"),
+    "-journal": (b"\xd9\xd5\x05\xf9", bytes(4)),
+    "-shm": (),
+}
+"""What SQLite keeps beside a file, and how it begins (SQLite, database file format); a journal may
+have no header yet, and the memory that is shared has no fixed one."""
 
 
 class Store:
@@ -83,6 +90,8 @@ class Store:
             target = Path(path).absolute()
             if not write and not target.is_file():
                 raise unreadable(where, "is a directory" if target.is_dir() else "no such file")
+            if (strange := _strange_beside(target)) is not None:
+                _refuse(where, write, f"{strange} is in the way, no file of SQLite's; move it")
         except (OSError, ValueError) as error:
             _refuse(where, write, error)
         try:
@@ -300,6 +309,23 @@ def _connected(name: str, where: str, *, write: bool = False) -> sqlite3.Connect
         connection.close()
         raise
     return connection
+
+
+def _strange_beside(store: Path) -> str | None:
+    """Return the name of a file that SQLite would take for its own, and delete or write.
+
+    It is a link or a folder, or begins as none of SQLite's do; an unfinished one is empty.
+    """
+    for ending, beginnings in _BESIDE.items():
+        file = store.with_name(store.name + ending)
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            return file.name
+        if beginnings and file.is_file():
+            with file.open("rb") as opened:
+                begins = opened.read(4)
+            if begins and begins not in beginnings:
+                return file.name
+    return None
 
 
 def _takes_no_files(store: Path) -> bool:
