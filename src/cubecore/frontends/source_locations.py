@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
-from cubecore.errors import CubecoreError
+from cubecore.errors import CubecoreError, shortened
 from cubecore.isa.program.tree import Location
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
@@ -34,8 +34,8 @@ class KernelError(CubecoreError):
 
 
 def location_of(file: str, line: int, function: str) -> Location:
-    """Return a place; the file is named as `shown_path` does."""
-    return Location(shown_path(file), line, function)
+    """Return a place; the file is named as `shown_path` does, a long function by its beginning."""
+    return Location(shown_path(file), line, shortened(function))
 
 
 def shown_path(file: str | Path) -> str:

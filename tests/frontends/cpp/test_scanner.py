@@ -61,3 +61,19 @@ def test_entries_have_their_parameters_and_words():
     assert (second.name, second.parameters, second.templated) == ("second", (), False)
     assert "__mix__" in second.words
     assert (first.line, second.line) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ __launch_bounds__(4",
+        "__global__ __launch_bounds__(",
+        "__global__ __aicore__(",
+        "> <<<1, 2, 3>>>(a)",
+        "a; > <<<1, 2, 3>>>(a)",
+    ],
+)
+def test_a_text_that_ends_early_has_no_entry(text):
+    found = scanned(text)
+    assert found.entries == ()
+    assert found.text == text

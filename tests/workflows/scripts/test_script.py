@@ -250,3 +250,40 @@ def test_an_interrupt_leaves_no_file(script):
     assert answer.code == 130
     assert answer.out == ""
     assert not Path("found.sarif").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"x = 1\0\n", "own.py: source code string cannot contain null bytes"),
+        (b"x = " + b"{" * 300 + b"\n", "own.py:1: too many nested parentheses"),
+    ],
+)
+@pytest.mark.usefixtures("script")
+def test_a_text_that_python_does_not_parse(text, line):
+    Path("own.py").write_bytes(text)
+    assert_refused(cli("run", "own.py"), line)
+
+
+@pytest.mark.parametrize("sign", ["not ", "-"])
+@pytest.mark.usefixtures("script")
+def test_a_text_too_deep_for_pythons_parser(sign):
+    Path("own.py").write_text(f"x = {sign * 20000}1\n")
+    for verb in ("run", "time"):
+        answer = cli(verb, "own.py")
+        assert answer.code in {FOUND, BAD_REQUEST}
+        assert answer.err.startswith("own.py")
+        assert answer.err.count("\n") == 1
+
+
+def test_a_long_name_of_a_kernel_is_shown_by_its_beginning(script):
+    name = script(
+        KERNEL.replace("def add(", f"def {'n' * 90_000}(").replace("add[4]", f"{'n' * 90_000}[4]"),
+        MAIN.replace("add[4]", f"{'n' * 90_000}[4]"),
+    )
+    shown = f"{'n' * 400}... (90000 characters)"
+    answer = cli("time", name, "--report", "page.html", "--trace", "trace.json")
+    assert f"{shown}[4] on Ascend910B3" in answer.out
+    for page in ("page.html", "trace.json"):
+        assert Path(page).stat().st_size < 300_000
+        assert "n" * 401 not in Path(page).read_text("utf-8")

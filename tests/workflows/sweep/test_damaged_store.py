@@ -173,3 +173,35 @@ def test_a_read_store_is_left_as_it_was(store):
     assert len(stored(store)) == 12
     assert store.read_bytes() == before
     assert names_in(".") == ["s.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        *(("-wal", kind) for kind in ("file", "link", "folder")),
+        *(("-journal", kind) for kind in ("file", "link", "folder")),
+        *(("-shm", kind) for kind in ("link", "folder")),  # a file begins as it likes
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_in_the_place_of_one_of_sqlites_is_left_alone(store, ending, kind, there):
+    if not there:
+        store.unlink()
+    Path("precious").write_text("precious")
+    other = Path(f"s.sqlite{ending}")
+    if kind == "file":
+        other.write_text("precious")
+    elif kind == "link":
+        other.symlink_to("precious")
+    else:
+        other.mkdir()
+    Path("q.jsonl").write_text(json.dumps(ASKED[0]) + "\n")
+    reason = f"s.sqlite{ending} is in the way, no file of SQLite's; move it"
+    line = f"cannot write --store s.sqlite: {reason}"
+    assert_refused(cli("plan", "--queries", "q.jsonl", "--store", "s.sqlite"), line)
+    if there:
+        assert_refused(cli("store", "show", "s.sqlite"), f"cannot read store s.sqlite: {reason}")
+    assert Path("precious").read_text() == "precious"
+    assert other.is_symlink() == (kind == "link")
+    assert kind != "file" or other.read_text() == "precious"
+    assert store.exists() == there

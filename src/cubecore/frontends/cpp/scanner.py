@@ -144,6 +144,8 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         begin = number - 1
         if code[begin].text == ">":
             begin = _opening(code, begin, ">", "<") - 1
+        if begin < 0:
+            continue
         while begin >= 2 and code[begin - 1].text == "::" and code[begin - 2].kind == "word":
             begin -= 2
         end = _closing(code, close + 1)
@@ -208,7 +210,11 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
         if token.text != "__global__":
             continue
         open_ = next((n for n in range(number, len(code)) if code[n].text in {"(", ";", "{"}), -1)
-        while open_ > 0 and code[open_].text == "(" and code[open_ - 1].text.startswith("__"):
+        while (
+            0 < open_ < len(code)
+            and code[open_].text == "("
+            and code[open_ - 1].text.startswith("__")
+        ):
             open_ = _closing(code, open_) + 1  # an attribute with arguments
             while open_ < len(code) and code[open_].text not in {"(", ";", "{"}:
                 open_ += 1

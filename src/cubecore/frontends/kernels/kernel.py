@@ -12,7 +12,7 @@ from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, refuse, unable
+from cubecore.errors import CubecoreError, DeadlockError, refuse, shortened, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
@@ -54,8 +54,8 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The function's name."""
-        return self.function.__name__
+        """The function's name; of a very long one the beginning."""
+        return shortened(self.function.__name__)
 
     @property
     def place(self) -> Location:

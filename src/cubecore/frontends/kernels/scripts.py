@@ -35,10 +35,11 @@ def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
     except SystemExit as error:
         return None if error.code in {None, 0} else f"{path} ended with exit code {error.code}"
     except SyntaxError as error:
-        raise unable(path, f"{path}:{error.lineno}: {error.msg}") from None
+        line = path if error.lineno is None else f"{path}:{error.lineno}"
+        raise unable(path, f"{line}: {error.msg}") from None
     except Exception as error:
         where = _own_place(path, error)
-        got = f"{type(error).__name__}: {error}"
+        got = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise KernelError.at(where, unable("the script", f"the script raised {got}")) from error
     return None
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
+from cubecore.errors import shortened
 from cubecore.frontends.tik.calls.compare_select import CompareMask
 from cubecore.frontends.tik.calls.data_move import DataMoveCalls
 from cubecore.frontends.tik.calls.explicit import ExplicitCalls
@@ -77,7 +78,7 @@ class Tik(
         physical = (chip.aiv_count or chip.aic_count) if sub else chip.aic_count
         wanted = 1 if self.blocks is None else self.blocks.constant or physical
         self.kernel = TikKernel(
-            name=kernel_name,
+            name=shortened(str(kernel_name)),
             chip=chip,
             inputs=tuple(given),
             outputs=tuple(outputs),

@@ -23,7 +23,7 @@ def imports_tik(path: str) -> bool:
     """True if a program imports TIK, or another module of the kit; False for what is no Python."""
     try:
         tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     names: list[str] = []
     for node in ast.walk(tree):
