@@ -1,11 +1,15 @@
 """What `plan` says of a time is what `time` says: for the answer and for every alternative."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 import cubecore
+from cubecore.errors import RequestError
 from cubecore.tiling.cost.closed_form import lower_bound
+from cubecore.tiling.rules.checker import check_tiling
+from cubecore.workflows.request import make_request
 from workflows.command import assert_refused, cli
 
 CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend910_9391", "Ascend950PR_9589"]
@@ -94,3 +98,47 @@ def test_the_text_says_how_many_were_timed():
 def test_exact_is_gone():
     answer = cli("plan", "--m", "64", "--n", "64", "--k", "64", "--exact")
     assert_refused(answer, "--exact is gone: every plan is timed event by event")
+
+
+def test_exact_is_gone_from_python_too():
+    with pytest.raises(RequestError) as caught:
+        cubecore.plan(m=64, n=64, k=64, exact=True)
+    assert str(caught.value) == "exact is gone: every plan is timed event by event"
+
+
+def test_a_fix_against_a_given_tiling_is_refused():
+    keys = {"m": 64, "n": 64, "k": 64}
+    tiling = cubecore.plan(keys, fix={"baseM": 32}).tiling
+    line = "fix asks for baseM = 16, but the given tiling has baseM = 32"
+    for verb in (
+        lambda fix: cubecore.time(keys, tiling=tiling, fix=fix),
+        lambda fix: cubecore.check(tiling, keys, fix=fix),
+        lambda fix: cubecore.compare(tiling, tiling, keys, fix=fix),
+        lambda fix: cubecore.run(keys, tiling=tiling, fix=fix),
+    ):
+        verb({"baseM": "16..32"})
+        with pytest.raises(RequestError) as caught:
+            verb({"baseM": 16})
+        assert str(caught.value) == line
+
+
+def neighbours(keys):
+    """Yield the event timing of plans for other numbers of rows, cut to those of the request."""
+    request = make_request(None, None, keys)
+    for rows in (16, 32, 48, 64, 96, 128):
+        if rows > keys["m"]:
+            other = cubecore.plan({**keys, "m": rows}, alternatives=0).tiling
+            single = min(other.singleCoreM, keys["m"])
+            tiling = replace(other, M=keys["m"], singleCoreM=single)
+            if not check_tiling(tiling, request.problem, request.chip).findings:
+                yield cubecore.time(keys, tiling=tiling).timeline.cycles
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_is_as_fast_as_that_of_more_rows(seed):
+    source = random.Random(seed)
+    n, k = source.choice([(1536, 2048), (4096, 1024), (2048, 4096), (5120, 512), (576, 7168)])
+    keys = {"m": source.randint(1, 100), "n": n, "k": k, "trans_b": True}
+    keys["chip"] = source.choice(CHIPS)
+    plan = cubecore.plan(keys)
+    assert all(plan.predicted.cycles <= 1.01 * cycles for cycles in neighbours(keys))

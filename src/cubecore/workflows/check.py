@@ -11,7 +11,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import Planned, as_tiling, is_plan, make_request
+from cubecore.workflows.request import Planned, given_tiling, is_plan, make_request
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Conflict
@@ -81,8 +81,8 @@ def check(
     Raises
     ------
     RequestError
-        If the tiling or the problem is malformed, their extents differ, or a name in `keep` is not
-        a field of TCubeTiling.
+        If the tiling or the problem is malformed, their extents differ, the tiling is not as `fix`
+        asks, or a name in `keep` is not a field of TCubeTiling.
 
     Examples
     --------
@@ -92,8 +92,7 @@ def check(
     """
     planned = problem is None and is_plan(tiling)
     request = make_request(tiling if planned else problem, settings, keys)
-    given = as_tiling(tiling)
-    given.require_match(*request.problem.extents)
+    given = given_tiling(tiling, request.problem)
     _require_fields(keep)
     case = RuleCase(given, request.problem, request.chip, edition, reading)
     return _repaired(case, keep, settings) if repair else check_case(case)

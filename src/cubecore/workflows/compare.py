@@ -10,7 +10,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import TilingRequest, as_tiling, make_request
+from cubecore.workflows.request import TilingRequest, given_tiling, make_request
 from cubecore.workflows.time import Timed, time_legal
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def compare(
     request = make_request(problem, settings, keys)
     require_timed(request.chip)
     sides = []
-    for tiling in (as_tiling(first), as_tiling(second)):
-        tiling.require_match(*request.problem.extents)
+    for tiling in (given_tiling(x, request.problem) for x in (first, second)):
         findings = check_case(RuleCase(tiling, request.problem, request.chip))
         timed = time_legal(request, tiling, record) if findings.legal else None
         sides.append(ComparedTiling(tiling, findings, timed))

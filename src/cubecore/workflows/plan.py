@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.kernels.timed_plans.event_times import timed_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import Prediction
@@ -19,7 +19,7 @@ from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import (
     IllegalTilingError,
     TilingRequest,
-    as_tiling,
+    given_tiling,
     make_request,
 )
 
@@ -137,6 +137,8 @@ def plan(
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
+    if "exact" in keys:
+        raise unable("exact", "exact is gone: every plan is timed event by event")
     request = make_request(problem, settings, keys)
     solution, timed = _solution(request, settings, alternatives)
     return _answer(request, solution, timed)
@@ -181,7 +183,7 @@ def legal_or_planned(
     Raises
     ------
     RequestError
-        If the tiling is malformed, or its extents differ from the problem's.
+        If the tiling is malformed, or its extents or fields differ from those asked for.
     IllegalTilingError
         If the tiling breaks a rule.
     NoLegalTilingError
@@ -189,8 +191,7 @@ def legal_or_planned(
     """
     if tiling is None:
         return _solution(request, request.settings, 0)[0].best.tiling
-    given = as_tiling(tiling)
-    given.require_match(*request.problem.extents)
+    given = given_tiling(tiling, request.problem)
     checked = check_case(RuleCase(given, request.problem, request.chip))
     if checked.findings:
         raise IllegalTilingError(checked.findings)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip
-from cubecore.errors import CubecoreError, Violation
+from cubecore.errors import CubecoreError, Violation, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -104,3 +104,19 @@ def as_tiling(tiling: object) -> TCubeTiling:
     """Return a tiling that is given as a record, as a JSON object, or by its plan."""
     own: Any = getattr(tiling, "tiling", None) if is_plan(tiling) else tiling
     return own if isinstance(own, TCubeTiling) else TCubeTiling.from_json(own)
+
+
+def given_tiling(tiling: object, problem: Problem) -> TCubeTiling:
+    """Return a tiling that is given for a problem.
+
+    Raises
+    ------
+    RequestError
+        If it is malformed, its extents are not the problem's, or its fields are not as `fix` asks.
+    """
+    given = as_tiling(tiling)
+    given.require_match(*problem.extents)
+    for name, limits in problem.fix.broken(given):
+        known = f"{name} = {getattr(given, name)}"
+        raise unable("fix", f"fix asks for {name} {limits}, but the given tiling has {known}")
+    return given

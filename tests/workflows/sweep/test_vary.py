@@ -1,6 +1,7 @@
 """Sweeps: every point is what time says, every axis is what was written, and the plot shows it."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -111,6 +112,26 @@ def test_a_given_tiling_and_a_kept_one_stay():
     kept = sweep({"aic_count": [4, 20]}, {**SHAPE, "cores": 4}, keep_tiling=True)
     plan = cubecore.plan(SHAPE, cores=4).tiling
     assert [a.timed.tiling for a in kept.answers] == [plan, plan]
+
+
+def test_fields_of_a_given_tiling_are_replaced():
+    keys = {**SHAPE, "cores": 4}
+    tiling = cubecore.plan(keys, fix={"baseN": 64, "baseK": 32}).tiling
+    for options in ({"tiling": tiling}, {"tiling": tiling.to_json()}, {"keep_tiling": True}):
+        fix = {"baseN": 64, "baseK": 32} if "keep_tiling" in options else {}
+        answer = sweep({"baseN": [16, 32, 64]}, {**keys, "fix": fix}, **options)
+        for value, point in zip((16, 32, 64), answer.answers, strict=True):
+            changed = replace(tiling, baseN=value)
+            assert point.timed.tiling == changed
+            assert point.timed.timeline == cubecore.time(keys, tiling=changed).timeline
+        assert len({point.timed.timeline.cycles for point in answer.answers}) == 3
+
+
+def test_a_value_that_makes_a_given_tiling_illegal_names_the_rule():
+    tiling = cubecore.plan(SHAPE).tiling
+    good, bad = sweep({"baseK": [16, 8192]}, SHAPE, tiling=tiling).answers
+    assert good.error is None
+    assert bad.error.startswith("MMAD-K-EXTENT: ")
 
 
 def test_a_point_without_a_time_says_why_and_the_others_are_timed():

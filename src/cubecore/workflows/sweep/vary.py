@@ -17,7 +17,7 @@ from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Proble
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.request import make_request
+from cubecore.workflows.request import as_tiling, make_request
 from cubecore.workflows.time import Timed, time
 
 MOST_POINTS = 1000
@@ -231,13 +231,14 @@ def sweep(
     problem : Problem or mapping or None
         The product: a record or a JSON object; keywords replace its keys.
     tiling : TCubeTiling or mapping or None
-        The tiling of every point; each point's plan unless given.
+        The tiling of every point, with the values of axes that are fields of it in their places;
+        each point's plan unless given.
     settings : mapping or None
         Fields of the chip to replace, as texts: a what-if chip.
     step : str or None
         As for `time`.
     keep_tiling : bool
-        Plan once, for the problem as it stands (for axes of the chip).
+        Plan once, for the problem as it stands (for axes of the chip or the tiling).
     progress : callable
         Told how many points are done.
     **keys
@@ -332,6 +333,9 @@ def _answer(
     if fix:
         keys["fix"] = fix
     try:
+        if tiling is not None:
+            fields_varied = {axis.name: point[axis.name] for axis in axes if axis.of == "tiling"}
+            tiling = TCubeTiling.from_json({**as_tiling(tiling).to_json(), **fields_varied})
         return SweepPoint(point, time(keys, tiling=tiling, settings=settings, step=step))
     except (CubecoreError, DeadlockError) as error:
         return SweepPoint(point, None, str(error).replace("\n", "; "))
