@@ -21,8 +21,16 @@ from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
 from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult
-from cubecore.tiling.solver.candidates import Floats, Ints, TilingColumns, concatenate
+from cubecore.tiling.solver.candidates import (
+    Floats,
+    Ints,
+    TilingColumns,
+    base_k_limits,
+    base_k_sizes,
+    concatenate,
+)
 from cubecore.tiling.solver.l1_residency import (
+    BLOCK_RULES,
     RESIDENCY_RULES,
     keeps_rules,
     with_derived_fields,
@@ -41,6 +49,9 @@ FIRST_CHUNKS, ALL_CHUNKS = 48, 96
 """Chunks of each tiling that are walked before and after its residencies are varied."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
+MOST_REBASED = 8
+"""Base blocks of C that are walked with other values of baseK."""
+_BASE_FACTORS = (0.5, 0.75, 1.5, 2)
 _FACTORS, _CHUNKS = (0.5, 1, 2), (1, 2, 4)
 """Steps along K that are looked at: these times a tiling's own, and all of K in so many chunks."""
 
@@ -58,7 +69,8 @@ def refined(
     rows = _best_of_each(found, cycles, max(MOST_VARIED, count))
     first = found.take(rows)
     limit = MARGIN * cycles[rows[:count][-1]]
-    varied = _varied(first)
+    others = _other_base_k(case, first.take(np.arange(min(MOST_REBASED, len(first)))), wanted)
+    varied = _varied(concatenate([first, others]))
     if wanted.fields:
         varied = varied.take(np.flatnonzero(wanted.mask(varied)))
     every = _plain(concatenate([first, varied]))
@@ -79,7 +91,7 @@ def _plain(tilings: TilingColumns) -> TilingColumns:
 
 def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
     judged = with_derived_fields(RuleCase(tilings, case.problem, case.chip))
-    return (keeps_rules(judged, RESIDENCY_RULES), *chunk_columns(judged))
+    return (keeps_rules(judged, (*RESIDENCY_RULES, *BLOCK_RULES)), *chunk_columns(judged))
 
 
 _COLUMNS = TracedFunction(_columns)
@@ -88,7 +100,7 @@ _COLUMNS = TracedFunction(_columns)
 def _measured(
     case: RuleCase, tilings: TilingColumns, traces: TraceCache
 ) -> tuple[Mask, dict[str, Floats]]:
-    """Return which tilings are legal if their base blocks are, and what walks need of them."""
+    """Return which tilings are likely to be legal, and what walks need of them."""
     count = len(tilings)
     legal, *measured = (column(x, count) for x in _COLUMNS(traces, case, tilings))
     return legal, dict(zip(COLUMNS, measured, strict=True))
@@ -105,6 +117,26 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
         if len(first) == count:
             break
     return np.array(list(first.values()))
+
+
+def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -> TilingColumns:
+    """Return the tilings with other values of baseK, the steps in L1 about as long."""
+    t, rows, sizes = tilings, [], []
+    for k in sorted(set(t.singleCoreK.tolist())):
+        useful = base_k_sizes(case, int(k), wanted).astype(float)
+        own = np.flatnonzero(t.singleCoreK == k)
+        for factor in _BASE_FACTORS:
+            near = np.searchsorted(useful, factor * t.baseK[own])
+            rows.append(own)
+            sizes.append(useful[np.minimum(near, len(useful) - 1)])
+    row, base_k = np.concatenate(rows), np.concatenate(sizes)
+    one, two = base_k_limits(case, t)
+    fits = np.flatnonzero((base_k <= one[row]) & (base_k != t.baseK[row]))
+    row, base_k = row[fits], base_k[fits]
+    made = t.take(row)
+    buffers = np.where(base_k <= two[row], 2.0, 1.0)
+    steps = {n: np.ceil(getattr(made, n) * made.baseK / base_k) for n in ("stepKa", "stepKb")}
+    return made.with_fields(baseK=base_k, dbL0A=buffers, dbL0B=buffers, **steps)
 
 
 def _varied(tilings: TilingColumns) -> TilingColumns:

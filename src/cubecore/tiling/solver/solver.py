@@ -23,7 +23,7 @@ from cubecore.tiling.cost.closed_form import (
     predict,
     predictions,
 )
-from cubecore.tiling.cost.tracing import TraceCache, TracedFunction
+from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling, Tilings
@@ -171,10 +171,17 @@ class _Request:
     explained: bool
     refine: bool
 
-    def picked(self, case: RuleCase, result: SearchResult, traces: TraceCache) -> TilingColumns:
-        """Return the best tilings of what the search found."""
+    def picked(
+        self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
+    ) -> TilingColumns:
+        """Return the best tilings of what the search found; legal ones, if that is `strict`."""
         if self.refine:
-            return refined(case, result, self.count, self.wanted, traces)
+            tilings = refined(case, result, self.count, self.wanted, traces)
+            if not strict:
+                return tilings
+            legal = np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
+            if len(legal):
+                return tilings.take(legal)
         return result.tilings.take(_best_of_each(result, self.count))
 
 
@@ -201,7 +208,7 @@ def _search(
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
-    return result, asked.picked(case, result, traces)
+    return result, asked.picked(case, result, traces, strict=True)
 
 
 def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
