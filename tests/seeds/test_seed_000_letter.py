@@ -219,9 +219,16 @@ def test_iterations_along_k_are_multiples(edition):
     assert not broken("MDL-K-STEP-MULTIPLE", {"stepKa": 2, "stepKb": 3}, edition, template="NORM")
 
 
-def test_check_reports_by_the_letter_what_the_rules_measure():
-    problem = Problem(m=512, n=512, k=512)
-    tiling = make_tiling(problem, baseM=128, baseN=128, baseK=256)
-    assert check_tiling(tiling, problem, A2).legal
-    found = check_tiling(tiling, problem, A2, reading="documented").findings
-    assert [finding.rule for finding in found] == ["L0A-CAPACITY", "L0B-CAPACITY"]
+@both_editions
+def test_a_full_buffer_is_legal_but_by_the_letter(edition):
+    # 2 x 128 x 128 half in L0A, 128 x 256 in L0B, 128 x 256 x 4 B in L0C, 256 floats of bias.
+    problem = Problem(m=512, n=512, k=512, bias="float")
+    tiling = make_tiling(problem, baseM=128, baseN=256, baseK=128, dbL0A=2)
+    assert check_tiling(tiling, problem, A2, edition).legal
+    found = check_tiling(tiling, problem, A2, edition, "documented").findings
+    assert [finding.rule for finding in found] == [
+        "L0A-CAPACITY",
+        "L0B-CAPACITY",
+        "L0C-CAPACITY",
+        "BIAS-TABLE-CAPACITY",
+    ]

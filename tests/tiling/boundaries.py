@@ -346,10 +346,15 @@ EXTENTS = [
 OTHER_BLOCKS = [
     multiple("BASE-M-ALIGNMENT", "baseM", lambda c: c.t.baseM % 16 == 0),
     multiple("BASE-N-ALIGNMENT", "baseN", lambda c: c.t.baseN % 16 == 0),
-    multiple(
-        "BASE-K-ALIGNMENT",
-        "baseK",
-        lambda c: c.t.baseK % (c0(c.p.a) if c.p.trans_b and not c.p.trans_a else 16) == 0,
+    *(
+        multiple(
+            "BASE-K-ALIGNMENT",
+            "baseK",
+            lambda c: c.t.baseK % (c0(c.p.a) if c.p.trans_b and not c.p.trans_a else 16) == 0,
+            keys={"trans_a": trans_a, "trans_b": trans_b},
+            dtypes=("float32", "int8", "int4"),
+        )
+        for trans_a, trans_b in ((False, True), (True, True), (False, False))
     ),
     Boundary(
         "DEPTH-A1",
