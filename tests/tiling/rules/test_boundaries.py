@@ -8,7 +8,8 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.rules.checker import check_tiling, rules
+from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
+from cubecore.tiling.rules.model import RuleCase, satisfied
 from tiling.boundaries import BOUNDARIES as PLAIN
 from tiling.boundaries import Case
 from tiling.boundaries_mx import BOUNDARIES as SCALED
@@ -50,10 +51,16 @@ def at(boundary, keys, fields, value):
 
 
 def flips(rng, boundary):
-    """Return pairs of neighbouring cases, one of which is right and the other wrong."""
+    """Return pairs of neighbouring cases, one of which is right and the other wrong.
+
+    On the way the rule itself is held to be right in every case.
+    """
     keys, fields = drawn_problem(rng, boundary), drawn_fields(rng, boundary)
     cases = [at(boundary, keys, fields, value) for value in boundary.values]
     right = [bool(boundary.holds(Case(t, p))) for p, t in cases]
+    measured, soc = rule_named(boundary.rule).measure, chip(boundary.soc)
+    given = [RuleCase(t, p, soc, boundary.edition) for p, t in cases]
+    assert [satisfied(case, measured) for case in given] == right, (boundary.move, keys, fields)
     return [pair for pair, (a, b) in zip(pairwise(cases), pairwise(right), strict=True) if a != b]
 
 
