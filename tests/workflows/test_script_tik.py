@@ -91,8 +91,6 @@ def test_the_module_runs_a_program_on_its_own(program, capsys):
 
 
 REFUSED = [
-    ("", "own.py launches no kernel; call tik_instance.tikdb.start_debug(feed_dict={...}) after "
-         "BuildCCE"),
     ("\nt.tikdb.start_debug({})", "own.py:15: input 'x' has no feed"),
     ("\nt.vfancy(1)", "own.py:15: tik.vfancy is not supported: no page documents it"),
 ]  # fmt: skip

@@ -180,7 +180,8 @@ class Word(_WordBase):
         if value not in self.choices:
             *first, last = self.choices
             subject = param.opts[0] if param is not None else "value"
-            raise refuse(subject, f"be {', '.join(first)} or {last}", repr(value))
+            words = f"{', '.join(first)} or {last}" if first else last
+            raise refuse(subject, f"be {words}", repr(value))
         return str(value)
 
 

@@ -86,6 +86,53 @@ def test_a_script_that_is_right_as_text_and_json(script):
     assert keys <= set(answer.json)
 
 
+LAUNCH = """
+    import sys
+    a = np.arange(64, dtype=np.float32)
+    c = np.empty(64, np.float32)
+    assert a.size == 64
+    add[1](a, c)
+"""
+CHECKS = {
+    "": False,
+    "print((c == 2 * a).all())": False,
+    "for _ in range(2): c.sum()": False,
+    "assert (c == 2 * a).all()": True,
+    "np.testing.assert_array_equal(c, 2 * a)": True,
+    "if (c != 2 * a).any(): sys.exit(1)": True,
+    "if (c != 2 * a).any():\n    raise SystemExit(1)": True,
+    "if (c == 2 * a).all():\n    pass\nelse:\n    exit(1)": True,
+    "if c is a: print(1)\nelif (c != 2 * a).any(): sys.exit(1)": True,
+    "sys.exit(int((c != 2 * a).any()))": False,
+    "sys.exit(0 if (c == 2 * a).all() else 1)": True,
+    "sys.exit(0)": False,
+    "if a.size != 64: raise ValueError('64')": False,
+    "assert_it = print\nassert_it()": True,
+    "def later(): assert False": False,
+    "with open(__file__) as f: assert (c == 2 * a).all()": True,
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_script_verifies_what_it_checks_after_a_launch(script, check):
+    name = script(KERNEL, LAUNCH, "\n", check)
+    run = run_script(name)
+    assert (run.failure, run.findings, run.clean) == (None, (), True)
+    assert run.verified == CHECKS[check]
+    verdict = "verified" if CHECKS[check] else "ran, not verified"
+    answer = cli("run", name)
+    assert (answer.code, f"own.py: {verdict}" in answer.out.splitlines()) == (DONE, True)
+
+
+def test_an_assertion_inside_a_kernel_checks_no_result(script):
+    inside = KERNEL.replace(
+        "core, a, c, waits=True):", "core, a, c, waits=True):\n        assert True"
+    )
+    assert inside != KERNEL
+    run = run_script(script(inside, LAUNCH, "    add[1](a, c)"))
+    assert (run.clean, run.verified) == (True, False)
+
+
 def test_a_script_whose_kernel_races(script):
     name = script(KERNEL, MAIN.replace("add[4](a, c)", "add[4](a, c, waits=False)"))
     answer = cli("run", name, "--sarif", "found.sarif")

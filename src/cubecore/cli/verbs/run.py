@@ -87,7 +87,7 @@ def run(
     SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
     file of C++ kernels, of which one is launched with --arg.
     """
-    kernel = taken_kernel_options(options)
+    kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
@@ -98,9 +98,9 @@ def run(
         }
         others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
-        options |= {"engine": engine, "order": order, "checks": checks}
+        options |= {"engine": engine, "order": order, "checks": checks, "debug_inputs": inputs}
         return run_of_script(script, arguments, sarif, asked, kernel, options)
-    require_script(asked, kernel)
+    require_script({**asked, "debug_inputs": inputs}, kernel)
     files = a_file, b_file, bias_file, scale_file, scale_a_file, scale_b_file
     options |= {"engine": engine or "fast", "order": order or "program", "checks": checks}
     options |= {"reference": reference, "out": out}

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.cli.console import Command, InputFile, Integer, OutputFile, show, split_options
+from cubecore.cli.console import (
+    Command,
+    InputFile,
+    Integer,
+    OutputFile,
+    Word,
+    show,
+    split_options,
+)
 from cubecore.cli.streams import DONE, FOUND
 
 if TYPE_CHECKING:
@@ -66,8 +74,13 @@ def debug_options(command: Command) -> Command:
 
 
 def kernel_options(command: Command) -> Command:
-    """Add what says how a kernel in a C++ file is launched."""
+    """Add what says how a kernel in a C++ file, or one that a TIK program builds, is launched."""
     for option in (
+        click.option(
+            "--debug-inputs",
+            type=Word(["random"]),
+            help="run what a TIK SCRIPT builds and does not run, on random numbers",
+        ),
         click.option(
             "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
         ),
@@ -219,6 +232,7 @@ def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
     from cubecore.errors import RequestError, Violation
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
+    words |= {"debug_inputs": "--debug-inputs"}
     given = [words[name] for name, value in asked.items() if value]
     given += [
         name for name, value in kernel.items() if not any(value is n for n in (None, False, ()))
@@ -258,6 +272,7 @@ def run_of_script(
             chip=keys.get("chip"),
             debugger=None if dialogue is None else dialogue.debugger,
             asked=_launch_options(kernel),
+            debug_inputs=keys.get("debug_inputs"),
         )
     except CubecoreError as error:
         if error.findings:
@@ -267,7 +282,7 @@ def run_of_script(
         dialogue.finish()
     files.write(answer.findings)
     show(answer, as_json, script_run_text)
-    return DONE if answer.verified else FOUND
+    return DONE if answer.clean else FOUND
 
 
 def time_of_script(
@@ -291,6 +306,7 @@ def time_of_script(
         chip=keys.get("chip"),
         advise=keys["advise"],
         asked=_launch_options(kernel),
+        debug_inputs=keys.get("debug_inputs"),
     )
     files.write_launches(answer)
     show(answer, as_json, script_time_text)

@@ -60,13 +60,13 @@ def time(
     SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
     file of C++ kernels, of which one is launched with --arg.
     """
-    kernel = taken_kernel_options(options)
+    kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
     files = time_files(options, tiling or "")
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
-        options |= {"advise": advise}
+        options |= {"advise": advise, "debug_inputs": inputs}
         return time_of_script(script, arguments, files, kernel, options)
-    require_script({}, kernel)
+    require_script({"debug_inputs": inputs}, kernel)
     from cubecore.reports.text.answers import time_path_text, time_text
     from cubecore.reports.text.progress import working
     from cubecore.tiling.model.export import load_tiling

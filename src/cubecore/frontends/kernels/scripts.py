@@ -1,21 +1,30 @@
 """Scripts of the user's, run as ``python SCRIPT ARGUMENTS`` would run them."""
 
-import runpy
+import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
+from types import ModuleType
 
 from cubecore.errors import CubecoreError, unable
+from cubecore.frontends.kernels.assertions import NOTE, noting_checks
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 
 
-def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
+def _nothing() -> None:
+    return None
+
+
+def run_as_main(
+    path: str, arguments: tuple[str, ...], checked: Callable[[], None] = _nothing
+) -> str | None:
     """Run a script; return what it holds against its kernels, None if it ran to its end.
 
-    That is a failed assertion, or an exit with another code than 0.
+    That is a failed assertion, or an exit with another code than 0. `checked` is called at each
+    check that the script makes (`noting_checks`).
 
     Raises
     ------
@@ -25,8 +34,10 @@ def run_as_main(path: str, arguments: tuple[str, ...]) -> str | None:
         If the script fails for another reason; the message begins with the location.
     """
     try:
-        with _as_main(path, arguments):
-            runpy.run_path(path, run_name="__main__")
+        with _as_main(path, arguments) as main:
+            setattr(main, NOTE, checked)
+            tree = noting_checks(ast.parse(Path(path).read_bytes(), path))
+            exec(compile(tree, path, "exec"), vars(main))  # noqa: S102 - the user's own script
     except CubecoreError:
         raise
     except AssertionError as error:
@@ -52,12 +63,15 @@ def _own_place(path: str, error: BaseException) -> Location:
 
 
 @contextmanager
-def _as_main(path: str, arguments: tuple[str, ...]) -> Iterator[None]:
-    """Give the script its arguments, and imports from beside it."""
-    before = sys.argv, list(sys.path)
+def _as_main(path: str, arguments: tuple[str, ...]) -> Iterator[ModuleType]:
+    """Give the script its arguments, imports from beside it, and a module of its own."""
+    main = ModuleType("__main__")
+    main.__file__ = path
+    before = sys.argv, list(sys.path), sys.modules["__main__"]
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
+    sys.modules["__main__"] = main
     try:
-        yield
+        yield main
     finally:
-        sys.argv, sys.path[:] = before
+        sys.argv, sys.path[:], sys.modules["__main__"] = before

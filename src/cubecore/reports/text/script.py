@@ -8,6 +8,7 @@ from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
 
 if TYPE_CHECKING:
+    from cubecore.frontends.tik.trace.tensor import Tensor
     from cubecore.machine.sanitizer.findings import SanitizerFinding
     from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
 
@@ -27,7 +28,7 @@ def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
 
 def script_run_text(run: ScriptRun) -> str:
     """Return what a script did."""
-    lines = [f"{run.script}: {'verified' if run.verified else 'NOT verified'}"]
+    lines = [f"{run.script}: {run.verdict}"]
     if run.failure is not None:
         lines.append(run.failure)
     for launch in run.launches:
@@ -37,7 +38,18 @@ def script_run_text(run: ScriptRun) -> str:
             f"{plural(launch.issued, 'instruction')} in {launch.wall_s:.2f} s",
             *finding_lines(launch.findings),
         ]
+    for kernel in run.built:
+        lines += ["", f"{kernel.name}[{kernel.blocks}] on {kernel.chip.name}: built, not run"]
+        lines += [f"  input {_tensor(tensor)}" for tensor in kernel.inputs]
+        lines += [f"  output {_tensor(tensor)}" for tensor in kernel.outputs]
+    if run.built:
+        lines += ["", "--debug-inputs random runs what is built on random numbers"]
     return "\n".join(lines) + "\n"
+
+
+def _tensor(tensor: Tensor) -> str:
+    extents = (str(extent) if isinstance(extent, int) else "?" for extent in tensor.shape)
+    return f"{tensor.name}: {tensor.dtype} [{', '.join(extents)}]"
 
 
 def script_time_text(timed: ScriptTime) -> str:

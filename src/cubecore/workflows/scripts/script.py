@@ -7,13 +7,14 @@ from pathlib import Path
 from time import perf_counter
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import Violation, refuse, unable, unreadable
+from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
-from cubecore.frontends.tik.host.kernel import TikRun
+from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
 from cubecore.frontends.tik.host.program import imports_tik, program_session
+from cubecore.frontends.tik.host.random_inputs import random_inputs
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
@@ -34,7 +35,8 @@ class ScriptRun:
     """The result of a script: its launches in order, and how it ended.
 
     `failure` is what an assertion of the script, or an exit with another code than 0, said; None
-    if it ran to its end.
+    if it ran to its end. `checked` tells if the script checked anything after a launch, and `built`
+    are the kernels of TIK that it built and did not run.
     """
 
     script: str
@@ -42,6 +44,8 @@ class ScriptRun:
     failure: str | None
     total_wall_s: float
     peak_bytes: int | None
+    checked: bool = False
+    built: tuple[TikKernel, ...] = ()
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:
@@ -49,18 +53,34 @@ class ScriptRun:
         return tuple(finding for launch in self.launches for finding in launch.findings)
 
     @property
-    def verified(self) -> bool:
-        """True if nothing was found and the script holds what the kernels left for right."""
+    def clean(self) -> bool:
+        """True if nothing was found and no check of the script failed."""
         return self.failure is None and not self.findings
+
+    @property
+    def verified(self) -> bool:
+        """True if nothing was found, and the script checked a result and holds it for right."""
+        return self.clean and self.checked
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a word or two."""
+        if not self.clean:
+            return "NOT verified"
+        if not self.launches:
+            return "built, not run"
+        return "verified" if self.checked else "ran, not verified"
 
     def to_json(self) -> Json:
         """Return the run as JSON."""
         return {
             "script": self.script,
             "verified": self.verified,
+            "verdict": self.verdict,
             "failure": self.failure,
             "findings": [finding.to_json() for finding in self.findings],
             "launches": [launch.to_json() for launch in self.launches],
+            "built": [kernel.to_json() for kernel in self.built],
             "issued": sum(launch.issued for launch in self.launches),
             "wall_s": sum(launch.wall_s for launch in self.launches),
             "total_wall_s": self.total_wall_s,
@@ -141,11 +161,14 @@ def run_script(
     quiet: bool = False,
     debugger: LaunchDebugger | None = None,
     asked: CppLaunchOptions | None = None,
+    debug_inputs: str | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
     `chip`, fields of it (`settings`), `checks`, `order` and `engine` replace those of its kernels.
-    With `quiet` what it prints goes to standard error. A `debugger` stops the launches.
+    With `quiet` what it prints goes to standard error. A `debugger` stops the launches. With
+    `debug_inputs` "random" the kernels that a TIK program builds and does not run are launched on
+    random numbers.
 
     Raises
     ------
@@ -160,6 +183,7 @@ def run_script(
         require_order(order)
     options: Json = {"chip": chip, "checks": checks, "order": order}
     options |= {"engine": engine, "settings": settings or None}
+    options |= {"debug_inputs": debug_inputs}
     work = _work(path, arguments, asked)
     return _execute(path, work, options, quiet=quiet, debugger=debugger)
 
@@ -174,6 +198,7 @@ def time_script(
     quiet: bool = False,
     advise: bool = False,
     asked: CppLaunchOptions | None = None,
+    debug_inputs: str | None = None,
 ) -> ScriptTime:
     """Run a script, and time what its launches issued.
 
@@ -190,10 +215,13 @@ def time_script(
     DeadlockError
         If a pipe waits for a flag that is never set.
     """
-    options = {"chip": chip, "settings": settings or None, "trace": True}
+    options: Json = {"chip": chip, "settings": settings or None, "trace": True}
+    options |= {"debug_inputs": debug_inputs}
     done = _execute(path, _work(path, arguments, asked), options, quiet=quiet)
     if done.failure is not None:
         raise KernelError([Violation(path, "verify before it is timed", done.failure)])
+    if not done.launches:
+        raise _launches_nothing(path, tik=True)
     timed = (_timed(launch, record, advise=advise) for launch in done.launches)
     return ScriptTime(path, tuple(timed))
 
@@ -234,20 +262,25 @@ def _recorded(run: KernelRun) -> Launch:
     return recorded_launch(run.kernel, placed, recordings)
 
 
-_Work = Callable[[JsonMapping], str | None]
-"""Launches, given the options of the session; returns what an assertion said."""
+_Work = Callable[[JsonMapping, Callable[[], None]], str | None]
+"""Launches, given the options of the session and what to call at each check of the script.
+
+It returns what an assertion said.
+"""
 
 
 def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None) -> _Work:
     """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
     if path.endswith(SUFFIXES):
 
-        def launch(options: JsonMapping) -> str | None:
+        def launch(options: JsonMapping, checked: Callable[[], None]) -> str | None:
             from cubecore.frontends.cpp.arguments import call_of, program_of
 
             program = program_of(path, asked or CppLaunchOptions())
             if program is not None:
-                return program(arguments)
+                failure = program(arguments)
+                checked()  # its exit code is its own verdict
+                return failure
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
             call_of(path, asked or CppLaunchOptions(), options).run()
@@ -256,7 +289,7 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
         return launch
     if asked is not None and asked.given:
         raise refuse(asked.given[0], "come with a file of C++ kernels", path)
-    return lambda _: run_as_main(path, arguments)
+    return lambda _, checked: run_as_main(path, arguments, checked)
 
 
 def _execute(
@@ -276,16 +309,36 @@ def _execute(
     names = ("chip", "settings", "checks", "order", "trace")
     tik_options = TikOptions(**{n: given[n] for n in names if n in given}, echo=False)
     provided = program_session(tik_options) if tik else nullcontext(None)
+    if "debug_inputs" in given and not tik:
+        raise unable("debug_inputs", f"{path} is no TIK program; --debug-inputs needs one")
+    checks: list[bool] = []
+
+    def checked() -> None:
+        if session.runs or (programs and programs.runs):
+            checks.append(True)
+
     with session.collecting(), provided as programs, _printing(quiet=quiet):
-        failure = work(given)
+        failure = work(given, checked)
+        waiting = programs.not_launched if programs and failure is None else ()
+        if "debug_inputs" in given:
+            for instance in waiting:
+                instance.launch(random_inputs(instance.built_kernel))
     runs = (*session.runs, *(programs.runs if programs else ()))
-    if not runs and failure is None:
-        remedy = 'call kernel[blocks](...) under `if __name__ == "__main__":`'
-        if tik:
-            remedy = "call tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE"
-        raise unable(path, f"{path} launches no kernel", remedy)
+    built = tuple(instance.built_kernel for instance in waiting if not instance.launched)
+    if not runs and not built and failure is None:
+        raise _launches_nothing(path, tik=tik)
     total = perf_counter() - begin
-    return ScriptRun(path, runs, failure, total, peak_bytes())
+    return ScriptRun(path, runs, failure, total, peak_bytes(), bool(checks), built)
+
+
+def _launches_nothing(path: str, *, tik: bool) -> RequestError:
+    remedy = 'call kernel[blocks](...) under `if __name__ == "__main__":`'
+    if tik:
+        remedy = (
+            "call tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, or give "
+            "--debug-inputs random"
+        )
+    return unable(path, f"{path} launches no kernel", remedy)
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class Tik(
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.kernel: TikKernel | None = None
+        self.launched = False
         self.tikdb = TikDebugger(self)
 
     def BuildCCE(  # noqa: N802 - TIK's name
@@ -96,6 +97,19 @@ class Tik(
         active().built.append(self)
         return self
 
+    @property
+    def built_kernel(self) -> TikKernel:
+        """The kernel that BuildCCE finished.
+
+        Raises
+        ------
+        RequestError
+            If it has not been called.
+        """
+        if self.kernel is None:
+            raise unable("launch", "launch before BuildCCE: the kernel is not complete")
+        return self.kernel
+
     def launch(
         self,
         feeds: Mapping[str, object],
@@ -106,9 +120,8 @@ class Tik(
 
         `inplace` names, by output, the input whose memory the output shares.
         """
-        if self.kernel is None:
-            raise unable("launch", "launch before BuildCCE: the kernel is not complete")
-        done = self.kernel.launch(feeds, outputs, inplace)
+        self.launched = True
+        done = self.built_kernel.launch(feeds, outputs, inplace)
         active().runs.append(done)
         return done
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.frontends.tik.trace.errors import refuse, unable
@@ -101,6 +102,17 @@ class TikKernel:
     zeroed: frozenset[str]
     constants: Mapping[str, Any]
     place: Location
+
+    def to_json(self) -> Json:
+        """Return the kernel, its chip and its tensors as JSON."""
+        inputs, outputs = ([_described(t) for t in part] for part in (self.inputs, self.outputs))
+        return {
+            "kernel": self.name,
+            "blocks": self.blocks,
+            "chip": self.chip.name,
+            "inputs": inputs,
+            "outputs": outputs,
+        }
 
     def launch(
         self,
@@ -254,6 +266,11 @@ class TikKernel:
         """Return the launch for the declared shapes."""
         tensors = (*self.inputs, *self.outputs, *self.others)
         return self._launch({t.name: t.record.bytes_of(int(np.prod(_shape(t)))) for t in tensors})
+
+
+def _described(tensor: Tensor) -> Json:
+    extents = [extent if isinstance(extent, int) else None for extent in tensor.shape]
+    return {"name": tensor.name, "dtype": tensor.dtype, "shape": extents}
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:

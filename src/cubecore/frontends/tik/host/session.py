@@ -12,9 +12,13 @@ from cubecore.lazy_dataclass import dataclass
 
 
 class Instance(Protocol):
-    """A Tik object whose BuildCCE was called."""
+    """A Tik object whose BuildCCE was called; `launched` tells if its kernel ran."""
 
-    kernel: TikKernel | None
+    launched: bool
+
+    @property
+    def built_kernel(self) -> TikKernel:
+        """The kernel that BuildCCE finished."""
 
     def launch(
         self,
@@ -32,6 +36,11 @@ class TikSession:
     options: TikOptions = field(default_factory=TikOptions)
     built: list[Instance] = field(default_factory=list)
     runs: list[TikRun] = field(default_factory=list)
+
+    @property
+    def not_launched(self) -> tuple[Instance, ...]:
+        """The instances whose kernels were built and not run."""
+        return tuple(instance for instance in self.built if not instance.launched)
 
     @contextmanager
     def collecting(self) -> Iterator["TikSession"]:
