@@ -75,6 +75,13 @@ def _field(words: Words, at: int, bits: int) -> Words:
     return np.asarray(words >> np.uint64(at) & np.uint64((1 << bits) - 1), np.uint64)
 
 
+def leaky(values: Array, alpha: int) -> Array:
+    """Return float32 values, the negative ones times the factor whose bits `alpha` are."""
+    factor = np.array(alpha, np.uint32).view(np.float32)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(np.where(values < 0, values * factor, values), np.float32)
+
+
 def atomic(operation: str, old: Array, new: Array, *, finite: bool) -> Array:
     """Return what a store leaves in memory under an atomic ``add``, ``max`` or ``min``.
 

@@ -368,9 +368,12 @@ def test_a_launch_says_where_an_address_lies():
 
 
 def test_arrays_are_for_910b_and_910c():
-    with pytest.raises(KernelError, match="an array in a local memory must be on a 910B or 910C"):
+    with pytest.raises(
+        KernelError, match="an array in a local memory must be on a 910B, 910C or 950"
+    ):
         declare(lambda core: core.ubuf("float", 8), chip="Ascend310P3")
-    assert declare(lambda core: core.ubuf("float", 8), chip="Ascend910_9391") == ()
+    for on in ("Ascend910_9391", "Ascend950PR_9599"):
+        assert declare(lambda core: core.ubuf("float", 8), chip=on) == ()
 
 
 def test_arrays_and_physical_addresses_are_the_same_bytes():

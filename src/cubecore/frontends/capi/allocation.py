@@ -32,7 +32,9 @@ SPACES: dict[str, Mem] = {
     "fbuf": Mem.FB,
 }
 """The C API's address spaces, without their underscores."""
-_ARRAY_ARCHS = ("2201",)
+_ARRAY_ARCHS = ("2201", "3510")
+"""Architectures with arrays: 910B and 910C (C API general notes), and 950, whose own pages declare
+them in their examples."""
 _ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
 """The alignment that every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
 
@@ -110,7 +112,7 @@ class LocalMemory:
             memory.
         """
         if self.chip.arch not in _ARRAY_ARCHS:
-            raise refuse("an array in a local memory", "be on a 910B or 910C", self.chip.name)
+            raise refuse("an array in a local memory", "be on a 910B, 910C or 950", self.chip.name)
         self._way("array")
         if isinstance(what, type) and issubclass(what, Struct):
             raise unable(

@@ -17,6 +17,7 @@ import numpy as np
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES
+from cubecore.frontends.capi.overloads import is_float, packed
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -196,6 +197,8 @@ class Form:
         if self.kind.pointers and pointer.dtype.name not in self.kind.pointers:
             need = f"point to one of {', '.join(self.kind.pointers)}"
             raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
+        if name in self.kind.unsigned_too and pointer.dtype.name == f"u{kind.name}":
+            return
         if kind.library != "raw" and kind.name != "uint64" and pointer.dtype is not kind:
             need = f"point to {kind}"
             raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
@@ -255,6 +258,7 @@ def bind(
     RequestError
         If the name is no instruction or not modelled, or the arguments fit none of its forms.
     """
+    call, arguments = packed(call, arguments)
     name = call if forms(call) else call.removesuffix(_SYNC)
     candidates = forms(name, arch)
     if not candidates:
@@ -320,7 +324,7 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
         fixed, count = kind.count_form, _integer(form, "count", given)
         if count < 0:
             raise refuse(f"{form.call}.count", "be 0 or more", count)
-    template = form.template(pointers, {**_values(form, pointers, rest, words), **(fixed or {})})
+    template = form.template(pointers, _values(form, pointers, rest, {**words, **(fixed or {})}))
     places = {name: index for index, name in enumerate(form.operands)}
     for operand in template.operands():
         if operand.name in kind.needed and operand.name not in places:
@@ -415,7 +419,7 @@ def _as_bits(
     found = dict(given)
     for name, value in given.items():
         whose = bits_of.get(name)
-        if not whose or not isinstance(value, (float, np.floating)):
+        if not whose or not is_float(value):
             continue
         typed = form.typed(pointers)
         kind = typed[whose] if whose in typed else element_type(whose)

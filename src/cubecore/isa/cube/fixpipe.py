@@ -43,7 +43,7 @@ from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.numerics.codes import codes_of
-from cubecore.numerics.quantisation import quantised, scaled
+from cubecore.numerics.quantisation import leaky, quantised, scaled
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 _NZ2ND_M_LIMIT = 8192
@@ -72,19 +72,13 @@ _SIGNATURE = (
 )
 
 
-def _leaky(values: Array, alpha: int) -> Array:
-    """Return float32 values, the negative ones times the factor whose bits `alpha` are."""
-    factor = np.array(alpha, np.uint32).view(np.float32)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.asarray(np.where(values < 0, values * factor, values), np.float32)
-
-
 @parameters
 class _Fixpipe(Instruction):
     """The fields common to both targets: the tile of L0C, its conversion, and NZ at the target."""
 
     propagates = True
     stacks = True
+    unsigned_too = ("dst",)
     scales = read(Mem.FB, "n", "scale_type", align_bytes=FIXPIPE_ALIGN_BYTES, used=True)
     src_type: ElementType = types("type in L0C", "float32", "int32")
     n_size: int = param(1, 4095, "columns")
@@ -221,7 +215,7 @@ class _Fixpipe(Instruction):
         """ReLU, then the conversion, with or without a scale."""
         values, finite = inputs["src"], not registers.float_ieee
         if self.relu_pre == _LEAKY:
-            values = _leaky(values, self.alpha or 0)
+            values = leaky(values, self.alpha or 0)
         elif self.relu_pre:
             values = np.maximum(values, np.zeros((), values.dtype))
         if self.scaling == "none":

@@ -7,8 +7,8 @@ the elements that it touches (`offsets`), and either a pure function of arrays (
 Nothing here knows of engines or of time beyond the declared cost.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare import ranges
 from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
 from cubecore.isa.declare.kirin_archs import KIRIN_ARCHS, KIRIN_NOTES
 from cubecore.isa.declare.registers import Registers
@@ -201,7 +202,7 @@ class Instruction(Template):
     uncertain: ClassVar[tuple[str, ...]]
     archs: ClassVar[tuple[str, ...]]
     arch_types: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Element types that an architecture takes where it takes fewer than the declaration has."""
+    """Element types by architecture, where it takes fewer than the declaration has."""
     declared: ClassVar[tuple[Operand, ...]] = ()
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
@@ -249,13 +250,14 @@ class Instruction(Template):
     """The parameters that the C API's form with a count of elements fixes; None: there is none."""
     needed: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Operands that a call must place, each with the form that does; other ones lie at 0."""
+    unsigned_too: ClassVar[tuple[str, ...]] = ()
+    """Operands of a signed type that the C API's pointers may say is unsigned."""
     pointers: ClassVar[tuple[str, ...]] = ()
     """Element types of the C API's pointers where bytes move whole; (): any."""
     steps: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Strides and gaps, each with the count of repetitions that it lies between.
 
-    One of a single repetition is not judged. What `_STEPS` names goes without saying.
-    """
+    One of a single repetition is not judged. What `ranges.STRIDES` names goes without saying."""
     steered_by: ClassVar[tuple[str, ...]] = ()
     """Operands whose values may decide which elements the others touch."""
     picks_from: ClassVar[str] = ""
@@ -340,10 +342,7 @@ class Instruction(Template):
         )
 
     def splits_elements(self) -> tuple[str, str, str] | None:
-        """Return the parameter by which runs begin inside of elements; None if none does.
-
-        The parameter, what it must be, and what it is.
-        """
+        """Return the parameter by which runs split elements, what it must be and is, or None."""
         return None
 
     def unmet(self, registers: Registers) -> list[Violation]:
@@ -434,79 +433,23 @@ class Instruction(Template):
         found = [
             v
             for f in fields(self)  # type: ignore[arg-type]
-            for v in _field_violations(self, f)
+            for v in ranges.field_violations(self, f)
             if letter or not self.is_idle(f.name)
         ]
         if chip.arch not in self.archs:
             found.append(
                 Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
             )
-        return found or self._type_violations(chip) or self.preconditions(chip)
+        return (
+            found
+            or ranges.arch_type_violations(self, self.arch_types.get(chip.arch), chip.name)
+            or self.preconditions(chip)
+        )
 
     def is_idle(self, name: str) -> bool:
         """Return whether a parameter is a stride that lies between no two repetitions."""
         count = self.steps.get(name)
         return count is not None and getattr(self, count) <= 1
-
-    def _type_violations(self, chip: Chip) -> list[Violation]:
-        allowed = self.arch_types.get(chip.arch)
-        if not allowed:
-            return []
-        given = {f.name: getattr(self, f.name) for f in fields(self) if "types" in f.metadata}  # type: ignore[arg-type]
-        return [
-            Violation(
-                f"{self.name}.{name}", f"be one of {', '.join(allowed)} on {chip.name}", kind.name
-            )
-            for name, kind in given.items()
-            if kind.name not in allowed
-        ]
-
-
-def _field_violations(template: Instruction, f: "Field[Any]") -> list[Violation]:
-    value, meta = getattr(template, f.name), f.metadata
-    if isinstance(value, bool):
-        value = int(value)  # equal templates are judged once, so both must read the same
-    subject = f"{template.name}.{f.name}"
-    if "types" in meta and value.name not in meta["types"]:
-        return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
-    if "options" in meta and value not in meta["options"]:
-        options = ", ".join(str(option) for option in meta["options"])
-        return [Violation(subject, f"be one of {options}", repr(value))]
-    if "low" in meta:
-        if not meta["low"] <= value <= meta["high"]:
-            return [Violation(subject, f"be in [{meta['low']}, {meta['high']}]", str(value))]
-        if value % meta["multiple"]:
-            return [Violation(subject, f"be a multiple of {meta['multiple']}", str(value))]
-    return []
-
-
-_STEPS = {
-    "nd_num": ("src_nd_stride", "dst_nd_stride", "src_nd_matrix_stride", "dst_nz_matrix_stride"),
-    "n_burst": ("src_gap", "dst_gap", "source_gap", "src_stride", "dst_stride"),
-    "repeat": (
-        *("src_gap", "dst_gap", "src_stride", "dst_stride", "matrix_stride", "vector_stride"),
-        *("dst_repeat_stride", "src_repeat_stride", "src0_repeat_stride", "src1_repeat_stride"),
-    ),
-}
-"""Counts of repetitions, and the strides between these."""
-
-
-def _steps(kind: type[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the strides of an instruction, each with its count, as far as names tell."""
-    names = {f.name for f in fields(kind)}
-    for count, strides in _STEPS.items():
-        if count in names:
-            mode = "repeats" if count == "repeat" and hasattr(kind, "repeats") else count
-            yield from ((name, mode) for name in strides if name in names)
-
-
-def _may_overlap(operands: Sequence[Operand]) -> bool:
-    """Return whether one of the operands is written to a memory that another is read from."""
-    return any(
-        to is not source and to.mem is source.mem and to.access.writes and source.access.reads
-        for to in operands
-        for source in operands
-    )
 
 
 DECLARED: dict[str, type[Instruction]] = {}
@@ -544,9 +487,9 @@ def instruction(
         frozen.declared = tuple(
             v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
         )
-        frozen.steps = MappingProxyType({**dict(_steps(frozen)), **frozen.steps})
-        if not _may_overlap(frozen.declared):
-            frozen.overlap = ""
+        frozen.steps = MappingProxyType({**dict(ranges.strides_of(frozen)), **frozen.steps})
+        uses = [(o.mem, o.access.writes, o.access.reads) for o in frozen.declared]
+        frozen.overlap = frozen.overlap if ranges.may_overlap(uses) else ""
         frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
         if name in DECLARED:
             raise ValueError(f"instruction {name} is declared twice")
