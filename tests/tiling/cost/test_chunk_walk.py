@@ -6,6 +6,7 @@ import statistics
 import numpy as np
 
 from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.tiling.cost.chunk_walk import COLUMNS, chunk_columns, least_cycles, walked_cycles
 from cubecore.tiling.cost.tracing import column
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -15,6 +16,17 @@ from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.workflows.request import make_request
 
 CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend950PR_9589"]
+
+
+def test_clients_of_a_core_share_its_time():
+    """Two AIV clients compute one after the other: each finds device memory for its core alone."""
+    keys = {"m": 16, "n": 4096, "k": 4096, "launch": "mix", "chip": "Ascend910B3"}
+    request = make_request(None, None, keys)
+    found = plan_tilings(request.problem, request.chip, 3, None)
+    tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
+    for tiling, near in zip(tilings, walked(request, tilings, 96)[0], strict=True):
+        events = TimedProduct(request.problem, tiling, request.chip).line.cycles
+        assert 0.9 < near / events < 1.1
 
 
 def drawn(source):

@@ -10,6 +10,7 @@ from cubecore.kernels.matmul_time.launch import is_known, launch_time
 from cubecore.kernels.runnable import require_timed
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.planner import plan_tilings
+from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from cubecore.tiling.repair.infeasibility import Narrowing
 
-SHORTLIST = 7
-"""Tilings that the planner puts first and that are timed; each takes some milliseconds."""
-WALKED = 3
+SHORTLIST = 6
+"""Tilings that the planner puts first and that are timed, beside the closed form's best."""
+WALKED = 2
 """The same where trees have to be walked, which takes some times as long."""
 START_UP, MEMORY = "start-up", "HBM"
 
@@ -58,7 +59,11 @@ def retimed(
     Up to `alternatives` of them stay. Only the hardware's bound holds for these times.
     """
     known = [timed(ranked, problem, chip) for ranked in (found.best, *found.alternatives)]
-    best, *others = sorted(known, key=lambda ranked: ranked.predicted.cycles)
+    known.sort(key=lambda ranked: ranked.predicted.cycles)
+    first: dict[tuple[int, ...], Ranked] = {}
+    for ranked in known:
+        first.setdefault(tuple(getattr(ranked.tiling, n) for n in GROUP_FIELDS), ranked)
+    best, *others = first.values()
     bound = found.lower_bound
     answer = replace(
         found,

@@ -52,13 +52,18 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     values: list[Column] = []
     hbm: Column = 0.0
     read: Column = 0.0
+    clients = clients_per_core(t, problem, chip)
     single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
     for (passes, *both), alone in zip(first_and_later_loads(case, w), single, strict=True):
         first, later = both
         values += (passes * first.count, passes, alone, first.first_transfers)
         for one, times in ((first, 1), (later, passes - 1)):
             served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
-            values += (one.mean_cycles, one.arrival_cycles, served / one.count)
+            values += (
+                one.mean_cycles,
+                one.arrival_cycles,
+                problem.batch * served / (one.count * clients),
+            )
             hbm, read = hbm + times * served, read + times * one.hbm_bytes
     row = problem.c_type.bytes_of(w.n / w.n_tiles)
     out = written_back(case, problem.batch * read, row, w.k_blocks)
@@ -69,7 +74,7 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
     values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)
     values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps, pipes["M"] / w.steps)
-    values += (pipes["FIX"] / w.tiles, out / problem.batch / w.tiles, double)
+    values += (pipes["FIX"] / w.tiles, out / (w.tiles * clients), double)
     values += (
         np.logical_not(beside),
         clients_per_core(t, problem, chip),

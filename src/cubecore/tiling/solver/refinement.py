@@ -52,6 +52,7 @@ MARGIN = 1.01
 MOST_REBASED = 8
 """Base blocks of C that are walked with other values of baseK."""
 _BASE_FACTORS = (0.5, 0.75, 1.5, 2)
+CHOSEN = (*GROUP_FIELDS, "baseK", "stepKa", "stepKb", "depthA1", "depthB1", "iterateOrder")
 _FACTORS, _CHUNKS = (0.5, 1, 2), (1, 2, 4)
 """Steps along K that are looked at: these times a tiling's own, and all of K in so many chunks."""
 
@@ -59,7 +60,10 @@ _FACTORS, _CHUNKS = (0.5, 1, 2), (1, 2, 4)
 def refined(
     case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
 ) -> TilingColumns:
-    """Return the best tiling of each core split and base block, at most `count`, best first."""
+    """Return the best tiling of each core split and base block, at most `count`, best first.
+
+    The closed form's best comes behind them, should the walk be wrong.
+    """
     order = np.argsort(result.cycles, kind="stable")
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
@@ -80,7 +84,10 @@ def refined(
     kept = np.flatnonzero(legal & likely)
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     cycles = walked_cycles(case, values, ALL_CHUNKS)
-    return every.take(_best_of_each(every, cycles, count))
+    best = every.take(_best_of_each(every, cycles, count))
+    closed = found.take(np.arange(1))
+    known = np.logical_and.reduce([getattr(best, n) == getattr(closed, n) for n in CHOSEN])
+    return best if known.any() else _plain(concatenate([best, closed]))
 
 
 def _plain(tilings: TilingColumns) -> TilingColumns:
