@@ -65,7 +65,9 @@ class TilingColumns:
             value, rows = getattr(self._parent, name), self._rows
             constant = rows is None or not isinstance(value, np.ndarray)
             self._columns[name] = value if constant else value.take(rows)
-        return self._columns[name]
+        column = self._columns[name]
+        self.__dict__[name] = column  # found without this method from here on
+        return column
 
     def __len__(self) -> int:
         if self._rows is not None:
@@ -110,7 +112,9 @@ class _Concatenated(TilingColumns):
             values = [getattr(part, name) for part in self._parts]
             constant = not isinstance(values[0], np.ndarray)
             self._columns[name] = values[0] if constant else np.concatenate(values)
-        return self._columns[name]
+        column = self._columns[name]
+        self.__dict__[name] = column
+        return column
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._parts)
