@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fuzz.disks import try_full_disks, try_kills, try_writers
+from fuzz.disks import try_full_disks, try_killed_outputs, try_kills, try_writers
 from fuzz.inputs import try_files, try_stores
 from fuzz.judge import Tally
 from fuzz.kernels import try_kernels
@@ -31,6 +31,7 @@ def main():
         try_kernels(tally, rng, max(count // 10, 1))
         try_full_disks(tally, folder, rng, max(count // 50, 1))
         try_kills(tally, folder, rng, max(count // 400, 1))
+        try_killed_outputs(tally, folder, rng, max(count // 200, 1))
         for writers in (2, 4):
             try_writers(tally, folder, writers)
         os.chdir("/")

@@ -81,6 +81,35 @@ def try_kills(tally, folder, rng, count):
             left.unlink()
 
 
+def try_killed_outputs(tally, folder, rng, count):
+    """Kill commands while they write; each output must be what it was, or whole."""
+    name = "kills, outputs"
+    shape = ("--m", "200", "--n", "300", "--k", "64")
+    verbs = (
+        ("plan", *shape, "--out", "killed.json"),
+        ("run", *shape, "--out", "killed.npy"),
+        ("time", *shape, "--report", "killed.html"),
+    )
+    for verb in verbs:
+        command, out = [sys.executable, "-m", "cubecore", *verb], folder / verb[-1]
+        begun = time.monotonic()
+        subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=120)
+        lasts, whole = time.monotonic() - begun, out.read_bytes()
+        for _ in range(count):
+            out.write_text("mine")
+            process = subprocess.Popen(
+                command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            time.sleep(rng.uniform(0.5, 1.1) * lasts)
+            process.send_signal(rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
+            process.wait()
+            tally.tried[name] += 1
+            if out.read_bytes() not in {b"mine", whole}:
+                tally.fail(name, f"{' '.join(verb)}: the output is neither old nor new")
+        for left in (out, *folder.glob(".cubecore?*")):
+            left.unlink()
+
+
 def try_writers(tally, folder, writers):
     """Let several sweeps fill one store at once; each answer must be there once."""
     name, asked = f"{writers} writers", _ask(folder, 40)

@@ -111,6 +111,7 @@ class Run:
             "tolerance": finite(v.tolerance),
             "worst_error_over_tolerance": finite(v.worst),
             "tolerance_policy": v.policy,
+            "float64_elements": v.compared,
             "nonfinite": {"nan": v.nan, "infinite": v.infinite, "differ": v.nonfinite_differ},
             "policy": self.policy,
             "findings": [finding.to_json() for finding in self.findings],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.reports.text.answers import run_text
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import Problem
 from cubecore.workflows.data.float32_screen import is_worth_screening
@@ -97,6 +98,7 @@ def test_a_large_product_is_screened_and_verified(large):
     error = np.abs(product - exact)
     assert answer.verified
     assert 0.8 * error.max() <= answer.max_abs_error <= error.max() * (1 + 1e-6)
+    assert 0 < answer.compared < error.size // 100
     assert answer.max_rel_error <= (error / np.abs(exact)).max() * (1 + 1e-6)
     half = replace(LARGE, c="float16")
     assert verify(half, given, product.astype(np.float16), tiling).verified
@@ -222,3 +224,13 @@ def test_the_drift_of_repeated_terms_is_right(k, value):
 )
 def test_the_answer_states_how_limits_are_derived(keys, wanted):
     assert cubecore.run(m=16, n=16, k=32, **keys).to_json()["tolerance_policy"] == wanted
+
+
+def test_the_answer_says_how_many_elements_its_errors_are_of():
+    small = cubecore.run(m=16, n=48, k=32, batch=2)
+    assert small.to_json()["float64_elements"] == 2 * 16 * 48
+    assert "  errors  " not in run_text(small)
+    most = small.verification.compared - 5
+    large = replace(small, verification=replace(small.verification, compared=most))
+    line = "  errors  of 1,531 elements in float64, with those farthest from a float32 product; it "
+    assert f"{line}settles the other 5\n" in run_text(large)

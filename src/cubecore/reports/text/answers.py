@@ -194,7 +194,7 @@ def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
 
 def run_text(run: Run) -> str:
     """Return what an execution gave."""
-    v = run.verification
+    v, p = run.verification, run.request.problem
     verdict = "verified" if run.verified else "NOT verified"
     engine = run.engine if run.order == "program" else f"{run.order} order, {run.engine}"
     lines = [
@@ -206,6 +206,11 @@ def run_text(run: Run) -> str:
         f"  time    operands {run.operands_wall_s:.2f} s, execution {run.wall_s:.2f} s, "
         f"verification {run.verify_wall_s:.2f} s; in all {run.total_wall_s:.2f} s",
     ]
+    if v.compared < (elements := p.batch * p.m * p.n):
+        lines.append(
+            f"  errors  of {v.compared:,} elements in float64, with those farthest from a float32 "
+            f"product; it settles the other {elements - v.compared:,}"
+        )
     if run.reference_wall_s is not None:
         lines.append(f"  NumPy   {run.reference_wall_s:.3g} s for the float32 product of the shape")
     if v.nan or v.infinite or v.nonfinite_differ:

@@ -35,7 +35,8 @@ class Verification:
     """The comparison of a result with the product.
 
     Errors are of elements compared in float64: all of them, or, for a large product of floats,
-    those that a float32 product leaves in doubt and the farthest of each block of rows.
+    those that a float32 product leaves in doubt and the farthest of each block of rows; `compared`
+    counts them.
     `tolerance` is the largest limit of those elements; each has its own. `worst` is the largest
     error over its limit. `nan` and `infinite` count elements of the product, `nonfinite_differ`
     those where the product or the result is not finite and the other is not the same. `policy` says
@@ -51,6 +52,7 @@ class Verification:
     infinite: int
     nonfinite_differ: int
     policy: str
+    compared: int
 
 
 def verify(
@@ -180,6 +182,7 @@ def _combined(problem: Problem, parts: list[Judged]) -> Verification:
         infinite=sum(part.infinite for part in parts),
         nonfinite_differ=sum(part.nonfinite_differ for part in parts),
         policy=limit_policy(problem),
+        compared=sum(part.error.size for part in parts),
     )
 
 
