@@ -49,8 +49,8 @@ _BESIDE: dict[str, tuple[bytes, ...]] = {
     "-journal": (b"\xd9\xd5\x05\xf9", bytes(4)),
     "-shm": (),
 }
-"""What SQLite keeps beside a file, and how it begins (SQLite, database file format); a journal may
-have no header yet, and the memory that is shared has no fixed one."""
+"""Files that SQLite keeps beside a database, and their first bytes (SQLite, database file format);
+a journal may have no header yet, and the memory that is shared has no fixed one."""
 
 
 class Store:
