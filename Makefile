@@ -44,11 +44,13 @@ SEED ?= 0
 fuzz: $(STAMP)  ## hostile files, stores, disks and random requests: what was tried, what failed
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seed $(SEED)
 
-lowest: pyproject.toml  ## the command line and README with the lowest versions allowed
+lowest: pyproject.toml  ## quick's tests and README with the lowest versions allowed
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
-	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt pytest hypothesis --editable .
-	$(LOWEST)/bin/python -m pytest tests/test_cli.py tests/docs/test_documents.py -k "test_cli or README"
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt \
+	  pytest pytest-xdist hypothesis grimp towncrier --editable .
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(QUICK) tests/test_cli.py \
+	  --ignore tests/seeds/test_docs.py -k "not test_console_blocks"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

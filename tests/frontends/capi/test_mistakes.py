@@ -6,11 +6,10 @@ from inspect import getsourcelines
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cubecore import DeadlockError, KernelError, RequestError, Struct, kernel
-from cubecore.cli.commands import main
 from cubecore.workflows.scripts.script import run_script
+from workflows.command import FOUND, cli
 
 HERE = os.path.relpath(__file__)
 
@@ -436,11 +435,11 @@ def test_a_deadlock_tells_what_was_found_before_it(tmp_path, monkeypatch):
     with pytest.raises(DeadlockError) as error:
         run_script("stuck.py")
     assert [f.id for f in error.value.findings] == ["uninitialised"] * 2 + ["deadlock"] * 2
-    result = CliRunner().invoke(main, ["run", "stuck.py", "--sarif", "stuck.sarif"])
-    assert result.exit_code == 1
+    result = cli("run", "stuck.py", "--sarif", "stuck.sarif")
+    assert result.code == FOUND
     (run,) = json.loads((tmp_path / "stuck.sarif").read_bytes())["runs"]
     assert [r["ruleId"] for r in run["results"]] == ["uninitialised"] * 2 + ["deadlock"] * 2
-    first, second, *rest = result.stderr.splitlines()
+    first, second, *rest = result.err.splitlines()
     assert first == (
         "deadlock, no core sends a signal: core 0 AIV0 waits for flag 3 at stuck.py:10 (stuck), "
         "which no core has sent; core 0 AIV1 waits for flag 3 at stuck.py:10 (stuck), which no "
