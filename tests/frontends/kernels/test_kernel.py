@@ -10,6 +10,7 @@ import pytest
 
 import cubecore
 from cubecore import KernelError, RequestError, Struct, kernel
+from cubecore.errors import DeadlockError
 from cubecore.frontends.capi.pointer import RuntimeInt
 from cubecore.frontends.kernels.host_tensors import unbroken
 
@@ -506,6 +507,25 @@ def test_the_parts_of_an_ai_core_take_turns():
     a, c = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
     assert handed[2](a, c, True).clean
     assert (c == 2 * a).all()
+
+
+@kernel(kind="mix")
+def first_halves(core):
+    """The AIVs send if `block_idx` counts blocks, which in a mix kernel it does not."""
+    if core.is_aic:
+        core.asc_sync_block_wait("PIPE_S", 3)
+    elif core.block_idx < core.block_num:
+        core.asc_sync_block_arrive("PIPE_MTE3", 3)
+
+
+def test_a_core_that_nobody_signals_is_named_with_its_flag_and_line():
+    with pytest.raises(DeadlockError) as caught:
+        first_halves[2]()
+    line = first_halves.function.__code__.co_firstlineno + 4
+    assert str(caught.value) == (
+        "deadlock, no core sends a signal: core 1 AIC waits for flag 3 at "
+        f"{first_halves.place.file}:{line} (first_halves), which no core has sent"
+    )
 
 
 def test_parts_that_do_not_wait_for_each_other():

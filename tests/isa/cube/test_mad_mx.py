@@ -10,6 +10,7 @@ from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.cube.mad_mx import LoadCbufToCaMx, LoadCbufToCbMx, MadMx
 from cubecore.isa.declare.instruction import Mem
+from cubecore.workflows.explain import describe
 from isa.bench import Bench
 from parts import crossed
 
@@ -172,3 +173,10 @@ def test_8_bit_values_start_at_multiples_of_1024():
     assert bench.messages == [
         "misaligned: mad_mx.a must start at a multiple of 1024 B in L0A, got 512"
     ]
+
+
+def test_its_page_names_one_layout_of_each_operand():
+    lines = [line.split() for line in describe(MadMx).splitlines() if " aligned to " in line]
+    layouts = {line[0]: line[line.index("aligned") - 1].rstrip(",") for line in lines}
+    assert [line[0] for line in lines] == ["c", "a", "b", "bias", "scale_a", "scale_b"]
+    assert {name: layouts[name] for name in "cab"} == {"c": "NZ", "a": "NZ", "b": "ZN"}

@@ -143,7 +143,10 @@ class CoreHandle:
 
     @property
     def block_idx(self) -> int:
-        """As asc_get_block_idx: this part's index among those of its kind in the launch."""
+        """As asc_get_block_idx: this part's index among those of its kind in the launch.
+
+        In a mix kernel the AIVs of block b have 2b and 2b + 1, and its AIC has b.
+        """
         place = self._core.registers.position
         return RuntimeInt(place.block * place.parts + place.part, "block_idx")
 

@@ -168,6 +168,7 @@ class MadMx(CubeProduct):
         *("c_matrix_source", "c_matrix_init_val"),
     )
     stacks = True
+    a = read(Mem.L0A, "m k", "a_type", layout="NZ", align_bytes=512)
     scale_a = read(Mem.L0A_MX, "m k", "scale_type")
     scale_b = read(Mem.L0B_MX, "k n", "scale_type")
     a_type: ElementType = types("left matrix", *_FP4, *_FP8)

@@ -484,9 +484,9 @@ def instruction(
         frozen.arch_types = MappingProxyType(dict(KIRIN_ARCHS.get(name, {})))
         frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
-        frozen.declared = tuple(
-            v for c in reversed(cls.__mro__) for v in vars(c).values() if isinstance(v, Operand)
-        )
+        named = ((n, v) for c in reversed(cls.__mro__) for n, v in vars(c).items())
+        operands = {n: v for n, v in named if isinstance(v, Operand)}  # a subclass redeclares one
+        frozen.declared = tuple(operands.values())
         frozen.steps = MappingProxyType({**dict(ranges.strides_of(frozen)), **frozen.steps})
         uses = [(o.mem, o.access.writes, o.access.reads) for o in frozen.declared]
         frozen.overlap = frozen.overlap if ranges.may_overlap(uses) else ""
