@@ -50,7 +50,8 @@ class Issue:
     values depend on variables; they replace the template's own when the instruction is issued.
     `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
     trips) of each loop that it stands for, from the outermost; None where the loops around it do.
-    `rules` are alignments beyond the template's own, of addresses that depend on variables.
+    `rules` are alignments beyond the template's own, of addresses that depend on variables;
+    `breaches` are the bounds that it is known to leave, as sentences.
     """
 
     template: Instruction
@@ -59,6 +60,7 @@ class Issue:
     late: tuple[tuple[str, Expr], ...] = ()
     walk: tuple[tuple[Expr, int], ...] | None = None
     rules: tuple[AddressRule, ...] = ()
+    breaches: tuple[str, ...] = ()
 
     def bound(self, values: tuple[int, ...]) -> Instruction:
         """Return the template with the late parameters filled in, each distinct one made once."""

@@ -144,7 +144,7 @@ class Core:
     def handler(self, issue: Issue) -> Callable[..., None]:
         """Return the recorder of one leaf (the sink protocol of programs)."""
         late, template, where, record = len(issue.late), issue.template, issue.location, self.record
-        if issue.rules:
+        if issue.rules or issue.breaches:
             return lambda *values: self._record_held(issue, values[:late], values[late:])
         if not late:
             return lambda *addresses: record(template, addresses, where)
@@ -153,15 +153,17 @@ class Core:
     def _record_held(
         self, issue: Issue, values: tuple[int, ...], addresses: tuple[int, ...]
     ) -> None:
-        """Record an instruction whose addresses have rules of their own."""
+        """Record an instruction, with findings for its own rules and known breaches."""
+        broken = [("out-of-bounds", message) for message in issue.breaches]
         for rule in issue.rules:
             address, operand = addresses[rule.operand], issue.template.operands()[rule.operand]
             if address % rule.multiple_bytes:
                 need = f"start at a multiple of {rule.multiple_bytes} B in {operand.mem.label}"
-                message = f"{rule.subject} must {need}, got {address}"
-                name, core = issue.template.name, str(self.id)
-                finding = SanitizerFinding("misaligned", message, name, issue.location, core)
-                self.log.add(finding, rule.subject)
+                broken.append(("misaligned", f"{rule.subject} must {need}, got {address}"))
+        name, core = issue.template.name, str(self.id)
+        for kind, message in broken:
+            finding = SanitizerFinding(kind, message, name, issue.location, core)
+            self.log.add(finding, message)
         self.record(issue.bound(values), addresses, issue.location)
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:

@@ -248,6 +248,35 @@ def test_transposes():
     assert np.array_equal(got["one"].reshape(16, 16), x[0].T)
 
 
+def test_stepping_over_a_tensor_of_ub_is_a_finding_where_it_happens():
+    """By one block, as public operators do: it reads and writes what lies behind the tensor."""
+    for taken in (1, 0):
+        t = Tik(Dprofile("v100", "mini"))
+        x, y = t.Tensor("float16", (272,), GM, "x"), t.Tensor("float16", (272,), GM, "y")
+        n = t.InputScalar("int32", "n")
+        a, b = (t.Tensor("float16", (count,), UB, name) for count, name in ((128, "a"), (144, "b")))
+        t.data_move(a, x, 0, 1, 8, 0, 0)
+        t.data_move(b, x[128:], 0, 1, 9, 0, 0)
+        with t.if_scope(n > 0):
+            t.vec_adds(72, a, a, 1.0, 2, 8, 8)
+        t.data_move(y, a, 0, 1, 8, 0, 0)
+        t.data_move(y[128:], b, 0, 1, 9, 0, 0)
+        t.BuildCCE("k", [x, n], [y])
+        values = np.arange(272).astype(np.float16)
+        run = t.launch({"x": values, "n": np.int32(taken)})
+        told = [f.message for f in run.findings if f.id == "out-of-bounds"]
+        assert (
+            told
+            == [
+                "vec_adds.dst must stay inside a (0 to 256 B), got bytes [0, 400)",
+                "vec_adds.src must stay inside a (0 to 256 B), got bytes [0, 400)",
+            ][: 2 * taken]
+        )
+        lanes = np.r_[0:72, 128:200]
+        values[lanes] += taken
+        assert np.array_equal(run.outputs["y"], values)
+
+
 # ruff: noqa: ARG005 - each takes what there is
 BROKEN = [
     (lambda t, x: t.vec_add(129, x, x, x, 1, 8, 8, 8), "vec_add.mask must be in [1, 128], got 129"),
@@ -257,8 +286,8 @@ BROKEN = [
         "vec_add.repeat_times must be in [1, 255] as an immediate, got 0",
     ),
     (
-        lambda t, x: t.vec_add(128, x, x, x, 2, 8, 8, 8),
-        "vec_add.dst must stay inside x (0 to 256 B), got bytes [0, 512)",
+        lambda t, x: t.vec_add(128, x, x, x, 255, 255, 8, 8),
+        "vec_add.dst must stay inside x (0 to 256 B), got bytes [0, 2072896)",
     ),
     (
         lambda t, x: t.vec_add(16, x[2:], x, x, 1, 8, 8, 8),

@@ -223,6 +223,7 @@ class KernelTrace:
         for tensor, operand in zip(operands, template.operands(), strict=False):
             met.append(_touch(tensor, operand.access.writes))
         masked = None if late else self._masked(template)
+        breaches: list[str] = []
         for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
             self.memories.add(operand.mem)
             if tensor.mem is not operand.mem:
@@ -231,15 +232,39 @@ class KernelTrace:
             if not late:
                 _require_aligned(template, tensor, operand, place, call)
             if masked is not None:
-                _require_inside(masked, tensor, operand, place, call)
+                breaches += self._left(masked, tensor, operand, place, call)
         if template.register:
             leaves = type(template).leaves is not Instruction.leaves
             met.append(((template.register, 0, 1), leaves))
         self._place = user_location()
         self.sync.before(template.pipe.value, met)
-        left = tuple(late.items())
-        self.append(Issue(template, places, self._place, left, rules=tuple(rules)))
+        left, held = tuple(late.items()), (tuple(rules), tuple(breaches))
+        self.append(Issue(template, places, self._place, left, None, *held))
         self._place = None
+
+    def _left(
+        self, template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
+    ) -> list[str]:
+        """Return how an operand leaves its tensor, where the trace knows its address.
+
+        In UB that is a finding of the run, since programs step over tensors there on purpose;
+        elsewhere, and beyond UB, it is refused.
+        """
+        start = place.constant
+        touched = None if tensor.mem is Mem.GM else reach(template, operand.name)
+        if start is None or touched is None:
+            return []
+        low, high = template.element(operand).extent_bytes(*touched)
+        offset = start - tensor.buffer.start
+        if offset + low >= 0 and offset + high <= tensor.buffer.size_bytes:
+            return []
+        subject = f"{call or template.name}.{operand.name}"
+        need = f"stay inside {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
+        got = f"bytes [{offset + low}, {offset + high})"
+        memory_bytes = self.buffers.capacity[tensor.mem]
+        if tensor.mem is Mem.UB and start + low >= 0 and start + high <= memory_bytes:
+            return [f"{subject} must {need}, got {got}"]
+        raise refuse(subject, need, got)
 
     def _masked(self, template: Instruction) -> Instruction | None:
         """Return a template under the mask, None if only the run knows it."""
@@ -330,21 +355,4 @@ def _require_aligned(
     ):
         need = f"start at a multiple of {operand.alignment} B in {tensor.mem.label}"
         got = f"{place.constant - tensor.buffer.start} B into {tensor.name}"
-        raise refuse(f"{call or template.name}.{operand.name}", need, got)
-
-
-def _require_inside(
-    template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
-) -> None:
-    """Refuse an operand that leaves its tensor, where the trace knows its address."""
-    if tensor.mem is Mem.GM or place.constant is None:
-        return
-    touched = reach(template, operand.name)
-    if touched is None:
-        return
-    low, high = template.element(operand).extent_bytes(*touched)
-    offset = place.constant - tensor.buffer.start
-    if offset + low < 0 or offset + high > tensor.buffer.size_bytes:
-        need = f"stay inside {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
-        got = f"bytes [{offset + low}, {offset + high})"
         raise refuse(f"{call or template.name}.{operand.name}", need, got)
