@@ -294,7 +294,7 @@ BROKEN = [
         "vec_add.dst must start at a multiple of 32 B in UB, got 4 B into x",
     ),
     (
-        lambda t, x: t.vec_add(128, x, x, x, 1, 8, 8, 256),
+        lambda t, x: t.vec_add(128, x, x, x, 2, 8, 8, 256),
         "vec_add.src1_repeat_stride must be in [0, 255], got 256",
     ),
     (

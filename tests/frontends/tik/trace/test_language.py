@@ -313,3 +313,20 @@ def test_the_cube_and_the_vector_unit_are_apart_on_a2():
         "a TIK kernel on Ascend910B3 must use the Cube's memories or UB, which separate cores have, "
         "got L1 and UB; set Ascend310, Ascend310P or Ascend910 as the target",
     )
+
+
+def test_the_free_part_of_a_memory():
+    t = Tik(V310)
+    assert t.get_available_buffer_size(UB) == 253952
+    t.Tensor("float16", (100,), UB, "x")
+    assert t.get_available_buffer_size(UB) == 253952 - 224  # whole blocks of 32 B
+    with t.new_stmt_scope():
+        t.Tensor("float16", (128,), UB, "y")
+        assert t.get_available_buffer_size(UB) == 253952 - 224 - 256
+    assert t.get_available_buffer_size(UB) == 253952 - 224
+    assert t.get_available_buffer_size("local.L1") == 1024 * 1024
+    with pytest.raises(RequestError) as caught:
+        t.get_available_buffer_size(GM)
+    assert str(caught.value).partition(": ")[2] == (
+        "get_available_buffer_size.scope must be a local scope such as tik.scope_ubuf, got 'global'"
+    )

@@ -209,6 +209,19 @@ class Language:
             )
         return views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
 
+    def get_available_buffer_size(self, scope: str) -> int:
+        """Return the bytes of a local memory that no tensor in reach takes.
+
+        Raises
+        ------
+        RequestError
+            If the scope is no local memory.
+        """
+        if MEMORIES.get(scope, Mem.GM) is Mem.GM:
+            need = "be a local scope such as tik.scope_ubuf"
+            raise refuse("get_available_buffer_size.scope", need, repr(scope))
+        return self.trace.buffers.free(MEMORIES[scope])[1]
+
     def _global(
         self, name: str, record: ElementType, extents: Sequence[Any], scope: str
     ) -> views.Tensor:
