@@ -346,14 +346,16 @@ def test_is_bias_adds_the_bias_row(dtype, bias, order):
 # --- order and double buffers
 
 
-def test_iterate_order_is_the_order_of_base_blocks():
+@pytest.mark.parametrize("steps", [{}, {"stepM": 3, "stepN": 4}], ids=["1", "all"])
+def test_iterate_order_is_the_order_of_base_blocks(steps):
     problem = Problem(m=80, n=128, k=32)
     orders = {
         0: [(m, n) for n in range(4) for m in range(3)],
         1: [(m, n) for m in range(3) for n in range(4)],
     }
     for order, blocks in orders.items():
-        launch = launch_of(problem, baseM=32, baseN=32, iterateOrder=order)
+        fields = {"baseM": 32, "baseN": 32, "baseK": 32, "iterateOrder": order} | steps
+        launch = launch_of(problem, **fields)
         pieces = []
         for fixpipe, address in issued(launch, CopyMatrixCcToGm):
             tensor, offset = tensor_of(launch, address[0])
@@ -362,7 +364,7 @@ def test_iterate_order_is_the_order_of_base_blocks():
             assert (fixpipe.m_size, fixpipe.n_size) == (min(32, 80 - row), 32)
             pieces.append((row // 32, column // 32))
         assert pieces == blocks
-        assert_right(problem, make_tiling(problem, baseM=32, baseN=32, iterateOrder=order))
+        assert_right(problem, make_tiling(problem, **fields))
 
 
 def alternates(places, distance):

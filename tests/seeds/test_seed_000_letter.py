@@ -29,9 +29,10 @@ def broken(rule, fields, edition="000", soc=A2, reading="documented", **keys):
 
 
 @both_editions
-@pytest.mark.parametrize("dtype", ["half", "float"])
+@pytest.mark.parametrize("dtype", ["half", "float", "int8_t"])
 def test_base_blocks_are_smaller_than_their_buffers(edition, dtype):
-    size = {"half": 2, "float": 4}[dtype]
+    # A transposed A and a plain B: 48 rows and columns of int8 are 64 on chip, not by the letter.
+    size = {"half": 2, "float": 4, "int8_t": 1}[dtype]
     for buffers in (1, 2):
         for other in (32, 48, 64):
             for base_k in range(16, 1100, 16):
@@ -42,7 +43,8 @@ def test_base_blocks_are_smaller_than_their_buffers(edition, dtype):
                     ("L0B-CAPACITY", "dbL0B", L0B),
                 ):
                     fields = blocks | {field: buffers}
-                    assert broken(rule, fields, edition, a=dtype) == (whole >= limit)
+                    found = broken(rule, fields, edition, a=dtype, trans_a=True)
+                    assert found == (whole >= limit)
             for base_n in range(16, 1100, 16):
                 fields = {"baseM": other, "baseN": base_n, "dbL0C": buffers}
                 whole = other * base_n * 4 * buffers
@@ -133,9 +135,11 @@ def test_cores_are_at_most_the_chips(edition):
 @both_editions
 def test_a_cores_share_is_within_the_whole(edition):
     for axis in "MN":
-        for value in (500, 511, 512, 513, 528):
-            fields = {f"singleCore{axis}": value}
-            assert broken(f"SINGLE-CORE-{axis}", fields, edition) == (value > 512)
+        for extent in (500, 512):
+            for value in (extent - 1, extent, extent + 1, extent + 12, extent + 16):
+                fields = {f"singleCore{axis}": value}
+                found = broken(f"SINGLE-CORE-{axis}", fields, edition, m=extent, n=extent)
+                assert found == (value > extent)
     for value in (256, 511, 512, 513, 1024):
         assert broken("SINGLE-CORE-K", {"singleCoreK": value}, edition) == (value != 512)
 
