@@ -8,10 +8,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.modes import SETTERS, stores_globally
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
 from cubecore.lazy_dataclass import dataclass
 
 _MOST_NUMBERS = 256
@@ -72,7 +74,8 @@ class Sites:
         kinds = [(p.mem, p.dtype) for p in arguments[:count]]
         template, places = bound.steps[0]
         alone = len(bound.steps) == 1 and places == tuple(range(count))
-        silent = type(template).result is Instruction.result and template.name != "set_vector_mask"
+        followed = isinstance(template, (*SETTERS, Dcci)) or stores_globally(template)
+        silent = type(template).result is Instruction.result and not followed
         code, only = frame.f_code, template if alone and silent else None
         site = Site(code, where, types, count, kinds, numbers, bound, only)
         known = self._known.get((id(code), frame.f_lasti))

@@ -13,6 +13,7 @@ from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.call_sites import Sites
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.mmad import bind_mmad
+from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
 from cubecore.frontends.source_locations import KernelError, location
@@ -64,6 +65,7 @@ class CoreHandle:
         self._core, self._issues, self._trace = core, issues, trace
         self._debugger, self._arrays = debugger, arrays
         self._stale: tuple[str, int, Location] | None = None
+        self._modes = Modes()
         for name, mem in SPACES.items():
             setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
 
@@ -332,26 +334,35 @@ class CoreHandle:
                 bound = self._bind(name, arguments, keywords, where)
                 if not keywords:
                     sites.keep(frame, where, arguments, bound)
+                self._say(reserved(bound.steps[0][0], where))
             else:
                 where, bound = site.where, site.bound
-                if site.template is not None and self._stale is None:
+                plain = self._stale is None and not self._modes.counts
+                if site.template is not None and plain:
                     count = site.pointers
                     addresses = tuple([p.address for p in arguments[:count]]) if count else ()
                     return self._record(site.template, addresses, where)
+            first = bound.steps[0][0]
             if bound.masked and self._stale is not None:
-                self._log_stale(bound.steps[0][0], where)
+                self._say(stale_mask(first, self._stale, where))
+            if bound.masked and self._modes.counts:
+                self._say(self._modes.cut(first, where))
             if bound.dropped:
                 self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
             pointers = _pointers(arguments)
-            for template, places in bound.steps:
-                addresses = tuple(0 if p is None else pointers[p].address for p in places)
+            issued = [
+                (t, tuple(0 if p is None else pointers[p].address for p in places))
+                for t, places in bound.steps
+            ]
+            for template, addresses in issued:
                 self._record(template, addresses, where)
+            self._modes.follow(issued, where)
             if bound.counted:
                 count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
                 self._stale = name, count, where
-            elif isinstance(bound.steps[0][0], SetVectorMask):
+            elif isinstance(first, SetVectorMask):
                 self._stale = None
-            return self._answer(bound.steps[0][0])
+            return self._answer(first)
 
         call.__name__ = name
         return call
@@ -428,6 +439,9 @@ class CoreHandle:
         if kind.bits < 8:
             raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
         load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
+        if pointer.mem is Mem.GM:
+            at = pointer.address
+            self._say(self._modes.behind(at, at + kind.size_bytes, where))
         if self._arrays is not None:
             self._arrays.load(load, pointer.address)
         raw = self._core.load_scalar(load, pointer.address)
@@ -440,14 +454,15 @@ class CoreHandle:
 
     # --- findings
 
-    def _log_stale(self, template: Instruction, where: Location) -> None:
-        assert self._stale is not None
-        call, count, left = self._stale
-        message = (
-            f"{template.name} must run under a mask that was set for it, got the count {count} "
-            f"that {call} left at {left}; call asc_set_vector_mask first"
-        )
-        self._log("stale-mask", message, template.name, where)
+    def ended(self) -> None:
+        """Judge what the kernel leaves on."""
+        for said in self._modes.left():
+            self._say(said)
+
+    def _say(self, said: Said | None) -> None:
+        if said is not None:
+            kind, message, subject, where = said
+            self._log(kind, message, subject, where)
 
     def _mixed(self, space: LocalMemory) -> None:
         where = location(sys._getframe(1))  # noqa: SLF001

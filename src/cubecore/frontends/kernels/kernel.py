@@ -272,6 +272,7 @@ class ReadyLaunch:
         own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         try:
             self.made.function(handle, **own)
+            handle.ended()
             if self.debugger is not None:
                 self.debugger.ended(core)
         except (KernelError, DeadlockError):

@@ -47,6 +47,9 @@ KINDS: dict[str, Kind] = {
         MEMCHECK,
         "a vector instruction under the mask left by an earlier count (C API general notes)",
     ),
+    "stale-count": Kind(
+        MEMCHECK, "a vector instruction of which the count of an earlier one cuts repeats off"
+    ),
     "mixed-allocation": Kind(
         MEMCHECK, "arrays and physical addresses in one memory, which may overlap"
     ),
@@ -59,6 +62,9 @@ KINDS: dict[str, Kind] = {
     ),
     "race-waw": Kind(
         RACECHECK, "two writes may run in either order", "Potential WAW hazard detected"
+    ),
+    "stale-cache": Kind(
+        RACECHECK, "a scalar read of what the core's own copies wrote, without dcci between them"
     ),
     "flag-unmet": Kind(
         SYNCCHECK,
@@ -84,6 +90,10 @@ KINDS: dict[str, Kind] = {
     "queue-order": Kind(SYNCCHECK, "EnQue of a tensor that AllocTensor did not give"),
     "tensor-freed": Kind(SYNCCHECK, "FreeTensor of a tensor that is free, or another queue's"),
     "events-used-up": Kind(SYNCCHECK, "more events between two pipes than the 8 there are"),
+    "mode-left": Kind(
+        SYNCCHECK, "an atomic or counter mode is still on at the end, for the next kernel"
+    ),
+    "event-reserved": Kind(USECHECK, "an event that the vendor's libraries keep: 6 or 7"),
     "unread": Kind(USECHECK, "a result is overwritten before any byte of it is read"),
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""

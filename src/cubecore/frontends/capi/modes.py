@@ -1,0 +1,138 @@
+"""State that a kernel leaves on a core: modes, a count that cuts repeats off, stale cache lines."""
+
+from collections.abc import Iterable, Iterator
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.operand_overlap import span_bytes
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.scale_registers import SetAtomic
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.control_registers import SetCtrl
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.isa.scalar.system_variables import Init
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.isa.vector.common.repeated import Repeated
+
+SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask)
+"""Instructions that set a mode, or the mask."""
+_RESERVED_FROM = 6
+"""Events from this one on are kept by the vendor's libraries (spec/isa_semantics.md 5)."""
+
+Said = tuple[str, str, str, Location]
+"""A finding: its id, its sentence, the instruction, and the place."""
+
+
+class Modes:
+    """The modes of one core, as its program sets them."""
+
+    def __init__(self) -> None:
+        self.counts = False
+        """True in counter mode."""
+        self._registers = Registers()
+        self._set: dict[str, Location] = {}
+        self._used: tuple[str, Location] | None = None
+        self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
+
+    def follow(
+        self, issued: Iterable[tuple[Instruction, tuple[int, ...]]], where: Location
+    ) -> None:
+        """Take what instructions set, store and clean at one place."""
+        for template, addresses in issued:
+            if isinstance(template, Dcci):
+                self._stored.clear()
+            elif stores_globally(template):
+                self._store(template, addresses, where)
+            if not isinstance(template, SETTERS):
+                continue
+            before, self._registers = self._registers, template.apply(self._registers)
+            if self._registers.atomic != before.atomic or isinstance(template, SetAtomic):
+                self._set["atomic"] = where
+            if self._registers.mask_counts and not before.mask_counts:
+                self._set["counter"] = where
+            if isinstance(template, SetVectorMask):
+                self._set["mask"], self._used = where, None
+        self.counts = self._registers.mask_counts
+
+    def _store(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        for operand, address in zip(template.operands(), addresses, strict=False):
+            if operand.mem is Mem.GM and operand.access.writes:
+                span = span_bytes(template, operand, address)
+                if span is not None:
+                    self._stored[span] = template.name, where
+
+    def behind(self, low: int, high: int, where: Location) -> Said | None:
+        """Judge a scalar read of bytes of global memory: the core's own copies pass the cache."""
+        for (start, end), (name, place) in self._stored.items():
+            if low < end and start < high:
+                message = (
+                    "a scalar read of global memory must come behind a dcci, got none since "
+                    f"{name} at {place} wrote there past the data cache; call asc_dcci_single first"
+                )
+                return "stale-cache", message, "scalar read", where
+        return None
+
+    def cut(self, template: Instruction, where: Location) -> Said | None:
+        """Judge a vector instruction in counter mode: an earlier one's count may end its repeats.
+
+        The first instruction under a count is the one that it was set for.
+        """
+        if not isinstance(template, Repeated):
+            return None
+        used, count = self._used, self._registers.mask_low
+        self._used = used or (template.name, where)
+        needed = -(-count // template.width)
+        if used is None or template.repeat <= max(needed, 1):
+            return None
+        name, place = used
+        message = (
+            f"{template.name} must run under a count that was set for it, got the count {count} "
+            f"that {name} at {place} ran under: {template.repeat - needed} of its "
+            f"{template.repeat} repeats are left out; call asc_set_mask_norm, or "
+            "asc_set_vector_mask first"
+        )
+        return "stale-count", message, template.name, where
+
+    def left(self) -> Iterator[Said]:
+        """Judge what is still on at the end of the kernel."""
+        at = self._registers
+        if at.atomic:
+            where = self._set["atomic"]
+            message = (
+                f"atomic {at.atomic} of {at.atomic_type} must be off at the end of the kernel, got "
+                f"on since {where}; call asc_set_atomic_none"
+            )
+            yield "mode-left", message, SetAtomic.name, where
+        if at.mask_counts:
+            where = self._set["counter"]
+            message = (
+                "counter mode must be off at the end of the kernel, got on since "
+                f"{where}; call asc_set_mask_norm"
+            )
+            yield "mode-left", message, SetMaskCount.name, where
+
+
+def stores_globally(template: Instruction) -> bool:
+    """Return whether an instruction writes global memory."""
+    return any(o.mem is Mem.GM and o.access.writes for o in template.declared)
+
+
+def stale_mask(template: Instruction, left: tuple[str, int, Location], where: Location) -> Said:
+    """Return the finding on an instruction under the count that an earlier call left as a mask."""
+    call, count, place = left
+    message = (
+        f"{template.name} must run under a mask that was set for it, got the count {count} "
+        f"that {call} left at {place}; call asc_set_vector_mask first"
+    )
+    return "stale-mask", message, template.name, where
+
+
+def reserved(template: Instruction, where: Location) -> Said | None:
+    """Judge the event of a flag: the vendor's libraries keep the last two."""
+    if not isinstance(template, (SetFlag, WaitFlag)) or template.event_id < _RESERVED_FROM:
+        return None
+    message = (
+        f"{template.name}.event_id must be below {_RESERVED_FROM} beside the vendor's libraries, "
+        f"which keep events 6 and 7, got {template.event_id}"
+    )
+    return "event-reserved", message, template.name, where
