@@ -15,7 +15,8 @@ BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535)}
 BURSTS |= {"src_gap": (0, 65535), "dst_gap": (0, 65535)}
 HOME = dict.fromkeys(
     (
-        *("copy_matrix_cc_to_ubuf", "copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"),
+        *("copy_matrix_cc_to_ubuf", "copy_ubuf_to_matrix_cc"),
+        *("copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf"),
         *("vconcat", "vextract", "vrpsort16", "vmrgsort4_proposals"),
         *("vrpac", "vaadd", "viou", "rpn_cor", "rpn_cor_diag", "set_rpn_cor_ir", "set_rpn_offset"),
         *("img2col_cbuf_to_ca", "img2col_cbuf_to_cb", "img2col_cbuf_to_ub", "col2img"),
@@ -40,6 +41,7 @@ HALF = element_type("float16")
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_matrix_cc_to_ubuf": {"src_type": WORD, "dst_type": WORD, "n_burst": 1, "len_burst": 1},
+    "copy_ubuf_to_matrix_cc": {"dtype": WORD, "n_burst": 1, "len_burst": 1},
     "copy_cbuf_to_ubuf": {"n_burst": 2, "len_burst": 3},
     "copy_ubuf_to_cbuf": {"n_burst": 2, "len_burst": 3},
     "vconcat": {"dtype": WORD, "repeat": 2, "mode": 4},
@@ -67,6 +69,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_matrix_cc_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L0C, 64)},
+    "copy_ubuf_to_matrix_cc": {"dst": (Mem.L0C, 64), "src": (Mem.UB, 32)},
     "copy_cbuf_to_ubuf": {"dst": (Mem.UB, 32), "src": (Mem.L1, 32)},
     "copy_ubuf_to_cbuf": {"dst": (Mem.L1, 32), "src": (Mem.UB, 32)},
     "vconcat": {"dst": (Mem.UB, 32), "src": (Mem.UB, 32)},
@@ -94,6 +97,8 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_ubuf": {"n_burst": (1, 4095), "len_burst": (1, 65535), "relu": BIT}
     | {"src_gap": (0, 65535), "dst_gap": (0, 65535), "scale": (0, 2**32 - 1)},
+    "copy_ubuf_to_matrix_cc": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
+    | {"src_gap": (0, 65535), "dst_gap": (0, 65535)},
     "copy_cbuf_to_ubuf": BURSTS,
     "copy_ubuf_to_cbuf": BURSTS,
     "vconcat": {"repeat": (0, 255), "mode": (0, 5)},
@@ -116,6 +121,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_ubuf", "src_type"): ("float32", "int32", "float16"),
     ("copy_matrix_cc_to_ubuf", "dst_type"): ("float32", "int32", "float16"),
+    ("copy_ubuf_to_matrix_cc", "dtype"): ("float32", "int32", "float16"),
     ("copy_cbuf_to_ubuf", "block"): ("datablock",),
     ("copy_ubuf_to_cbuf", "block"): ("datablock",),
     **{
@@ -138,6 +144,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
 }
 ORACLES = {
     "copy_matrix_cc_to_ubuf": "isa/mte/test_copies_joined_core.py::test_fractals_to_the_unified_buffer",
+    "copy_ubuf_to_matrix_cc": "isa/mte/test_copies_joined_core.py::test_fractals_from_the_unified_buffer",
     "copy_cbuf_to_ubuf": "isa/mte/test_copies_joined_core.py::test_blocks_between_local_memories",
     "copy_ubuf_to_cbuf": "isa/mte/test_copies_joined_core.py::test_blocks_between_local_memories",
     "vconcat": "isa/vector/permute/test_region_proposals.py::test_components",

@@ -134,6 +134,27 @@ def test_a_scalar_in_global_memory(dtype, value, raw):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+@pytest.mark.parametrize(
+    ("n_burst", "len_burst", "src_gap", "dst_gap"), [(1, 2, 0, 0), (3, 1, 2, 1), (2, 2, 0, 3)]
+)
+def test_fractals_from_the_unified_buffer(dtype, n_burst, len_burst, src_gap, dst_gap):
+    bench = Bench(on=OLD)
+    held = np.random.default_rng(4).integers(-3000, 3000, 256 * 16).astype(dtype)
+    bench.poke(Mem.UB, 0, held.tobytes())
+    kind = instruction_named("copy_ubuf_to_matrix_cc")
+    runs = {"n_burst": n_burst, "len_burst": len_burst, "src_gap": src_gap, "dst_gap": dst_gap}
+    bench.do(kind(dtype=element_type(dtype), **runs), 1024, 0)
+    assert bench.messages == []
+    got = bench.buffer(Mem.L0C).data[1024:].view(dtype)
+    for run in range(n_burst):
+        for element in range(len_burst * 256):
+            source = held[run * (len_burst + src_gap) * 256 + element]
+            assert got[run * (len_burst + dst_gap) * 256 + element] == source
+    size = n_burst * len_burst * 256 * held.itemsize
+    assert bench.buffer(Mem.L0C).valid.sum() == size
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
 @pytest.mark.parametrize(("src_gap", "dst_gap"), [(0, 0), (1, 0), (2, 3)])
 def test_pieces_to_every_row_of_a_fractal(dtype, src_gap, dst_gap):
     bench = Bench(on=OLD)

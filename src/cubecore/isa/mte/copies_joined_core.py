@@ -84,16 +84,11 @@ class CopyMatrixCcToUbuf(Instruction):
 
     def offsets_src(self) -> Offsets:
         """Shape [n_burst, elements of a run]."""
-        return self._runs(self.src_gap)
+        return _fractal_runs(self.n_burst, self.len_burst, self.src_gap)
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
-        return self._runs(self.dst_gap)
-
-    def _runs(self, gap: int) -> Offsets:
-        starts = np.arange(self.n_burst, dtype=np.intp) * (self.len_burst + gap)
-        elements = np.arange(self.len_burst * _FRACTAL_ELEMENTS, dtype=np.intp)
-        return starts[:, None] * _FRACTAL_ELEMENTS + elements
+        return _fractal_runs(self.n_burst, self.len_burst, self.dst_gap)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversions that there are."""
@@ -114,6 +109,61 @@ class CopyMatrixCcToUbuf(Instruction):
             factor = np.array(self.scale, np.uint32).view(np.float32)
             values = values.astype(np.float32) * factor
         return {"dst": round_float(values, self.dst_type, finite=not registers.float_ieee)}
+
+
+@instruction(
+    "copy_ubuf_to_matrix_cc",
+    Pipe.V,
+    source="spec/tik.md 4.1, data_move and tensor_mov: the way back from UB to L0C",
+    archs=JOINED_ARCHS,
+    uncertain=(
+        "the queue is V's, and lengths count fractals, as for the way from L0C to UB",
+        "types stay as they are: no public page tells of a conversion on the way into L0C",
+    ),
+)
+class CopyUbufToMatrixCc(Instruction):
+    """Copy runs of fractals of 256 elements from UB to L0C, as they are.
+
+    Gaps lie from one run's tail to the next one's head, in fractals.
+    """
+
+    propagates = True
+    stacks = True
+    dst = write(Mem.L0C, "run element")
+    src = read(Mem.UB, "run element")
+    dtype: ElementType = types("element type", "float32", "int32", "float16")
+    n_burst: int = param(1, 4095, "runs")
+    len_burst: int = param(1, 65535, "length of a run, fractals")
+    src_gap: int = param(0, 65535, "gap between runs in UB, fractals", default=0)
+    dst_gap: int = param(0, 65535, "gap between runs in L0C, fractals", default=0)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+        size: int = self.n_burst * self.len_burst * self.dtype.bytes_of(_FRACTAL_ELEMENTS)
+        return size
+
+    def cost(self, chip: Chip) -> InstructionCost:
+        """Return the cycles on the pipe, at the configured rate of the way back."""
+        return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
+
+    def offsets_src(self) -> Offsets:
+        """Shape [n_burst, elements of a run]."""
+        return _fractal_runs(self.n_burst, self.len_burst, self.src_gap)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        return _fractal_runs(self.n_burst, self.len_burst, self.dst_gap)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Pass the elements on."""
+        return {"dst": inputs["src"]}
+
+
+def _fractal_runs(runs: int, length: int, gap: int) -> Offsets:
+    starts = np.arange(runs, dtype=np.intp) * (length + gap)
+    elements = np.arange(length * _FRACTAL_ELEMENTS, dtype=np.intp)
+    return starts[:, None] * _FRACTAL_ELEMENTS + elements
 
 
 _SHARED = (

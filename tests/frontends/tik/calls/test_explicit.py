@@ -70,6 +70,45 @@ def test_fractals_are_transposed_on_their_way():
     assert np.array_equal(ran.outputs["c"], left @ right.T)
 
 
+@pytest.mark.parametrize("call", ["data_move", "tensor_mov"])
+def test_a_product_is_added_to_what_came_from_ub(call):
+    """UB to L0C, one fractal of each pair, and a product of ones of 16 on top."""
+    t = Tik(Dprofile("v100", "cloud"))
+    x, y = (t.Tensor("float32", (4, 16, 16), GM, name) for name in ("x", "y"))
+    ub, back = (t.Tensor("float32", (4, 16, 16), UB, name) for name in ("ub", "back"))
+    one = t.Tensor("float16", (16, 16), UB, "one")
+    l1 = t.Tensor("float16", (1, 16, 16), "local.L1", "l1")
+    dst = t.Tensor("float32", (2, 16, 16), "local.L1OUT", "dst")
+    t.data_move(ub, x, 0, 1, 128, 0, 0)
+    t.vec_dup(128, one, 1.0, 2, 8)
+    t.data_move(l1, one, 0, 1, 16, 0, 0)
+    if call == "data_move":
+        t.data_move(dst, ub, 0, 2, 1, 1, 0)
+    else:
+        t.tensor_mov(dst, ub, "m", 2, 1, 0, 1)
+    t.matmul(dst, l1, l1, 16, 16, 16, init_l1out=False)
+    t.data_move(back, dst, 0, 1, 2, 0, 0)
+    t.data_move(y, back, 0, 1, 64, 0, 0)
+    t.data_move(y[512:], ub, 0, 1, 64, 0, 0)
+    t.BuildCCE("k", [x], [y])
+    values = np.random.default_rng(2).integers(-9, 9, (4, 16, 16)).astype(np.float32)
+    ran = t.launch({"x": values})
+    assert ran.findings == ()
+    assert np.array_equal(ran.outputs["y"][0], values[0] + 16)
+    assert np.array_equal(ran.outputs["y"][1], values[2])
+
+
+def test_ub_to_l0c_keeps_the_type():
+    t = Tik(Dprofile("v100", "cloud"))
+    ub = t.Tensor("float16", (256,), UB, "ub")
+    dst = t.Tensor("float32", (256,), "local.L0C", "dst")
+    with pytest.raises(RequestError) as caught:
+        t.data_move(dst, ub, 0, 1, 1, 0, 0)
+    assert str(caught.value).partition(": ")[2] == (
+        "data_move.src must have dst's type float32, got float16"
+    )
+
+
 def test_high_precision_is_correctly_rounded():
     t = Tik(Dprofile("v100", "cloud"))
     x, y = (t.Tensor("float32", (64,), GM, name) for name in ("x", "y"))

@@ -10,7 +10,12 @@ from cubecore.frontends.tik.trace.values import TikValue, Value, integer
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.scale_registers import SetAtomic
 from cubecore.isa.mte.copies import Bursts, CopyGmToCbuf, CopyGmToUbuf, CopyUbufToGm
-from cubecore.isa.mte.copies_joined_core import CopyCbufToUbuf, CopyMatrixCcToUbuf, CopyUbufToCbuf
+from cubecore.isa.mte.copies_joined_core import (
+    CopyCbufToUbuf,
+    CopyMatrixCcToUbuf,
+    CopyUbufToCbuf,
+    CopyUbufToMatrixCc,
+)
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.vector.permute.copies import CopyUbufToUbuf
 from cubecore.numerics.conversion import bits_of
@@ -45,7 +50,7 @@ class DataMoveCalls(Language):
         """Move nburst pieces of burst x 32 B; strides are gaps, the source's first.
 
         Bytes move as they are, whatever the types are called: public programs rely on it.
-        From L1OUT burst and strides count fractals of 256 elements.
+        From L1OUT or L0C to UB and back, burst and strides count fractals of 256 elements.
         """
         numbers = {
             "nburst": nburst,
@@ -58,6 +63,9 @@ class DataMoveCalls(Language):
         if (src.mem, dst.mem) == (Mem.L0C, Mem.UB):
             code = args[0] if args else 0
             self._from_l0c("data_move", dst, src, counts, relu=_CONVERTING.get(code, False))
+            return
+        if (src.mem, dst.mem) == (Mem.UB, Mem.L0C):
+            self._to_l0c("data_move", dst, src, counts)
             return
         path = _PATHS.get((src.mem, dst.mem))
         if path is None:
@@ -87,6 +95,9 @@ class DataMoveCalls(Language):
         }
         counts = {n: integer(v, f"tensor_mov.{n}") for n, v in numbers.items()}
         _require_tensors("tensor_mov", dst, src)
+        if block_mode == "m" and (src.mem, dst.mem) == (Mem.UB, Mem.L0C):
+            self._to_l0c("tensor_mov", dst, src, counts)
+            return
         if block_mode == "m":
             self._from_l0c("tensor_mov", dst, src, counts, deqscale=deqscale)
             return
@@ -144,6 +155,18 @@ class DataMoveCalls(Language):
             "scale": scale,
         }
         self.trace.issue(CopyMatrixCcToUbuf, parameters, (dst, src), call)
+
+    def _to_l0c(self, call: str, dst: Tensor, src: Tensor, counts: dict[str, Expr]) -> None:
+        if src.record is not dst.record:
+            raise refuse(f"{call}.src", f"have dst's type {dst.dtype}", src.dtype)
+        parameters = {
+            "dtype": dst.record,
+            "n_burst": counts["nburst"],
+            "len_burst": counts["burst"],
+            "src_gap": counts["src_stride"],
+            "dst_gap": counts["dst_stride"],
+        }
+        self.trace.issue(CopyUbufToMatrixCc, parameters, (dst, src), call)
 
     def set_atomic_add(self, code: Any) -> None:
         """Let later stores to global memory add: 1 float32, 2 float16, 0 ends it."""
