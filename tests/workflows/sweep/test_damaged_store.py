@@ -205,3 +205,12 @@ def test_a_file_in_the_place_of_one_of_sqlites_is_left_alone(store, ending, kind
     assert other.is_symlink() == (kind == "link")
     assert kind != "file" or other.read_text() == "precious"
     assert store.exists() == there
+
+
+def test_a_model_without_a_number_is_one_sentence(store):
+    change(store, "ALTER TABLE models RENAME TO numbered")
+    change(store, "CREATE TABLE models (number, model)")
+    change(store, "INSERT INTO models SELECT NULL, model FROM numbered")
+    Path("q.jsonl").write_text(json.dumps(ASKED[0]) + "\n")
+    line = "cannot read store s.sqlite: a model without a number"
+    assert_refused(cli("plan", "--queries", "q.jsonl", "--store", "s.sqlite"), line)

@@ -270,7 +270,9 @@ class Store:
 
     def _number(self, model: str) -> int | None:
         rows = self._rows("SELECT number FROM models WHERE model = ?", (model,))
-        return int(rows[0][0]) if rows else None
+        if rows and not isinstance(rows[0][0], int):
+            raise unreadable(f"{_SUBJECT} {self._path}", "a model without a number")
+        return rows[0][0] if rows else None
 
     def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         return list(self._iterated(query, values))
