@@ -7,7 +7,7 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import RequestError
-from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara
+from cubecore.tiling.model.mx_type_para import PLAIN, MxTypePara, scale_factor
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
 from cubecore.tiling.rules.model import RuleCase
@@ -68,6 +68,8 @@ def test_a_factor_is_1_to_127(name):
     with pytest.raises(RequestError) as refused:
         MxTypePara.unpack(without)
     assert str(refused.value) == f"{name} must be in [1, 127], got 0"
+    for spare in (7, 15, 23, 31):
+        assert scale_factor(PLAIN | 1 << spare, name) == 1
 
 
 def test_the_other_bits_are_clear():
