@@ -59,7 +59,7 @@ class asc_l13d_fmatrix_config(SimpleNamespace):  # noqa: N801 - the vendor's nam
 
 
 class asc_load3d_v2_config(SimpleNamespace):  # noqa: N801 - the vendor's name
-    """How a 3D load repeats its window."""
+    """The repetition of a 3D load: stride, times and mode."""
 
     rpt_stride: int
     rpt_time: int
