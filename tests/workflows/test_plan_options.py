@@ -128,7 +128,6 @@ def test_what_is_asked_for_is_had(name):
         assert holds(tiling), tiling
         found = cubecore.check(tiling, plan.problem)
         assert found.legal
-        assert "NOT-AS-ASKED" not in {advice.id for advice in found.advice}
 
 
 WRONG = {
@@ -382,19 +381,6 @@ def test_a_forced_split_of_k_has_its_cost():
     assert 4 * cut.predicted.pipes["M"] >= 0.98 * whole.predicted.pipes["M"]  # other base blocks
 
 
-def test_check_says_what_is_not_as_asked():
-    plan = cubecore.plan(SIZE)
-    asked = cubecore.Problem.from_json({**SIZE, "fix": {"baseM": 16, "baseN": "512.."}})
-    found = cubecore.check(plan.tiling, asked)
-    assert found.legal
-    texts = [advice.message for advice in found.advice if advice.id == "NOT-AS-ASKED"]
-    t = plan.tiling
-    assert texts == [
-        f"baseM = {t.baseM}, while fix.baseM asks for = 16",
-        f"baseN = {t.baseN}, while fix.baseN asks for >= 512",
-    ]
-
-
 @pytest.mark.parametrize(("k", "kb"), [(1024, 752), (752, 1024)])
 def test_an_uncut_k_is_the_shorter_of_two(k, kb):
     """A share may be the whole extent, whatever its multiple: that is what both operands have."""
@@ -406,8 +392,7 @@ def test_an_uncut_k_is_the_shorter_of_two(k, kb):
         (replace(plan.tiling, singleCoreK=480), True),
         (replace(plan.tiling, singleCoreK=736), False),
     ):
-        found = cubecore.check(tiling, plan.problem)
-        assert ("NOT-AS-ASKED" in {advice.id for advice in found.advice}) is not as_asked
+        assert (list(plan.problem.fix.broken(tiling)) == []) is as_asked
     shares = {t.singleCoreK for t in (plan.tiling, *(r.tiling for r in plan.alternatives))}
     assert shares <= {480, 752}
     only = cubecore.plan(keys, cores=1)

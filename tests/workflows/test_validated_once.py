@@ -34,6 +34,7 @@ def validations(monkeypatch):
         pytest.param(lambda: cubecore.plan(**KEYS), id="plan"),
         pytest.param(lambda: cubecore.plan(**KEYS, layout="BSNGD", **LAID_OUT), id="plan-layout"),
         pytest.param(lambda: cubecore.plan(**KEYS, fix={"baseM": 32}), id="plan-fix"),
+        pytest.param(lambda: list(cubecore.plan_many([KEYS], processes=1)), id="plan-many"),
         pytest.param(lambda: cubecore.check(TILING, **KEYS), id="check"),
         pytest.param(lambda: cubecore.check(BROKEN, **KEYS, repair=True), id="check-repair"),
         pytest.param(lambda: cubecore.time(**KEYS), id="time"),

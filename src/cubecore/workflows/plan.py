@@ -139,12 +139,12 @@ def plan(
         raise refuse("alternatives", "be at least 0", alternatives)
     if "exact" in keys:
         raise unable("exact", "exact is gone: every plan is timed event by event")
-    request = make_request(problem, settings, keys)
-    solution, timed = _solution(request, settings, alternatives)
-    return _answer(request, solution, timed)
+    return plan_request(make_request(problem, settings, keys), alternatives)
 
 
-def _answer(request: TilingRequest, solution: Solution, timed: int) -> TilingPlan:
+def plan_request(request: TilingRequest, alternatives: int) -> TilingPlan:
+    """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does."""
+    solution, timed = _solution(request, alternatives)
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
@@ -162,15 +162,13 @@ def _answer(request: TilingRequest, solution: Solution, timed: int) -> TilingPla
     )
 
 
-def _solution(
-    request: TilingRequest, settings: Mapping[str, str] | None, alternatives: int
-) -> tuple[Solution, int]:
+def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]:
     """Return the solution, and how many tilings were timed event by event for it."""
 
     def narrowed() -> "Narrowing":
         from cubecore.workflows.infeasibility import narrowing
 
-        return narrowing(request.problem, settings, planned_chip)
+        return narrowing(request.problem, request.settings, planned_chip)
 
     return timed_plan(request.problem, request.chip, alternatives, narrowed)
 
@@ -190,7 +188,7 @@ def legal_or_planned(
         If none is given and none satisfies every rule.
     """
     if tiling is None:
-        return _solution(request, request.settings, 0)[0].best.tiling
+        return _solution(request, 0)[0].best.tiling
     given = given_tiling(tiling, request.problem)
     checked = check_case(RuleCase(given, request.problem, request.chip))
     if checked.findings:

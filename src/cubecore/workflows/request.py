@@ -78,9 +78,15 @@ def make_request(
         made = Problem.from_json({**(asked or {}), **keys})
     else:
         made = Problem.from_json(asked)
-    record = made.budget.applied(chip(made.chip).what_if(settings or {}))
-    validate(made, record)
-    return TilingRequest(made, record, MappingProxyType(dict(settings or {})))
+    request = request_of(made, settings)
+    validate(made, request.chip)
+    return request
+
+
+def request_of(problem: Problem, settings: Mapping[str, str] | None) -> TilingRequest:
+    """Return the request for a problem that its chip is known to support."""
+    record = problem.budget.applied(chip(problem.chip).what_if(settings or {}))
+    return TilingRequest(problem, record, MappingProxyType(dict(settings or {})))
 
 
 def of_plan(

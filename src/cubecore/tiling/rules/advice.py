@@ -70,7 +70,7 @@ def advise(case: RuleCase) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_asked(case), *_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    found = [*_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
     found += [*_positions(case), *_unread(case)]
     if min(sizes) > 0:
         found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
@@ -95,12 +95,6 @@ def _source(name: str, edition: str) -> str:
         if row.startswith(EDITIONS[edition]):
             return cite_row(row)
     return "cubecore"
-
-
-def _asked(case: RuleCase) -> Iterator[tuple[str, str]]:
-    for name, limits in case.problem.fix.broken(case.tiling):
-        value = getattr(case.tiling, name)
-        yield "NOT-AS-ASKED", f"{name} = {value}, while fix.{name} asks for {limits}"
 
 
 def _capped(case: RuleCase) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,8 @@ from cubecore.package_data import ROOT, files_below, packaged
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import ConflictError
 from cubecore.version import __version__
-from cubecore.workflows.plan import plan
-from cubecore.workflows.request import make_request
+from cubecore.workflows.plan import plan_request
+from cubecore.workflows.request import make_request, request_of
 
 _DECIDES = (
     *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
@@ -45,10 +45,11 @@ class Line:
 def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
     """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
 
-    `problem` has every key; it is repeated as it is.
+    `problem` is what `checked` returned; it is repeated as it is.
     """
     try:
-        made = plan(problem, settings=options.settings, alternatives=options.alternatives)
+        request = request_of(Problem.from_json(problem), options.settings)
+        made = plan_request(request, options.alternatives)
     except CubecoreError as error:
         return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
     return Line(True, json.dumps(made.to_json()))
