@@ -245,3 +245,44 @@ def test_asc_mmad_says_who_can_place_a_bias_in_l0c():
     assert str(error.value).partition(": ")[2] == (
         "asc_mmad has no operand start; Mmad with a bias operand in CO1 says where"
     )
+
+
+@pytest.mark.parametrize("place", ["", "C2", "CO1"])
+def test_kirin_x90_takes_a_bias_operand_of_half(place):
+    """Table 7: half with a half bias; C starts from a row of C2 or from a tile of CO1."""
+
+    @kernel(kind="cube", outputs="c", chip="KirinX90")
+    def launch(core, a, b, row, c):
+        l1, l0a, l0b = core.cbuf.at("half", 0), core.ca.at("half", 0), core.cb.at("half", 0)
+        tile, other = core.cc.at("half", 0), core.cc.at("half", OUT)
+        load(core, l1, l0a, a, 32 * 48 * 2, core.asc_copy_l12l0a)
+        load(core, l1, l0b, b, 48 * 48 * 2, core.asc_copy_l12l0b, 65536)
+        source, table = core.cbuf.at("half", 131072), core.biasbuf.at("half", 0)
+        core.asc_copy_gm2l1(source, row, N * 2)
+        core.asc_sync()
+        core.asc_copy_l12bt(table, source, N * 2)
+        core.asc_sync()
+        params = capi.MmadParams(m=M, n=N, k=K)
+        core.Mmad(other, l0a, l0b, params)
+        core.asc_sync_pipe("PIPE_M")
+        given = {"": (), "C2": (table,), "CO1": (other,)}[place]
+        core.Mmad(tile, l0a, l0b, *given, params)
+        core.asc_sync()
+        core.asc_copy_l0c2gm(c, tile, N, M, N, 32, 0, "NoQuant", 0, False, True)
+
+    c = np.zeros((M, N), np.float16)
+    flat = lay_out(A, "ZZ", (16, 16)), lay_out(B, "ZN", (16, 16))
+    ran = launch[1](*flat, ROW.astype(np.float16), c)
+    assert [f.message for f in ran.findings] == []
+    assert np.array_equal(c, AB + {"": 0, "C2": ROW, "CO1": AB}[place])
+
+
+def test_kirin_has_no_source_bit_in_asc_mmad():
+    @kernel(kind="cube", chip="KirinX90")
+    def sourced(core):
+        c, a, b = core.cc.at("half", 0), core.ca.at("half", 0), core.cb.at("half", 0)
+        core.asc_mmad(c, a, b, 16, 16, 16, c_matrix_source=True, c_matrix_init_val=False)
+
+    assert "mad.c_matrix_source must be off on KirinX90, got on" in [
+        f.message for f in sourced[1]().findings
+    ]
