@@ -50,6 +50,7 @@ def stored(path):
 def assert_whole(path, asked):
     """A store holds an answer to every question, once, by this model."""
     rows = stored(path)
-    assert {model for model, _, _ in rows} == {model_version()}
+    models = {model for model, _, _ in rows}
+    assert models == {model_version()}, (models, model_version(), model_version.__wrapped__())
     keys = [key for _, key, _ in rows]
     assert sorted(keys) == sorted(keys_of(asked))

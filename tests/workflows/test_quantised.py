@@ -112,6 +112,27 @@ def test_a_scale_for_each_column(mode, format_c):
     assert ran.verified
 
 
+@pytest.mark.parametrize("format_c", ["ND", "NZ"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"a": "int8", "epilogue": {"quant": "VDEQF16"}},
+        {"a": "int8", "chip": "Ascend950PR_9589", "epilogue": {"quant": "VDEQF16"}},
+        {
+            **{"a": "float16", "c": "bfloat16", "chip": "Ascend950PR_9589"},
+            "epilogue": {"quant": "VQF322BF16_PRE"},
+        },
+    ],
+    ids=["VDEQF16", "VDEQF16-3510", "VQF322BF16_PRE-3510"],
+)
+def test_scales_of_every_last_fractal(keys, format_c):
+    """A fixpipe to NZ reads the scales of whole fractals, whatever of the last one is C's."""
+    for n in (*range(1, 18), 31, 40, 56):
+        epilogue = {**keys["epilogue"], "scale": [0.5 + i % 3 for i in range(n)]}
+        ran = cubecore.run({**keys, "epilogue": epilogue}, m=5, n=n, k=9, format_c=format_c)
+        assert ran.verified, (n, [finding.message for finding in ran.findings])
+
+
 def test_a_wrong_scale_does_not_verify():
     """The oracle scales by itself: operands with another scale give another C."""
     problem = {**BYTES, "epilogue": {"quant": "VREQ8", "scale": [0.001] * 48}}

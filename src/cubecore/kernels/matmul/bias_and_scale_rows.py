@@ -198,14 +198,18 @@ class ScaleRow(TableRow):
         """The unit of the copy to fixpipe's buffer."""
         return FIXPIPE_ALIGN_BYTES
 
+    @staticmethod
+    def _scaled_bytes(columns: int) -> int:
+        """Return the bytes of the words that scale `columns`: a fixpipe to NZ takes fractals."""
+        return int(align_up(columns, FRACTAL_ROWS)) * SCALE_WORD_BYTES
+
     def _transfer(self, source: Expr, columns: int) -> None:
-        # A fixpipe to NZ scales whole fractals.
-        row_bytes = align_up(columns, FRACTAL_ROWS) * SCALE_WORD_BYTES
-        copy = CopyGmToCbuf(n_burst=1, len_burst=row_bytes // DATA_BLOCK_BYTES)
+        blocks = ceil_div(self._scaled_bytes(columns), DATA_BLOCK_BYTES)
+        copy = CopyGmToCbuf(n_burst=1, len_burst=blocks)
         self.builder.issue(copy, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
-        units = ceil_div(columns * SCALE_WORD_BYTES, FIXPIPE_ALIGN_BYTES)
+        units = ceil_div(self._scaled_bytes(columns), FIXPIPE_ALIGN_BYTES)
         self.builder.issue(CopyCbufToFbuf(len_burst=units), 0, source)
         flags, number = self._flags, self.reader[1]
         flags.set("MTE1", "FIX", number)
@@ -219,6 +223,6 @@ class ScaleRowOfFixpipe(ScaleRow):
     copier: ClassVar[str] = "FIX"
 
     def _copy(self, source: Expr, columns: int) -> None:
-        units = ceil_div(columns * SCALE_WORD_BYTES, CopyCbufToFbufV2.size_unit)
+        units = ceil_div(self._scaled_bytes(columns), CopyCbufToFbufV2.size_unit)
         self.builder.issue(CopyCbufToFbufV2(len_burst=units), 0, source)
         self.builder.issue(PipeBarrier(on="FIX"))
