@@ -119,7 +119,9 @@ def test_a_scale_for_each_column(mode, format_c):
         {"a": "int8", "epilogue": {"quant": "VDEQF16"}},
         {"a": "int8", "chip": "Ascend950PR_9589", "epilogue": {"quant": "VDEQF16"}},
         {
-            **{"a": "float16", "c": "bfloat16", "chip": "Ascend950PR_9589"},
+            "a": "float16",
+            "c": "bfloat16",
+            "chip": "Ascend950PR_9589",
             "epilogue": {"quant": "VQF322BF16_PRE"},
         },
     ],
