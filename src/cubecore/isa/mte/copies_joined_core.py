@@ -1,5 +1,6 @@
 """Moves of the earlier AI Cores between the Cube's accumulators, the scalar unit and UB."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -42,6 +43,32 @@ def _at(size_bytes: int, bytes_per_cycle: int) -> InstructionCost:
     return InstructionCost(-(-size_bytes // bytes_per_cycle))
 
 
+class _FractalRuns(Instruction):
+    """The semantics common to both ways between L0C and UB: runs of fractals with gaps."""
+
+    n_burst: int
+    len_burst: int
+    src_gap: int
+    dst_gap: int
+
+    @property
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """Bytes moved."""
+
+    def cost(self, chip: Chip) -> InstructionCost:
+        """Return the cycles on the pipe, at the configured rate of the way from L0C to UB."""
+        return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
+
+    def offsets_src(self) -> Offsets:
+        """Shape [n_burst, elements of a run]."""
+        return _fractal_runs(self.n_burst, self.len_burst, self.src_gap)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape as the source's."""
+        return _fractal_runs(self.n_burst, self.len_burst, self.dst_gap)
+
+
 @instruction(
     "copy_matrix_cc_to_ubuf",
     Pipe.V,
@@ -53,7 +80,7 @@ def _at(size_bytes: int, bytes_per_cycle: int) -> InstructionCost:
         "ReLU comes before the conversion, as in fixpipe",
     ),
 )
-class CopyMatrixCcToUbuf(Instruction):
+class CopyMatrixCcToUbuf(_FractalRuns):
     """Copy runs of fractals of 256 elements from L0C to UB, as they are or converted to half.
 
     Gaps lie from one run's tail to the next one's head, in fractals of each side's own type.
@@ -77,18 +104,6 @@ class CopyMatrixCcToUbuf(Instruction):
         """Bytes moved."""
         size: int = self.n_burst * self.len_burst * self.src_type.bytes_of(_FRACTAL_ELEMENTS)
         return size
-
-    def cost(self, chip: Chip) -> InstructionCost:
-        """Return the cycles on the pipe, at the configured rate."""
-        return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
-
-    def offsets_src(self) -> Offsets:
-        """Shape [n_burst, elements of a run]."""
-        return _fractal_runs(self.n_burst, self.len_burst, self.src_gap)
-
-    def offsets_dst(self) -> Offsets:
-        """Shape as the source's."""
-        return _fractal_runs(self.n_burst, self.len_burst, self.dst_gap)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversions that there are."""
@@ -121,7 +136,7 @@ class CopyMatrixCcToUbuf(Instruction):
         "types stay as they are: no public page tells of a conversion on the way into L0C",
     ),
 )
-class CopyUbufToMatrixCc(Instruction):
+class CopyUbufToMatrixCc(_FractalRuns):
     """Copy runs of fractals of 256 elements from UB to L0C, as they are.
 
     Gaps lie from one run's tail to the next one's head, in fractals.
@@ -142,18 +157,6 @@ class CopyUbufToMatrixCc(Instruction):
         """Bytes moved."""
         size: int = self.n_burst * self.len_burst * self.dtype.bytes_of(_FRACTAL_ELEMENTS)
         return size
-
-    def cost(self, chip: Chip) -> InstructionCost:
-        """Return the cycles on the pipe, at the configured rate of the way back."""
-        return _at(self.size_bytes, chip.require("l0c_to_ub_bytes_per_cycle", "timing"))
-
-    def offsets_src(self) -> Offsets:
-        """Shape [n_burst, elements of a run]."""
-        return _fractal_runs(self.n_burst, self.len_burst, self.src_gap)
-
-    def offsets_dst(self) -> Offsets:
-        """Shape as the source's."""
-        return _fractal_runs(self.n_burst, self.len_burst, self.dst_gap)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Pass the elements on."""

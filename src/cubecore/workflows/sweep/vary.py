@@ -262,10 +262,9 @@ def sweep(
     """
     chosen = _axes(axes)
     given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
-    if keep_tiling and tiling is None:
-        tiling = _planned(given, settings)
+    kept = _planned(given, settings) if keep_tiling and tiling is None else tiling
     answers: list[SweepPoint] = []
-    for answer in _answers(chosen, given, dict(settings or {}), tiling, step):
+    for answer in _answers(chosen, given, dict(settings or {}), kept, step):
         answers.append(answer)
         progress(len(answers))
     if not any(answer.timed for answer in answers):
