@@ -361,10 +361,10 @@ _SEEDS_INTRODUCTION = """\
 Each row is one clause of the five seed documents, with its carriers (a tiling rule, a piece of
 advice, an instruction, a test) and its mutant: a small change of the source that breaks the clause.
 `make ledger` makes each mutant and holds that a test of the row fails. A row without one says why
-nothing can break it, or which issue brings it; an open row says neither yet. Generated from
-`tests/seeds/*.toml` by `python -m tools.docs`; tests hold it against the seeds and the code.
+nothing can break it, or which issue brings it. Generated from `tests/seeds/*.toml` by
+`python -m tools.docs`; tests hold it against the seeds and the code.
 """
-_STATES = ("mutant", "untestable", "pending", "open")
+_STATES = ("mutant", "untestable", "pending")
 
 
 @document("seeds.md")

@@ -77,12 +77,10 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """``mutant``, ``untestable`` or ``pending``; ``open`` where the row says none of them."""
+        """``mutant``, ``untestable`` or ``pending``."""
         if self.mutants:
             return "mutant"
-        if self.untestable is not None:
-            return "untestable"
-        return "open" if self.pending is None else "pending"
+        return "pending" if self.untestable is None else "untestable"
 
     @property
     def mutant_names(self) -> tuple[str, ...]:
@@ -231,8 +229,9 @@ def _carrier_problems(name: str, entry: Mapping[str, Any]) -> Iterable[str]:
         yield f"{name}: pending must be one of {known}, got {entry['pending']}"
     if not entry.get("untestable", ".").endswith("."):
         yield f"{name}: untestable must be a sentence that ends with a full stop"
-    if len({"mutant", "untestable", "pending"} & entry.keys()) > 1:
-        yield f"{name}: one of mutant, untestable and pending must be given, got several"
+    if len(states := {"mutant", "untestable", "pending"} & entry.keys()) != 1:
+        got = "several" if states else "none"
+        yield f"{name}: one of mutant, untestable and pending must be given, got {got}"
     if "claim" in entry and not entry["claim"]:
         yield f"{name}: claim must name at least one carrier"
     for claim in entry.get("claim", ()):
