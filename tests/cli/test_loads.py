@@ -44,6 +44,13 @@ MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "threadpoolctl", "numpy.random",
 }  # fmt: skip
+COMPILER = {
+    *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
+    *("frontends.capi", "frontends.cpp", "isa.declare", "isa.program", "isa.scalar", "layouts"),
+    *("isa.vector", "lazy_dataclass", "machine.memory", "machine.reference", "numerics"),
+    *("machine.sanitizer", "numpy", "package_data", "tempfile", "tiling.model", "typing", "units"),
+    *("version", "zipfile"),
+}
 MAY_LOAD = {
     ("--help",): {"cli", "version"},
     ("plan", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
@@ -54,6 +61,12 @@ MAY_LOAD = {
     ("plan", *SHAPE): KERNEL | PLAN_TIMING,
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
+    ("env",): {
+        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "typing"),
+        "version",
+    },
+    ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,
+    ("sample", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
     ("run", *SHAPE): KERNEL | MACHINE | TIMING,
 }
 CODE = """
@@ -87,7 +100,10 @@ def packages(modules):
 def test_a_command_loads_what_it_needs(command, tmp_path):
     tiling, out = tmp_path / "tiling.json", tmp_path / "modules.json"
     tiling.write_text(to_json_text(cubecore.plan(m=64, n=64, k=64).tiling))
-    arguments = [str(tiling) if part == "TILING" else part for part in command]
+    host, compiled = tmp_path / "host.cpp", tmp_path / "host.o"
+    host.write_text("int main() { return 0; }\n")
+    files = {"TILING": str(tiling), "HOST": str(host), "OBJECT": str(compiled)}
+    arguments = [files.get(part, part) for part in command]
     subprocess.run(
         [sys.executable, "-c", CODE, str(out), *arguments],
         check=True, capture_output=True, timeout=120,

@@ -20,7 +20,8 @@ class LazyGroup(CommandGroup):
         """Return a command from its module; None if there is none of that name."""
         if cmd_name not in SUMMARIES:
             return None
-        command: click.Command = getattr(import_module(f"cubecore.cli.verbs.{cmd_name}"), cmd_name)
+        name = "cpp" if cmd_name == "c++" else cmd_name
+        command: click.Command = getattr(import_module(f"cubecore.cli.verbs.{name}"), name)
         return command
 
     def get_help(self, ctx: click.Context) -> str:

@@ -283,7 +283,7 @@ class CommandGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
-            _fail_known(error, as_json)
+            fail_known(error, as_json)
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -292,7 +292,7 @@ def _usage(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
 
 
-def _fail_known(error: Exception, as_json: bool) -> NoReturn:
+def fail_known(error: Exception, as_json: bool) -> NoReturn:
     """Report an error of cubecore's own; anything else is our bug, and shows where if asked to."""
     from cubecore.errors import CubecoreError, RequestError
 

@@ -2,6 +2,7 @@
 
 PURPOSE = "Plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core."
 SUMMARIES = {
+    "c++": "Compile C++ kernels and host code to a program that runs on cubecore.",
     "check": (
         "Check the tiling in a file against every rule; --repair finds the nearest legal one."
     ),
@@ -9,15 +10,17 @@ SUMMARIES = {
     "compare": (
         "Compare the tilings in two files; --report and --trace draw both on one timeline."
     ),
+    "env": 'Show the shell\'s settings for CMake projects of kernels: eval "$(cubecore env)".',
     "explain": "Explain a rule, a field of TCubeTiling, an instruction or a finding by its id.",
     "plan": "Find a legal, fast TCubeTiling for a product, or for every product in a file.",
     "run": "Execute the kernel instruction by instruction and verify its result.",
+    "sample": "Build, run and verify a sample project of kernels, as its README does.",
     "store": "Show, compare or export a store of plans (plan --store).",
     "sweep": "Time a product over values of its shape, its options, its tiling or its chip.",
     "time": "Time a kernel: cycles by pipe, stalls and links.",
     "validate": "Compare the timing model with measurements, case by case.",
 }
-"""Every command: the module of `cli.verbs` that has it under its own name, and its summary."""
+"""Every command and its summary."""
 OPTIONS = {
     "--version": "Show the version and exit.",
     "-h, --help": "Show this message and exit.",

@@ -10,11 +10,11 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
-from cubecore.frontends.cpp.build import source_of
-from cubecore.frontends.cpp.host import has_main, require_clean_end, run_program
+from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
-from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
 from cubecore.frontends.cpp.signature import Parameter
+from cubecore.frontends.cpp.source import source_of
 from cubecore.frontends.cpp.tiling_data import filled
 from cubecore.lazy_dataclass import dataclass
 
@@ -98,10 +98,13 @@ def program_of(
     """
     if asked.entry is not None or asked.arguments or asked.outputs:
         return None
+    built = Path(path).resolve()
+    if is_program(path):
+        return lambda words: require_clean_end(built, run_built(built, words, asked.timeout_s))
     source = source_of(path, _defined(asked.defines))
     if not has_main(source):
         return None
-    return lambda words: require_clean_end(source, run_program(source, words, asked.timeout_s))
+    return lambda words: require_clean_end(source.path, run_source(source, words, asked.timeout_s))
 
 
 def _tiling_name(kernel: CppKernel) -> str:

@@ -8,7 +8,7 @@ runtime is told to stop, and it is raised again when the kernel has unwound.
 
 import ctypes
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64
 from typing import Any
 
@@ -24,6 +24,7 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.kernels import Recorder
 
@@ -73,6 +74,20 @@ class CoreState(ctypes.Structure):
         ("last", Where),
         ("slots", c_uint64 * 16),
     )
+
+
+class _Registration(ctypes.Structure):
+    _fields_ = (("name", c_char_p), ("kind", c_char_p), ("file", c_char_p), ("line", c_uint32))
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredKernel:
+    """A kernel of a host program, as its file says: name, kind, and where it is written."""
+
+    name: str
+    kind: str
+    file: str
+    line: int
 
 
 class _Step(ctypes.Structure):
@@ -153,6 +168,19 @@ class Bridge:
         self._library.cubecore_reset()
         self._names, self._notes = None, [()]
         self._cores.clear()
+
+    def registered(self) -> Iterator[RegisteredKernel]:
+        """Yield the kernels of the program's files."""
+        ask = self._library.cubecore_registered
+        ask.restype = POINTER(_Registration)
+        number = 0
+        while found := ask(number):
+            facts = found.contents
+            name, kind, file = (
+                text.decode("utf-8", "replace") for text in (facts.name, facts.kind, facts.file)
+            )
+            yield RegisteredKernel(name, kind, file, facts.line)
+            number += 1
 
     def start(self, program: Any, words: Any, count: int, answer: Callable[..., None]) -> int:
         """Run a host program's main; `answer` takes what it asks.

@@ -1,6 +1,7 @@
 """Host programs: a file's own main, whose `<<<>>>` launches kernels on memory of aclrtMalloc."""
 
 import ctypes
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,13 @@ import numpy as np
 from cubecore.chips import chip as chip_named
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.cpp.bridge import Bridge
-from cubecore.frontends.cpp.build import PROGRAM, Source, built, runtime
+from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
+from cubecore.frontends.cpp.build import PROGRAM, built, macros_of, runtime
 from cubecore.frontends.cpp.child import ChildSubject, answered
-from cubecore.frontends.cpp.kernels import kind_of, launch_facts, shared_pages
+from cubecore.frontends.cpp.executable import library_of
+from cubecore.frontends.cpp.kernels import launch_facts, shared_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.source import Source
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
@@ -58,31 +61,61 @@ class _LaunchResult:
     tensors: tuple[tuple[str, int, int], ...]
 
 
-def run_program(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
-    """Run a program's main in another process; its launches go to the session. Return its code.
+def run_source(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
+    """Run the main of a file, compiled if need be; return its code.
 
     Raises
     ------
     RequestError
-        If a file does not compile.
+        If the file does not compile.
     KernelError
         If a kernel fails, or the program ends early.
     """
-    session = current_session()
-    options = LaunchOptions() if session is None else LaunchOptions().changed(session.options)
-    chip = chip_named(options.chip).what_if(options.settings)
+    chip = chip_named(_options().chip).what_if(_options().settings)
     library = built(source, PROGRAM, chip.arch, "vector").path
+    return run_library(library, source.path, words, timeout_s)
+
+
+def run_built(path: Path, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
+    """Run a program that `cubecore c++` linked; return its code.
+
+    Raises
+    ------
+    RequestError
+        If the program cannot be read, or was built by another version.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    with library_of(path) as library:
+        return run_library(library, path, words, timeout_s)
+
+
+def _options() -> LaunchOptions:
+    session = current_session()
+    return LaunchOptions() if session is None else LaunchOptions().changed(session.options)
+
+
+def run_library(library: Path, path: Path, words: tuple[str, ...], timeout_s: float) -> int:
+    """Run a library's main in another process; its launches go to the session. Return its code.
+
+    Raises
+    ------
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    session, options = current_session(), _options()
+    chip = chip_named(options.chip).what_if(options.settings)
+    macros_of(chip.arch, "vector")  # which other architectures lack
     support = str(runtime())
     instructions()
 
     def work(page: int) -> tuple[int, list[_LaunchResult]]:
-        program = _Program(source, support, page, options)
+        program = _Program(path, support, page, options)
         code = program.run(library, words)
         ctypes.CDLL(None).fflush(None)
         return code, program.launched
 
-    name = shown_path(source.path)
-    code, launched = answered(work, ChildSubject("the program", timeout_s, (), name))
+    code, launched = answered(work, ChildSubject("the program", timeout_s, (), shown_path(path)))
     for left in launched:
         run = KernelRun(
             kernel=left.kernel,
@@ -112,19 +145,21 @@ def _tensor(name: str, address: int, size: int) -> tuple[HostTensor, GlobalTenso
 class _Program:
     """A program in its process: its device memory and its launches."""
 
-    def __init__(self, source: Source, library: str, page: int, options: LaunchOptions) -> None:
+    def __init__(self, path: Path, library: str, page: int, options: LaunchOptions) -> None:
         self.launched: list[_LaunchResult] = []
-        self._source, self._options = source, options
+        self._path, self._options = path, options
         self._gm = GlobalMemory()
         self._pages, self._base = shared_pages(_MOST_BYTES)
         self._bridge = Bridge(library, page)
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+        self._kernels: dict[str, RegisteredKernel] = {}
 
     def run(self, library: Path, words: tuple[str, ...]) -> int:
         """Run main; return its code."""
-        texts = [str(self._source.path).encode(), *(word.encode() for word in words)]
+        texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
         argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
-        entry = ctypes.PyDLL(str(library)).cubecore_program_entry
+        entry = ctypes.PyDLL(str(library)).main
+        self._kernels = {facts.name: facts for facts in self._bridge.registered()}
         return self._bridge.start(entry, argv, len(texts), self._asked)
 
     def _asked(
@@ -157,14 +192,15 @@ class _Program:
 
     def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
         name = text.strip("() ")
-        kind = kind_of(self._source, name)
+        plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
+        facts = self._kernels.get(plain, RegisteredKernel(name, "vector", str(self._path), 1))
+        kind, where = facts.kind, location_of(facts.file, facts.line, name)
         self._bridge.restart()
-        where = location_of(str(self._source.path), 1, name)
         thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            facts = launch_facts(core, kind, self._base)
-            self._bridge.run(core, thunk, held, facts, where)
+            told = launch_facts(core, kind, self._base)
+            self._bridge.run(core, thunk, held, told, where)
 
         function.__name__ = name
         made = Kernel(function, kind, (), (), {}, self._options)
@@ -185,9 +221,8 @@ class _Program:
         self.launched.append(_LaunchResult(name, blocks, *left))
 
 
-def require_clean_end(source: Source, code: int) -> str | None:
+def require_clean_end(path: Path, code: int) -> str | None:
     """Return what is to be said of a program that ended with a code; None for 0."""
     if code == 0:
         return None
-    shown = shown_path(source.path)
-    return f"{shown} exited with code {code}"
+    return f"{shown_path(path)} exited with code {code}"

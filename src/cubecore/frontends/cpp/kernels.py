@@ -17,10 +17,11 @@ from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.bridge import Bridge, BridgeLaunch
-from cubecore.frontends.cpp.build import Built, Source, built, require_entry, runtime, source_of
+from cubecore.frontends.cpp.build import Built, built, runtime
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
+from cubecore.frontends.cpp.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
@@ -38,8 +39,6 @@ from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, che
 
 _GM_BASE = 0x100000000000
 """The host's address of global memory, so that two runs see the same addresses."""
-_CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
-_VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
 
 
 @dataclass(frozen=True)
@@ -121,25 +120,6 @@ def kernel_of(
         parameters=parameters,
         verbose=verbose,
     )
-
-
-def kind_of(source: Source, name: str) -> str:
-    """Return the kind of an entry: what its file says, else what it uses."""
-    entry = source.entry(name)
-    said, words = entry.words if entry else (), source.scan.words
-    tasks = [w for w in words if w.startswith("KERNEL_TYPE_")]
-    if "__vector__" in said:
-        return "vector"
-    if "__cube__" in said:
-        return "cube"
-    if "__mix__" in said:
-        return "mix"
-    if tasks:
-        task = tasks[0]
-        return "mix" if "MIX" in task else "cube" if task.endswith("AIC_ONLY") else "vector"
-    if words & _CUBE_WORDS:
-        return "mix" if words & _VECTOR_WORDS else "cube"
-    return "vector"
 
 
 def launch(

@@ -1,13 +1,35 @@
 """Options of the command line for the launch of a C or C++ kernel."""
 
 from dataclasses import fields
+from pathlib import Path
 
 from cubecore.lazy_dataclass import dataclass
 
+HERE = Path(__file__).resolve().parent
+"""The folder of the front end: headers, runtime and CMake package."""
 SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 """The suffixes of files with C and C++ kernels."""
+VENDOR_LIBRARIES = (
+    *("ascendcl", "acl_rt", "runtime", "register", "platform", "tiling_api", "graph_base", "graph"),
+    *("c_sec", "profapi", "ascendalog", "ascend_dump", "unified_dlog", "mmpa", "error_manager"),
+    *("nnopbase", "opapi", "ge_common_base", "exe_graph", "ascendc_runtime", "tikcpp_debug"),
+)
+"""Libraries of the vendor that programs link; headers of cubecore stand for them."""
 TIMEOUT_S = 60.0
 """Seconds that a launch may take, unless told."""
+
+
+PROGRAM_HEAD = b"#!/bin/sh\n# A program of cubecore: kernels, and a main of their own.\n"
+"""The first bytes of a program that `cubecore c++` linked."""
+
+
+def is_program(path: str | Path) -> bool:
+    """True if a file is one that `cubecore c++` linked."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(PROGRAM_HEAD)) == PROGRAM_HEAD
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Scripts with kernels: run as they are, their launches collected, checked and timed."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from time import perf_counter
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
-from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions
+from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions, is_program
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
@@ -145,8 +145,8 @@ class ScriptTime:
 
 
 def is_script(name: str) -> bool:
-    """True if an argument of the command line names a script, or a file of C++ kernels."""
-    return name.endswith((".py", *SUFFIXES))
+    """True if an argument of the command line names a script, C++ kernels or a linked program."""
+    return name.endswith((".py", *SUFFIXES)) or is_program(name)
 
 
 def run_script(
@@ -222,8 +222,22 @@ def time_script(
         raise KernelError([Violation(path, "verify before it is timed", done.failure)])
     if not done.launches:
         raise _launches_nothing(path, tik=True)
-    timed = (_timed(launch, record, advise=advise) for launch in done.launches)
-    return ScriptTime(path, tuple(timed))
+    return times_of(path, done.launches, record, advise=advise)
+
+
+def times_of(
+    path: str, launches: Iterable[KernelRun | TikRun], record: int = 0, *, advise: bool = False
+) -> ScriptTime:
+    """Return the times of launches that a file made, which kept their traces.
+
+    Raises
+    ------
+    RequestError
+        If no model times a kernel.
+    DeadlockError
+        If a pipe waits for a flag that is never set.
+    """
+    return ScriptTime(path, tuple(_timed(each, record, advise=advise) for each in launches))
 
 
 def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
@@ -271,7 +285,7 @@ It returns what an assertion said.
 
 def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None) -> _Work:
     """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
-    if path.endswith(SUFFIXES):
+    if path.endswith(SUFFIXES) or is_program(path):
 
         def launch(options: JsonMapping, checked: Callable[[], None]) -> str | None:
             from cubecore.frontends.cpp.arguments import call_of, program_of

@@ -84,6 +84,14 @@ struct Callbacks {
   OnDump dump;
 };
 
+// A kernel of a host program, as its file says.
+struct Registration {
+  const char* name;
+  const char* kind;
+  const char* file;
+  uint32_t line;
+};
+
 typedef int (*OnHost)(uint32_t what, uint64_t a, uint64_t b, const char* text, uint64_t entry,
                       uint64_t context, uint64_t* answer);
 
@@ -92,6 +100,7 @@ namespace {
 Callbacks python;
 OnHost host = nullptr;
 Core* current = nullptr;
+std::vector<Registration> registered;
 
 struct Known {
   uint64_t hash;
@@ -309,6 +318,15 @@ uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
     stop();
   current = nullptr;
   return answer;
+}
+
+void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line) {
+  registered.push_back(Registration{name, kind, file, line});
+}
+
+// The n-th kernel of the program; null behind the last.
+const Registration* cubecore_registered(uint32_t n) {
+  return n < registered.size() ? &registered[n] : nullptr;
 }
 
 int cubecore_start(int (*program)(int, char**), int count, char** words) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cubecore/host.h"
+#include "cubecore/device.h"
 
 typedef int aclError;
 typedef void* aclrtStream;

@@ -2,19 +2,15 @@
 // Pages: the launch operator `<<<blocks, l2ctrl, stream>>>`; acl calls.
 #pragma once
 
+#include "cubecore/device.h"
 #include "cubecore/entry.h"
 #include "cubecore/keywords.h"
 
 extern "C" {
-// What the program asks: 0 launch, 1 memory of `a` bytes, 2 `b` bytes at `a` were written, 3 `a`
-// is given back.
-uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
-                       int (*entry)(const uint64_t*), const void* context);
+void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line);
 }
 
 namespace cubecore {
-
-enum Ask : uint32_t { LAUNCH, ALLOCATE, WRITTEN, FREE };
 
 template <typename T, typename... R>
 constexpr T first_of(T value, R...) {
@@ -29,13 +25,12 @@ inline void launched(const char* name, int64_t blocks, const F& body) {
   cubecore_host(LAUNCH, static_cast<uint64_t>(blocks), 0, name, entry, &body);
 }
 
-inline int started(int (*program)(), int, char**) { return program(); }
-inline int started(int (*program)(int, char**), int count, char** words) {
-  return program(count, words);
-}
-inline int started(int (*program)(int, const char**), int count, char** words) {
-  return program(count, const_cast<const char**>(words));
-}
+// A kernel of a program's files: its kind, and where it is written.
+struct Registered {
+  Registered(const char* name, const char* kind, const char* file, uint32_t line) {
+    cubecore_register(name, kind, file, line);
+  }
+};
 
 }  // namespace cubecore
 

@@ -1,0 +1,58 @@
+"""What a program of `cubecore c++` starts: its main, with findings on standard error."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from cubecore.cli.streams import FOUND, say
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
+
+_OPTIONS = {"chip": "CUBECORE_CHIP", "checks": "CUBECORE_CHECKS", "order": "CUBECORE_ORDER"}
+"""By option of the launches: the variable that gives it."""
+
+
+def main() -> int:
+    """Run the program that the first argument names, and return its exit code."""
+    from cubecore.errors import CubecoreError
+
+    try:
+        return _run(sys.argv[1], tuple(sys.argv[2:]))
+    except CubecoreError as error:
+        from cubecore.cli.console import fail_known
+
+        fail_known(error, as_json=False)
+
+
+def _run(path: str, words: tuple[str, ...]) -> int:
+    from cubecore.errors import refuse
+    from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+    from cubecore.reports.files.output_files import TimeFiles
+    from cubecore.reports.text.script import finding_lines
+    from cubecore.workflows.scripts.program import run_linked
+
+    given = {name: os.environ.get(variable) for name, variable in _OPTIONS.items()}
+    options: Json = {name: value for name, value in given.items() if value}
+    text = os.environ.get("CUBECORE_TIMEOUT") or str(TIMEOUT_S)
+    try:
+        timeout_s = float(text)
+    except ValueError:
+        raise refuse("CUBECORE_TIMEOUT", "be seconds", repr(text)) from None
+    report = os.environ.get("CUBECORE_REPORT") or None
+    files = TimeFiles(report, None)
+    files.require_writable()
+    answer = run_linked(path, words, options | {"trace": report is not None}, timeout_s)
+    for launch in answer.launches:
+        if launch.findings:
+            title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
+            say("\n".join([title, *finding_lines(launch.findings)]), to_error=True)
+    if report is not None and answer.launches and not answer.findings:
+        from cubecore.workflows.scripts.script import times_of
+
+        files.write_launches(times_of(path, answer.launches, files.record))
+    return answer.code or (FOUND if answer.findings else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The command `c++`."""
+
+import click
+
+from cubecore.cli.console import Verb
+from cubecore.cli.streams import DONE, say
+
+
+@click.command(
+    "c++",
+    cls=Verb,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("words", metavar="[OPTION | FILE]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def cpp(context: click.Context, words: tuple[str, ...]) -> int:
+    """Compile C++ kernels and host code to a program that runs on cubecore.
+
+    As in: cubecore c++ main.cpp kernel.cpp -o demo && ./demo. Options are those of C++ compilers:
+    -o, -c, -shared, -D, -U, -I, -isystem, -include, -L, -l; and --npu-arch=dav-2201,
+    --cce-auto-sync=on|off and --verbose. The program takes CUBECORE_CHIP, CUBECORE_CHECKS,
+    CUBECORE_ORDER, CUBECORE_TIMEOUT and CUBECORE_REPORT from the environment; findings go to
+    standard error and make its exit code 1.
+    """
+    if set(words) & {"--help", "-h"}:
+        say(context.get_help())
+        return DONE
+    from cubecore.frontends.cpp.driver import compile_and_link
+
+    compile_and_link(words)
+    return DONE

@@ -1,0 +1,19 @@
+"""The command `env`."""
+
+import click
+
+from cubecore.cli.console import Verb
+from cubecore.cli.streams import DONE, say
+
+
+@click.command(cls=Verb)
+@click.option("--libraries", is_flag=True, help="show the names of libraries that are stood for")
+def env(libraries: bool) -> int:
+    """Show the shell's settings for CMake projects of kernels: eval "$(cubecore env)".
+
+    find_package(ASC) then finds the language ASC, which cubecore c++ compiles.
+    """
+    from cubecore.frontends.cpp.project import environment_text, vendor_libraries
+
+    say(" ".join(vendor_libraries()) if libraries else environment_text())
+    return DONE

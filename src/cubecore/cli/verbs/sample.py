@@ -1,0 +1,23 @@
+"""The command `sample`."""
+
+import click
+
+from cubecore.cli.console import InputFile, Verb
+from cubecore.cli.streams import DONE, FOUND, say
+
+
+@click.command(cls=Verb)
+@click.argument("folder", metavar="DIR", type=InputFile())
+@click.option("--timeout", type=float, default=300.0, help="limit in seconds of each step")
+@click.option("--verbose", is_flag=True, help="show the output of each step")
+def sample(folder: str, timeout: float, verbose: bool) -> int:
+    """Build, run and verify a sample project of kernels, as its README does.
+
+    The steps are cmake, make, scripts/gen_data.py, the program and scripts/verify_result.py, in
+    DIR/build; their arguments are those of the first shell block of the README that builds.
+    """
+    from cubecore.workflows.scripts.sample import run_sample
+
+    answer = run_sample(folder, timeout, show=say if verbose else None)
+    say(answer.line)
+    return DONE if answer.passed else FOUND

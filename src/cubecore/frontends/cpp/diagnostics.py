@@ -1,0 +1,122 @@
+"""Run the compiler, and say in one sentence why it failed: the first error at the user's line."""
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from cubecore.errors import refuse, shortened, unable
+from cubecore.frontends.cpp.cache import folder
+from cubecore.frontends.cpp.compiler import compiler
+from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.source_locations import shown_path
+
+INCLUDE = HERE / "include"
+_LONGEST_S = 300
+
+
+def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: bool) -> None:
+    """Run the compiler.
+
+    Raises
+    ------
+    RequestError
+        If it fails; the message has the first error with the user's file and line.
+    """
+    command = [*compiler().command, *arguments]
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}
+    try:
+        done = subprocess.run(  # noqa: S603 - the compiler that the user has
+            command,
+            capture_output=True,
+            check=False,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=_LONGEST_S,
+        )
+    except subprocess.TimeoutExpired:
+        late = f"the compiler did not finish {shown_path(path)} within {_LONGEST_S} s"
+        raise unable(str(path), late) from None
+    except OSError as error:
+        raise unable(command[0], f"cannot run {command[0]}: {error.strerror}") from None
+    if done.returncode == 0:
+        return
+    text = done.stderr.decode("utf-8", "replace")
+    raise _first_error(text, path, done.returncode, verbose=verbose)
+
+
+_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+_LACKING = re.compile(
+    r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
+    r"| does not name a| has not been declared| is not a template)"
+    r"|(?:arguments to|template named|identifier|member named) '(?P<other>\w+)'"
+)
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
+_FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
+_OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
+
+
+def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exception:
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        match = _ERROR.match(line)
+        if match is None:
+            continue
+        file, at, said = Path(match["file"]), match["line"], match["text"].strip()
+        if file.is_relative_to(INCLUDE) or str(file) == "entry":
+            outside = _outside(lines, number)
+            if outside is not None:
+                file, at = outside
+        where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
+        for own in _OURS:
+            if said.startswith(own):
+                return _refused(where, said.removeprefix(own).strip(' "'))
+        lacking = _LACKING.search(said)
+        name = (lacking["name"] or lacking["other"]) if lacking else ""
+        if name in missing_names():
+            return unable(f"AscendC::{name}", f"{where}: AscendC::{name} is not supported")
+        more = "\n" + text if verbose else ""
+        remedy = "" if verbose else "--verbose shows everything the compiler says"
+        return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
+    undefined = _UNDEFINED.search(text)
+    if undefined is not None:
+        return unable(str(path), f"{shown_path(path)} does not link: no {undefined['name']}")
+    got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
+    got += f": {lines[-1]}" if lines else ""
+    shown = shown_path(path)
+    return unable(shown, f"{shown} does not compile: {got}")
+
+
+@cache
+def missing_names() -> frozenset[str]:
+    """Return the documented names of the class API that the headers do not have."""
+    return frozenset((HERE / "missing_names.txt").read_text("ascii").split())
+
+
+def _refused(where: str, sentence: str) -> Exception:
+    """Return the refusal of a documented name: the header's own sentence."""
+    subject, _, rest = sentence.partition(" must ")
+    need, _, got = rest.partition(", got ")
+    value, _, remedy = got.partition("; ")
+    return refuse(f"{where}: {subject}", need or "be provided", value or "none", remedy)
+
+
+def _outside(lines: Sequence[str], number: int) -> tuple[Path, str] | None:
+    """Return the user's line that led to an error in a header."""
+    for line in [*lines[number + 1 :], *reversed(lines[:number])]:
+        match = _FROM.match(line)
+        ours = match is None or Path(match["file"]).is_relative_to(INCLUDE)
+        if match is not None and not ours and not Path(match["file"]).is_relative_to(folder()):
+            return Path(match["file"]), match["line"]
+    return None
+
+
+def _shown(file: Path, path: Path) -> str:
+    if file.is_relative_to(folder()):
+        return shown_path(path)
+    try:
+        return shown_path(file)
+    except ValueError:
+        return str(file)

@@ -1,0 +1,174 @@
+"""`cubecore c++`: compile files of kernels and of host code, and link them to a program."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import field
+from pathlib import Path
+
+from cubecore.errors import refuse, unable
+from cubecore.frontends.cpp.build import PROGRAM, macros_of, runtime, unit_command
+from cubecore.frontends.cpp.cache import folder
+from cubecore.frontends.cpp.compiler import compiler
+from cubecore.frontends.cpp.diagnostics import INCLUDE, compile_with
+from cubecore.frontends.cpp.executable import write_program
+from cubecore.frontends.cpp.launch_options import SUFFIXES, VENDOR_LIBRARIES
+from cubecore.frontends.cpp.source import Source, overlay, source_of
+from cubecore.lazy_dataclass import dataclass
+
+_ARCHITECTURE = "dav-2201"
+_WITH_VALUE = frozenset({"-o", "-x", "-I", "-D", "-U", "-L", "-l", "-isystem", "-include", "-MF"})
+_IGNORED = ("-O", "-g", "-std=", "-W", "-f", "-M", "-m", "--cce-", "-x", "-pthread", "-s", "-r")
+
+
+@dataclass(eq=False, slots=True)
+class CompilerCall:
+    """The arguments of one call of the compiler, sorted."""
+
+    output: str | None = None
+    compile_only: bool = False
+    shared: bool = False
+    verbose: bool = False
+    sources: list[str] = field(default_factory=list)
+    linked: list[str] = field(default_factory=list)
+    defines: dict[str, object] = field(default_factory=dict)
+    includes: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+
+
+def compiler_call(words: Sequence[str]) -> CompilerCall:
+    """Return the arguments of a call, sorted.
+
+    Raises
+    ------
+    RequestError
+        If an option lacks its value, or asks for another architecture.
+    """
+    call, rest = CompilerCall(), list(words)
+    while rest:
+        word = rest.pop(0)
+        value = ""
+        if word in _WITH_VALUE:
+            if not rest:
+                raise unable(word, f"{word} needs a value")
+            value = rest.pop(0)
+        _take(call, word, value)
+    if not call.sources and not call.linked:
+        raise unable("c++", "c++ needs a file", "as in: cubecore c++ main.cpp kernel.cpp -o demo")
+    return call
+
+
+def _take(call: CompilerCall, word: str, value: str) -> None:
+    if word == "-o":
+        call.output = value
+    elif word == "-c":
+        call.compile_only = True
+    elif word == "-shared":
+        call.shared = True
+    elif word == "--verbose":
+        call.verbose = True
+    elif word in {"-D", "-U", "-I", "-isystem", "-include", "-L", "-l"} or word[:2] in {
+        *("-D", "-U", "-I", "-L", "-l"),
+    }:
+        _take_value(call, word if value else word[:2], value or word[2:])
+    elif word.startswith("--npu-arch"):
+        got = word.partition("=")[2]
+        if got != _ARCHITECTURE:
+            raise refuse("--npu-arch", f"be {_ARCHITECTURE} for C++ kernels", got)
+    elif word.startswith(("-Wl,", "-rdynamic")):
+        pass  # a library that another process loads is linked as it needs
+    elif word.startswith("-") and word.startswith(_IGNORED):
+        pass
+    elif word.startswith("-"):
+        raise unable(word, f"c++ does not know {word}", "see cubecore c++ --help")
+    elif word.endswith(SUFFIXES):
+        call.sources.append(word)
+    else:
+        call.linked.append(word)
+
+
+def _take_value(call: CompilerCall, option: str, value: str) -> None:
+    if option == "-D":
+        name, sign, text = value.partition("=")
+        call.defines[name] = text if sign else None
+    elif option in {"-I", "-isystem"}:
+        call.includes.append(str(Path(value).absolute()))
+    elif option == "-l":
+        if value not in VENDOR_LIBRARIES:
+            call.linked.append(f"-l{value}")
+    elif option == "-L":
+        call.linked.append(f"-L{value}")
+    else:
+        call.passed += [option, value]
+
+
+def compile_and_link(words: Sequence[str]) -> None:
+    """Do what a call of the compiler asks for: objects, or a program.
+
+    Raises
+    ------
+    RequestError
+        If an argument is not usable, or a file does not compile.
+    """
+    call = compiler_call(words)
+    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+        work = Path(scratch)
+        if call.compile_only:
+            _objects(call, work)
+            return
+        objects = []
+        for number, name in enumerate(call.sources):
+            objects.append(work / f"{number}.o")
+            _compile(call, name, objects[-1], work)
+        _link(call, objects, work)
+
+
+def _objects(call: CompilerCall, work: Path) -> None:
+    if call.output is not None and len(call.sources) > 1:
+        raise unable("-o", "-o with -c takes one file", "compile the files one by one")
+    for name in call.sources:
+        _compile(call, name, Path(call.output or f"{Path(name).stem}.o"), work)
+
+
+def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
+    named = source_of(name, call.defines)
+    source = Source(named.path, named.text, named.defines, tuple(call.includes))
+    code = overlay(source, work)
+    made = work / "made.o"
+    flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
+    if code.has_device_code or name.endswith((".asc", ".cce")):
+        macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), code.part)
+        command = [*(f"-D{m}" for m in macros)]
+        command += unit_command(source, code, PROGRAM, macros, work)
+    else:
+        command = [f"-I{folder}" for folder in (*source.includes, INCLUDE)]
+        command += ["-x", "c++", str(source.path)]
+    compile_with([*flags, *command, "-c", "-o", str(made)], source.path, work, verbose=call.verbose)
+    _replaced(made, out)
+
+
+def _replaced(made: Path, out: Path) -> None:
+    """Put a file where it is wanted, in one step."""
+    from cubecore.errors import unwritable
+
+    beside = out.with_name(f"{out.name}.part")
+    try:
+        beside.write_bytes(made.read_bytes())
+        beside.replace(out)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise unwritable(str(out), error) from None
+
+
+def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
+    out, made = Path(call.output or "a.out"), work / "program.so"
+    command = ["-shared", "-o", str(made), *map(str, objects), *call.linked]
+    if os.uname().sysname == "Linux":
+        command += ["-Wl,-z,defs", str(runtime()), "-ldl", "-lm", "-lpthread"]
+    else:
+        command += ["-undefined", "dynamic_lookup"]
+    compile_with(command, out, work, verbose=call.verbose)
+    if call.shared:
+        _replaced(made, out)
+    else:
+        write_program(made, out)

@@ -1,0 +1,17 @@
+// What a host program asks of the device, through the runtime.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+// What the program asks: 0 launch, 1 memory of `a` bytes, 2 `b` bytes at `a` were written, 3 `a`
+// is given back.
+uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
+                       int (*entry)(const uint64_t*), const void* context);
+}
+
+namespace cubecore {
+
+enum Ask : uint32_t { LAUNCH, ALLOCATE, WRITTEN, FREE };
+
+}  // namespace cubecore

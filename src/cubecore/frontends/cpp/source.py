@@ -1,0 +1,203 @@
+"""A file of kernels: its text, its entries and their kinds, and the overlay that compilers read."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from cubecore.errors import did_you_mean, refuse, unable, unreadable
+from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
+from cubecore.frontends.source_locations import shown_path
+from cubecore.lazy_dataclass import dataclass
+
+_CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
+_DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
+_VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of kernels, and what is to be defined for the compiler."""
+
+    path: Path
+    text: str
+    defines: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+
+    @property
+    def scan(self) -> Scan:
+        """Return the entries and structs that the scanner finds."""
+        return _scanned(self.text)
+
+    def entry(self, name: str) -> Entry | None:
+        """Return an entry of the file by its name, template arguments apart."""
+        plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
+        return next((entry for entry in self.scan.entries if entry.name == plain), None)
+
+
+_scanned = lru_cache(maxsize=64)(scanned)
+
+
+def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> Source:
+    """Return the file at a path.
+
+    Raises
+    ------
+    RequestError
+        If there is no such file, or it is not text.
+    """
+    if not HERE.is_dir():
+        where = "cubecore runs from an archive"
+        raise unable(str(path), f"{where}, and the compiler cannot read it", "install cubecore")
+    place = Path(path)
+    try:
+        raw = place.read_bytes()
+    except OSError as error:
+        raise unreadable(str(path), error) from None
+    text = raw.decode("utf-8", "surrogateescape")
+    named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
+    return Source(place.resolve(), text, named)
+
+
+def require_entry(source: Source, name: str | None) -> str:
+    """Return the entry to run: `name`, or the only one that the file has.
+
+    Raises
+    ------
+    RequestError
+        If the file has no such entry, or has several and none is named.
+    """
+    known = [entry.name for entry in source.scan.entries]
+    shown = shown_path(source.path)
+    if name is None:
+        if len(known) == 1:
+            return known[0]
+        got = ", ".join(known) if known else "none"
+        raise refuse("--entry", f"name a kernel of {shown}", got)
+    found = source.entry(name)
+    if found is None and known and name.split("<")[0].split("::")[-1] not in source.scan.words:
+        raise refuse("--entry", f"name a kernel of {shown}", name, did_you_mean(name, known))
+    if found is not None and found.templated and "<" not in name:
+        raise refuse(name, "be named with its template arguments", name, f'as "{name}<...>"')
+    return name
+
+
+def kind_of(source: Source, name: str) -> str:
+    """Return the kind of an entry: what its file says, else what it uses."""
+    return _kind(source.entry(name), source.scan.words)
+
+
+def _kind(entry: Entry | None, words: frozenset[str]) -> str:
+    said = entry.words if entry else ()
+    tasks = [w for w in words if w.startswith("KERNEL_TYPE_")]
+    if "__vector__" in said:
+        return "vector"
+    if "__cube__" in said:
+        return "cube"
+    if "__mix__" in said:
+        return "mix"
+    if tasks:
+        task = tasks[0]
+        return "mix" if "MIX" in task else "cube" if task.endswith("AIC_ONLY") else "vector"
+    if words & _CUBE_WORDS:
+        return "mix" if words & _VECTOR_WORDS else "cube"
+    return "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The file that the compiler reads, the user's files that it holds, and their kernels."""
+
+    main: Path
+    files: tuple[Path, ...]
+    kernels: tuple[tuple[Entry, str, Path], ...]
+    words: frozenset[str]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that includes in quotes are looked for in."""
+        return tuple(dict.fromkeys(path.parent for path in self.files))
+
+    @property
+    def has_device_code(self) -> bool:
+        """True if a file has words of the device's language."""
+        return bool(self.kernels) or bool(self.words & _DEVICE_WORDS)
+
+    @property
+    def part(self) -> str:
+        """The part that a program's kernels are compiled for: cube if all are cube kernels."""
+        kinds = {kind for _, kind, _ in self.kernels}
+        return "cube" if kinds == {"cube"} else "vector"
+
+
+class _Copies:
+    """Copies of the files that a source reads, rewritten where C++ needs it."""
+
+    def __init__(self, source: Source, work: Path) -> None:
+        self._source, self._work = source, work
+        self.made: dict[Path, Path | None] = {}
+        self.scans: dict[Path, Scan] = {}
+
+    def visit(self, path: Path, text: str) -> Path | None:
+        """Return the copy of a file; None if the file itself will do.
+
+        A file that includes a rewritten one is rewritten too.
+        """
+        if path in self.made:
+            return self.made[path]
+        self.made[path] = None
+        scan = self.scans[path] = _scanned(text)
+        new, changed = scan.text, scan.rewritten
+        for name in dict.fromkeys(scan.includes):
+            inner = self._included(path, name)
+            if inner is not None:
+                changed = True
+                new = _including(new, name, inner)
+        if changed:
+            self.made[path] = self.write(f"{len(self.made)}-{path.name}", path, new)
+        return self.made[path]
+
+    def _included(self, path: Path, name: str) -> Path | None:
+        for folder in (path.parent, *map(Path, self._source.includes)):
+            below = (folder / name).resolve()
+            if not below.is_file() or below.is_relative_to(HERE):
+                continue
+            try:
+                return self.visit(below, below.read_bytes().decode("utf-8", "surrogateescape"))
+            except OSError:
+                return None
+        return None
+
+    def write(self, name: str, path: Path, text: str) -> Path:
+        """Return a new file whose lines are those of `path`."""
+        target = self._work / name
+        target.write_text(f"#line 1 {quoted(path)}\n{text}", "utf-8", "surrogateescape")
+        return target
+
+
+def quoted(path: Path) -> str:
+    """Return a path as a literal of C++."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def overlay(source: Source, work: Path) -> Overlay:
+    """Return the file to compile, rewritten where C++ needs it."""
+    copies = _Copies(source, work)
+    main = copies.visit(source.path, source.text)
+    if main is None and not source.path.is_file():
+        main = copies.write(source.path.name, source.path, source.text)
+    words = frozenset().union(*(scan.words for scan in copies.scans.values()))
+    kernels = {
+        entry.name: (entry, _kind(entry, words), path)
+        for path, scan in copies.scans.items()
+        for entry in scan.entries
+    }
+    return Overlay(main or source.path, tuple(copies.scans), tuple(kernels.values()), words)
+
+
+def _including(text: str, name: str, target: Path) -> str:
+    """Return the text with another file included in the place of `name`."""
+    pattern = rf'(?m)^([ \t]*#[ \t]*include[ \t]*)"{re.escape(name)}"'
+    return re.sub(pattern, lambda match: f'{match.group(1)}"{target}"', text)

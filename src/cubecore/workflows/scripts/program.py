@@ -1,0 +1,40 @@
+"""Programs that `cubecore c++` linked: run from their own main, with findings and times."""
+
+from pathlib import Path
+
+from cubecore.aliases import Json
+from cubecore.frontends.cpp.host import run_built
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """A program's end: its exit code and its launches."""
+
+    path: str
+    code: int
+    launches: tuple[KernelRun, ...]
+
+    @property
+    def findings(self) -> bool:
+        """True if a launch left findings."""
+        return any(launch.findings for launch in self.launches)
+
+
+def run_linked(
+    path: str, arguments: tuple[str, ...], options: Json, timeout_s: float
+) -> ProgramRun:
+    """Run a program; `options` are those of its launches.
+
+    Raises
+    ------
+    RequestError
+        If the program cannot be read, or was built by another version.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    session = ScriptSession(options)
+    with session.collecting():
+        code = run_built(Path(path).resolve(), arguments, timeout_s)
+    return ProgramRun(path, code, tuple(session.runs))

@@ -1,0 +1,174 @@
+"""A sample project of kernels: built, run and verified with the steps that its README has."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+from cubecore.errors import unable
+from cubecore.frontends.cpp.launch_options import is_program
+from cubecore.frontends.cpp.project import settings
+from cubecore.lazy_dataclass import dataclass
+
+_BLOCK = re.compile(
+    r"^[ \t]*```(?:bash|shell|sh)?[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
+)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S*)$")
+_WRONG = re.compile(
+    r"(?i)\b(?:test|verif\w*|compar\w*|result)\b[^\n]{0,60}?\b(?:fail\w*|error|wrong|mismatch\w*)\b"
+    r"|^\[ERROR\]|\bfailed!",
+    re.MULTILINE,
+)
+_COMMON = (
+    ("cmake", ".."),
+    ("make",),
+    ("python3", "../scripts/gen_data.py"),
+    ("./demo",),
+    ("python3", "../scripts/verify_result.py", "output/output.bin", "output/golden.bin"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRun:
+    """A sample's end: the step that failed and its last words; what passed may have findings."""
+
+    folder: str
+    seconds: float
+    failed: str = ""
+    said: str = ""
+    findings: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """True if every step passed, without findings."""
+        return not self.failed and not self.findings
+
+    @property
+    def line(self) -> str:
+        """The sample's end in one line."""
+        if self.failed:
+            return f"{self.folder}: {self.failed} failed: {self.said}"
+        end = f"verified in {self.seconds:.0f} s"
+        return f"{self.folder}: {end}" + (f", {self.findings} findings" if self.findings else "")
+
+
+def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of the first shell block of a README that builds with cmake."""
+    for match in _BLOCK.finditer(readme):
+        found = tuple(_commands(match[1]))
+        names = {command[0] for command in found}
+        if "cmake" in names and any(name.startswith("./") for name in names):
+            return found
+    return ()
+
+
+def _commands(block: str) -> Iterator[tuple[str, ...]]:
+    """Yield the commands of a block that a sample's steps consist of; others are left out."""
+    variables: dict[str, str] = {}
+    for line in block.replace("\\\n", " ").splitlines():
+        for part in re.split(r";|&&", line.split(" #")[0].split("\t#")[0]):
+            match = _ASSIGNMENT.match(part.strip())
+            if match is not None:
+                variables[match["name"]] = match["value"]
+                continue
+            for name, value in variables.items():
+                part = re.sub(rf"\$\{{?{name}\b\}}?", value.replace("\\", ""), part)  # noqa: PLW2901
+            try:
+                words = tuple(shlex.split(part))
+            except ValueError:
+                continue
+            if words and _known(words):
+                yield words
+
+
+def _known(words: tuple[str, ...]) -> bool:
+    if words[0] in {"cmake", "make"} or words[0].startswith("./"):
+        return True
+    return words[0] in {"python", "python3"} and len(words) > 1 and "scripts/" in words[1]
+
+
+def run_sample(
+    folder: str, timeout_s: float, show: Callable[[str], None] | None = None
+) -> SampleRun:
+    """Build, run and verify a sample in its folder `build`.
+
+    Raises
+    ------
+    RequestError
+        If the folder has no CMakeLists.txt.
+    """
+    place, begin = Path(folder).resolve(), perf_counter()
+    if not (place / "CMakeLists.txt").is_file():
+        raise unable(folder, f"{folder} has no CMakeLists.txt")
+    build = place / "build"
+    build.mkdir(exist_ok=True)
+    read = (path for path in (place / "README.md", place / "README_en.md") if path.is_file())
+    texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
+    steps = next((block for text in texts if (block := steps_of(text))), _COMMON)
+    total = 0
+    for step in steps:
+        name = Path(step[1] if step[0].startswith("python") else step[0]).name
+        script = place / "build" / step[1] if step[0].startswith("python") else None
+        if script is not None and not script.is_file():
+            continue
+        code, said = _step(step, build, timeout_s)
+        if show is not None:
+            show(f"{shlex.join(step)}\n{said}")
+        found = _findings(said) if step[0].startswith("./") else 0
+        total += found
+        wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
+        if (code and not found) or wrong is not None:
+            end = _end(step, said, wrong, code)
+            return SampleRun(folder, perf_counter() - begin, name, end, total)
+    return SampleRun(folder, perf_counter() - begin, findings=total)
+
+
+def _findings(said: str) -> int:
+    return sum(int(count) for count in re.findall(r"^Findings: (\d+)$", said, re.MULTILINE))
+
+
+def _end(step: tuple[str, ...], said: str, wrong: re.Match[str] | None, code: int) -> str:
+    """Return the line of a step's output that says why it failed."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if wrong is not None:
+        at = said.count("\n", 0, wrong.start())
+        return said.splitlines()[at].strip()
+    if step[0] == "make":
+        lines = [line for line in lines if not line.startswith(("make", "gmake", "["))] or lines
+        return lines[0] if len(lines) == 1 else _longest_error(lines)
+    return lines[-1] if lines else f"exit code {code}"
+
+
+def _longest_error(lines: list[str]) -> str:
+    errors = [line for line in lines if "does not" in line or "error" in line or " not " in line]
+    return (errors or lines)[-1]
+
+
+def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
+    command = list(step)
+    if command[0] in {"python", "python3"}:
+        command[0] = sys.executable
+    if command[0] == "make":
+        command = ["make"]  # a machine's own number of jobs
+    if command[0].startswith("./") and not is_program(build / command[0]):
+        return 1, f"{command[0]} is no program of cubecore"
+    try:
+        done = subprocess.run(  # noqa: S603 - the user's own sample
+            command,
+            cwd=build,
+            env={**os.environ, **settings()},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"no end within {timeout_s:g} s"
+    except OSError as error:
+        return 1, f"cannot run {command[0]}: {error.strerror}"
+    return done.returncode, done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,208 @@
+"""Programs of several files: cubecore c++, the environment of CMake projects, samples."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cubecore.workflows.scripts.sample import steps_of
+from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.test_cpp_launch import ADD, cli
+from frontends.cpp.test_cpp_program import COPY, MAIN
+
+pytestmark = needs_compiler
+DECLARED = "void add_do(uint32_t, void*, uint8_t*, uint8_t*, uint8_t*, uint32_t);\n"
+HOST = "#include <cstdint>\n" + DECLARED + MAIN.replace(
+    "add_queued<<<8, nullptr, stream>>>(", "add_do(8, stream, "
+)  # fmt: skip
+KERNEL = """#include "part/add.h"
+
+void add_do(uint32_t blocks, void* stream, uint8_t* a, uint8_t* b, uint8_t* c, uint32_t n) {
+  add_queued<<<blocks, nullptr, stream>>>(a, b, c, n);
+}
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.16)
+set(CMAKE_ASC_ARCHITECTURES "dav-2201" CACHE STRING "")
+find_package(ASC REQUIRED)
+project(kernels LANGUAGES ASC CXX)
+add_executable(demo main.cpp kernel.asc)
+target_link_libraries(demo PRIVATE tiling_api platform m dl)
+target_compile_definitions(demo PRIVATE WORDS=${WORDS})
+target_compile_options(demo PRIVATE
+  $<$<COMPILE_LANGUAGE:ASC>:--npu-arch=${CMAKE_ASC_ARCHITECTURES}>)
+"""
+README = """# A sample
+
+```bash
+source ${install_path}/set_env.sh
+```
+
+```bash
+WORDS=7
+mkdir -p build && cd build;    # a folder
+cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 -DWORDS=$WORDS ..;make -j;
+rm -rf /nowhere
+python3 ../scripts/gen_data.py -n=$WORDS   # data
+./demo $WORDS
+python3 ../scripts/verify_result.py out.bin golden.bin
+```
+
+```bash
+cmake -DCMAKE_ASC_RUN_MODE=sim ..
+./demo
+```
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a folder with a host program, a kernel's file and the header that it includes."""
+    (tmp_path / "main.cpp").write_text(HOST.replace("COPY_Y", COPY))
+    (tmp_path / "kernel.cpp").write_text(KERNEL)
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "add.h").write_text(ADD.read_text())
+    return tmp_path
+
+
+def program(folder, *words, **variables):
+    done = subprocess.run(
+        ["./demo", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_two_files_make_a_program(files):
+    assert cli(files, "c++", "main.cpp", "kernel.cpp", "-o", "demo") == (0, "", "")
+    assert program(files, "a", "b") == (0, "wrong: 0, words: 3\n", "")
+    assert program(files, CUBECORE_REPORT="r.html") == (0, "wrong: 0, words: 1\n", "")
+    assert "add_queued" in (files / "r.html").read_text()
+    code, out, err = cli(files, "run", "demo", "more")
+    assert (code, err) == (0, "")
+    assert out.count("add_queued[8] on Ascend910B3") == 2
+
+
+def test_objects_are_linked_to_the_same_program(files):
+    for name in ("main", "kernel"):
+        assert cli(files, "c++", "-c", f"{name}.cpp", "-O2", "-o", f"{name}.o") == (0, "", "")
+    words = ("main.o", "kernel.o", "-lascendcl", "-ltiling_api", "-lm", "-o", "demo")
+    assert cli(files, "c++", *words) == (0, "", "")
+    assert program(files) == (0, "wrong: 0, words: 1\n", "")
+
+
+def test_findings_go_to_standard_error_and_make_the_code_1(files):
+    text = HOST.replace("COPY_Y", "").replace("return wrong == 0 ? 0 : 3;", "return 0;")
+    (files / "main.cpp").write_text(text)
+    assert cli(files, "c++", "main.cpp", "kernel.cpp", "-o", "demo") == (0, "", "")
+    code, out, err = program(files)
+    assert (code, out.startswith("wrong: ")) == (1, True)
+    assert err.startswith("add_queued[8] on Ascend910B3\nFindings: 1\n  uninitialised: vadd.src1 ")
+    assert program(files, CUBECORE_CHECKS="none") == (0, out, "")
+
+
+BAD_CALLS = [
+    ((), "c++ needs a file; as in: cubecore c++ main.cpp kernel.cpp -o demo"),
+    (("a.cpp",), "cannot read a.cpp: no such file"),
+    (("main.cpp", "-o"), "-o needs a value"),
+    (("--fast", "main.cpp"), "c++ does not know --fast; see cubecore c++ --help"),
+    (
+        ("--npu-arch=dav-3510", "main.cpp"),
+        "--npu-arch must be dav-2201 for C++ kernels, got dav-3510",
+    ),
+    (("-c", "main.cpp", "kernel.cpp", "-o", "a.o"), "-o with -c takes one file; compile the files "
+     "one by one"),
+    (("main.cpp",), "a.out does not link: no add_do(unsigned int, void*, unsigned char*, unsigned "
+     "char*, unsigned char*, unsigned int)"),
+    (("main.cpp", "kernel.cpp", "-o", "no/demo"), "cannot write no/demo: no such file or "
+     "directory"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD_CALLS)
+def test_a_bad_call_of_the_compiler_is_one_sentence(files, words, sentence):
+    before = sorted(files.iterdir())
+    code, out, err = cli(files, "c++", *words)
+    assert (code, out, err.lower()) == (2, "", f"{sentence}\n".lower())
+    assert sorted(files.iterdir()) == before
+
+
+def test_a_program_of_other_headers_is_refused(files):
+    assert cli(files, "c++", "main.cpp", "kernel.cpp", "-o", "demo") == (0, "", "")
+    raw = (files / "demo").read_bytes().split(b"\n", 3)
+    (files / "demo").write_bytes(b"\n".join([*raw[:2], b"# 0123", raw[3]]))
+    code, out, err = program(files)
+    assert (code, out) == (2, "")
+    other = "was built with other headers than those of this version; build it again"
+    assert err == f"{files.resolve()}/demo {other}\n"
+
+
+def test_steps_of_a_readme_are_those_that_build_run_and_verify():
+    assert steps_of(README) == (
+        ("cmake", "-DCMAKE_ASC_ARCHITECTURES=dav-2201", "-DWORDS=7", ".."),
+        ("make", "-j"),
+        ("python3", "../scripts/gen_data.py", "-n=7"),
+        ("./demo", "7"),
+        ("python3", "../scripts/verify_result.py", "out.bin", "golden.bin"),
+    )
+    assert steps_of("# none\n") == ()
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
+@pytest.mark.parametrize("right", [True, False])
+def test_a_sample_is_built_run_and_verified(files, right):
+    folder = files / "sample"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.move(files / "part", folder / "part")
+    main = (files / "main.cpp").read_text().replace(
+        'printf("wrong', 'fclose(fopen("out.bin", "wb")); printf("wrong'
+    )  # fmt: skip
+    (folder / "main.cpp").write_text(main.replace("argc)", "argc + WORDS)"))
+    (folder / "kernel.asc").write_text(KERNEL)
+    (folder / "CMakeLists.txt").write_text(CMAKE)
+    (folder / "README.md").write_text(README)
+    (folder / "scripts" / "gen_data.py").write_text(
+        "import sys, numpy\nassert sys.argv[1] == '-n=7'\n"
+        f"numpy.zeros({0 if right else 3}, 'u1').tofile('golden.bin')\n"
+    )
+    (folder / "scripts" / "verify_result.py").write_text(
+        "import sys\na, b = (open(name, 'rb').read() for name in sys.argv[1:])\n"
+        "print('test pass' if a == b else '[ERROR] result error')\n"
+    )
+    code, out, err = cli(files, "sample", "sample")
+    assert err == ""
+    if right:
+        assert (code, out.startswith("sample: verified in ")) == (0, True)
+    else:
+        end = "sample: verify_result.py failed: [ERROR] result error\n"
+        assert (code, out) == (1, end)
+
+
+def test_a_folder_without_a_project_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert cli(tmp_path, "sample", "empty") == (2, "", "empty has no CMakeLists.txt\n")
+
+
+def test_the_environment_names_the_package_and_the_interpreter(tmp_path):
+    code, out, err = cli(tmp_path, "env")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split("=")[0] for line in lines] == [
+        "export CMAKE_PREFIX_PATH", "export CUBECORE_PYTHON",
+    ]  # fmt: skip
+    assert lines[1] == f"export CUBECORE_PYTHON={sys.executable}"
+    assert "tiling_api" in cli(tmp_path, "env", "--libraries")[1].split()
+
+
+def test_the_host_of_a_program_is_compiled_as_plain_c_plus_plus(tmp_path):
+    text = '#include "acl/acl.h"\nstruct half {};\nint main() { half h; (void)h; return 0; }\n'
+    (tmp_path / "main.cpp").write_text(text)
+    assert cli(tmp_path, "c++", "main.cpp", "-o", "demo") == (0, "", "")
+    assert program(tmp_path) == (0, "", "")
+    assert np.fromfile(tmp_path / "demo", "u1").size > 1000
