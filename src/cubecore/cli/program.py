@@ -1,4 +1,4 @@
-"""What a program of `cubecore c++` starts: its main, with findings on standard error."""
+"""The entry of programs that `cubecore c++` linked: their main, findings on standard error."""
 
 import os
 import sys

@@ -25,7 +25,7 @@ _PARTS = {
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 PROGRAM = "cubecore_program"
-"""What stands for an entry where a file's own main is run."""
+"""The name for a file's own main in the place of an entry."""
 
 
 @dataclass(frozen=True, slots=True)
