@@ -17,6 +17,11 @@ from fuzz.judge import commanded, guard, judge, processed
 
 SIZE = 16
 SHAPE = ("--m", SIZE, "--n", SIZE, "--k", SIZE)
+FORMATS = (
+    *("a.npy", "a.safetensors", "k.cpp", "k.py", "o.csv", "p.jsonl", "q.jsonl", "s.sqlite"),
+    *("t.bin", "t.h", "t.hex", "t.json"),
+)
+"""One file of each format, by name."""
 _TOKENS = [
     *(b"\0", b"\xff", b"{", b"}", b"[", b"]", b"(", b",", b":", b"'", b'"', b"\\", b"\n", b"-"),
     *(b"1e999", b"NaN", b"null", b"true", b"9" * 400, b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\\ud800"),
@@ -169,23 +174,24 @@ def fill(folder):
     return commands
 
 
-def try_files(tally, folder, rng, count, names=None):
+def try_files(tally, folder, rng, count, names=FORMATS):
     """Try `count` mutations of each format, one verb each in turn; some in true processes."""
     commands = fill(folder)
-    whole = {name: (folder / name).read_bytes() for name in commands}
-    for name, verbs in commands.items():
-        if names is not None and name not in names:
-            continue
+    assert set(commands) == set(FORMATS)
+    whole = {name: (folder / name).read_bytes() for name in names}
+    for name in names:
+        verbs = commands[name]
         for number in range(count):
             (folder / name).write_bytes(mutated(whole[name], rng))
             kept = () if name == "s.sqlite" else (folder / name,)
             verb = (*verbs[number % len(verbs)], name)
-            run = {} if number % 500 != 499 else {"run": processed}
-            if name == "k.cpp" and not run:  # compiling takes seconds
-                run = {"run": _scanned}
+            often = 50 if name == "k.cpp" else 500  # only a process compiles C++
+            run = processed if number % often == often - 1 else commanded
+            if name == "k.cpp" and run is commanded:
+                run = _scanned
             if name == "k.py":
-                run = {"run": _limited(run.get("run", commanded))}
-            judge(tally, f"mutated {name}", verb, folder, kept=kept, **run)
+                run = _limited(run)
+            judge(tally, f"mutated {name}", verb, folder, kept=kept, run=run)
             for left in folder.glob("s.sqlite-*"):
                 left.unlink()
         (folder / name).write_bytes(whole[name])
