@@ -245,29 +245,48 @@ def test_a_unit_flag_that_one_side_alone_minds_changes_the_answer(kind):
 def test_a_unit_flag_that_nobody_raises_is_a_deadlock():
     with pytest.raises(DeadlockError) as error:
         handed_over("late", sharing(Mad, 2))
-    assert str(error.value).startswith(
-        "every unit flag must be turned by what shares it, got FIX at "
+    where = error.value.findings[0].location
+    assert str(error.value) == (
+        f"deadlock: core 0 AIC: FIX waits at {where} for the unit flags of copy_matrix_cc_to_gm"
     )
-    assert str(error.value).endswith(" waiting")
 
 
-def test_a_wait_that_nothing_meets_is_a_deadlock():
-    @kernel(checks="none")
-    def stuck(core):
-        core.asc_sync_wait("MTE2", "V", 0)
+@kernel(kind="mix")
+def stuck(core, given):
+    """The AIC of each block waits for what is not sent, its AIVs' pipes for flags not set."""
+    if core.is_aic:
+        core.asc_sync_block_wait("PIPE_S", 3)
+    elif core.block_idx < given:
+        core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+        core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 1)
 
+
+def test_every_core_and_pipe_of_a_deadlock_is_told():
+    """Blocks of a mix kernel have two AIVs each; the last is given nothing to wait for."""
+    first = stuck.function.__code__.co_firstlineno
+    wait, v, mte3 = (f"{stuck.place.file}:{first + at} (stuck)" for at in (4, 6, 7))
+    pipes = f"MTE3 waits at {mte3} for flag V -> MTE3 1, V waits at {v} for flag MTE2 -> V 0"
+    told = [f"core {i} AIV{j}: {pipes}" for i in (0, 1) for j in (0, 1) if (i, j) != (1, 1)]
+    told += [f"core {i} AIC waits for flag 3 at {wait}, which no core has sent" for i in (0, 1)]
     with pytest.raises(DeadlockError) as error:
-        stuck.using(order="late")[1]()
-    text = str(error.value)
-    assert text.startswith("every wait_flag must be met by a set_flag, got V at ")
-    assert text.endswith(" (stuck) waiting")
+        stuck.using(order="early")[2](3)
+    assert [(f.id, f.core, f.message) for f in error.value.findings] == [
+        ("deadlock", " ".join(text.replace(":", "").split()[:3]), text) for text in told
+    ]
+    head, *rest = str(error.value).split("; ")
+    assert head == f"deadlock: {told[0]}"
+    assert sorted(rest) == sorted(told[1:])
 
+
+def test_a_wait_of_the_scalar_unit_that_nothing_meets_is_a_deadlock():
     @kernel(checks="none")
     def stands(core):
         core.asc_sync_wait("V", "S", 0)
 
-    with pytest.raises(DeadlockError, match="got S at "):
+    with pytest.raises(DeadlockError) as error:
         stands.using(order="late")[1]()
+    where = f"{stands.place.file}:{stands.function.__code__.co_firstlineno + 2} (stands)"
+    assert str(error.value) == f"deadlock: core 0 AIV0: S waits at {where} for flag V -> S 0"
 
 
 @pytest.mark.parametrize("order", ["later", "random:", "random:x", "reverse"])

@@ -18,6 +18,7 @@ import numpy as np
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
     FftsCrossCoreSync,
@@ -140,6 +141,11 @@ class Machine(Protocol):
 
     registers: Registers
 
+    @property
+    def id(self) -> CoreId:
+        """Which core it is."""
+        ...
+
     def perform(self, recorded: Recorded) -> None:
         """Run an instruction now."""
         ...
@@ -147,12 +153,13 @@ class Machine(Protocol):
 
 @dataclass(eq=False)
 class Queues:
-    """The queues of one core."""
+    """The queues of one core; `stuck_at` is where its first pipe stands in a deadlock."""
 
     schedule: Schedule
     core: Machine
     signal: Callable[[FftsCrossCoreSync, Location], None]
     up: set[tuple[str, str, int]] = field(default_factory=set)
+    stuck_at: Location | None = None
 
     def __post_init__(self) -> None:
         self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
@@ -183,7 +190,7 @@ class Queues:
             self.up.add(_flag(template))
         elif isinstance(template, WaitFlag):
             while _flag(template) not in self.up:
-                self._step(f"S at {where}")
+                self._step(recorded)
             self.up.discard(_flag(template))
         elif isinstance(template, FftsCrossCoreSync):
             self.signal(template, where)
@@ -199,23 +206,23 @@ class Queues:
             If no signal meets a wait.
         """
         while any(self._queues[pipe] for pipe in pipes):
-            self._step("")
+            self._step(None)
 
-    def _step(self, waiting: str) -> None:
+    def _step(self, waiting: Recorded | None) -> None:
         ready = [pipe for pipe, queue in self._queues.items() if queue and self._runs(queue[0])]
         if not ready:
             raise self._stuck(waiting)
         self._run(self._queues[self.schedule.pipe(ready)])
 
-    def _stuck(self, waiting: str) -> DeadlockError:
-        """Return what no pipe gets past; `waiting` is where the scalar unit waits itself."""
-        heads = {pipe: queue[0] for pipe, queue in self._queues.items() if queue}
-        places = [f"{pipe} at {entry.recorded[2]}" for pipe, entry in heads.items()]
-        subject, need = "every wait_flag", "be met by a set_flag"
-        if not waiting and all(entry.template.shares_units for entry in heads.values()):
-            subject, need = "every unit flag", "be turned by what shares it"
-        got = ", ".join([*([waiting] if waiting else []), *places]) + " waiting"
-        return DeadlockError([Violation(subject, need, got)])
+    def _stuck(self, waiting: Recorded | None) -> DeadlockError:
+        """Return what no pipe gets past; the scalar unit itself may be `waiting`."""
+        heads = {pipe: queue[0].recorded for pipe, queue in self._queues.items() if queue}
+        if waiting is not None:
+            heads = {"S": waiting, **heads}
+        self.stuck_at = next(iter(heads.values()))[2]
+        stuck = ", ".join(f"{pipe} {_waits(*recorded)}" for pipe, recorded in heads.items())
+        sentence = f"{self.core.id}: {stuck}"
+        return DeadlockError([Violation("every wait", "", stuck, sentence=sentence)])
 
     def _runs(self, entry: _Entry) -> bool:
         template, addresses, _ = entry.recorded
@@ -253,6 +260,13 @@ class Queues:
         self._units.turn(*entry.recorded[:2], entry.registers)
         left = {name: getattr(self.core.registers, name) for name in _LEFT_BY_VECTORS}
         self.core.registers = replace(issued, **left)
+
+
+def _waits(template: Instruction, _: tuple[int, ...], where: Location) -> str:
+    if isinstance(template, WaitFlag):
+        src, dst, event = _flag(template)
+        return f"waits at {where} for flag {src} -> {dst} {event}"
+    return f"waits at {where} for the unit flags of {template.name}"
 
 
 def _flag(template: SetFlag | WaitFlag) -> tuple[str, str, int]:

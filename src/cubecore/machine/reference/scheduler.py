@@ -111,6 +111,7 @@ def run(
     log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))
     hub = getcurrent()
+    stuck: dict[CoreId, DeadlockError] = {}
     waiting: dict[CoreId, Wait] = {}
 
     def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
@@ -140,10 +141,21 @@ def run(
     with threadpool_limits(limits=1, user_api="blas"):
         choose = (lambda _: 0) if schedule is None else schedule.core
         try:
-            _run_threads(threads, waiting, flags, lambda core: cores[core].memories.clear(), choose)
+            _run_threads(
+                threads, waiting, flags, stuck, lambda core: cores[core].memories.clear(), choose
+            )
+            if stuck or waiting:
+                raise _deadlock(stuck, waiting, flags)
         except CubecoreError as error:
+            for ident, stopped in sorted(stuck.items()):
+                queues = cores[ident].queues
+                assert queues is not None
+                assert queues.stuck_at is not None
+                _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
             if isinstance(error, DeadlockError):
-                _log_deadlock(log, error, waiting, flags)
+                for ident, (flag, where) in sorted(waiting.items()):
+                    message = _waits(ident, flag, where, flags)
+                    _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
@@ -165,17 +177,21 @@ def _run_threads(
     threads: dict[CoreId, greenlet],
     waiting: dict[CoreId, Wait],
     flags: _CrossFlags,
+    stuck: dict[CoreId, DeadlockError],
     done: Callable[[CoreId], None],
     choose: Callable[[int], int],
 ) -> None:
-    """Run a ready core until it waits or ends, until none is left; `choose` says which."""
-    while threads:
-        able = [i for i in threads if _is_ready(i, waiting, flags)]
-        if not able:
-            raise _deadlock(waiting, flags)
+    """Run a ready core until it waits or ends, until none is; `choose` says which.
+
+    A core whose pipes are `stuck` ends there; the others go on, so that all of them are told.
+    """
+    while able := [core for core in threads if _is_ready(core, waiting, flags)]:
         ready = able[choose(len(able))]
         waiting.pop(ready, None)
-        threads[ready].switch()
+        try:
+            threads[ready].switch()
+        except DeadlockError as error:
+            stuck[ready] = error
         if threads[ready].dead:
             del threads[ready]
             done(ready)
@@ -198,26 +214,23 @@ def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> 
     return wait is None or flags.counters.get((core, wait[0]), 0) > 0
 
 
-def _log_deadlock(
-    log: FindingLog, error: DeadlockError, waiting: dict[CoreId, Wait], flags: _CrossFlags
-) -> None:
-    """Log a deadlock for each core that waits for another; pipes that wait have no one place."""
-    for core, (flag, where) in sorted(waiting.items()):
-        message = _stuck(core, flag, where, flags)
-        finding = SanitizerFinding("deadlock", message, WaitFlagDev.name, where, str(core))
-        log.add(finding, str(core))
-    if not waiting:
-        where = Location("kernel", 0, "")
-        log.add(SanitizerFinding("deadlock", str(error), "wait_flag", where, "all cores"))
+def _log_deadlock(log: FindingLog, core: CoreId, told: tuple[str, str, Location]) -> None:
+    """Log a deadlock of one core: its sentence, the instruction and where it waits."""
+    message, instruction, where = told
+    log.add(SanitizerFinding("deadlock", message, instruction, where, str(core)), str(core))
 
 
-def _deadlock(waiting: dict[CoreId, Wait], flags: _CrossFlags) -> DeadlockError:
-    stuck = "; ".join(_stuck(core, *wait, flags) for core, wait in waiting.items())
-    sentence = f"deadlock, no core sends a signal: {stuck}"
-    return DeadlockError([Violation("every wait_flag_dev", "", stuck, sentence=sentence)])
+def _deadlock(
+    stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: _CrossFlags
+) -> DeadlockError:
+    told = [str(error) for _, error in sorted(stuck.items())]
+    told += [_waits(core, *wait, flags) for core, wait in waiting.items()]
+    head = "deadlock" if stuck else "deadlock, no core sends a signal"
+    sentence = f"{head}: {'; '.join(told)}"
+    return DeadlockError([Violation("every wait", "", "; ".join(told), sentence=sentence)])
 
 
-def _stuck(core: CoreId, flag: int, where: Location, flags: _CrossFlags) -> str:
+def _waits(core: CoreId, flag: int, where: Location, flags: _CrossFlags) -> str:
     missing = [str(sender) for sender in flags.missing(core, flag)]
     if len(missing) > _SHOWN_CORES:
         missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]

@@ -98,9 +98,6 @@ KINDS: dict[str, Kind] = {
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 
-CONSEQUENCES = frozenset({"flag-unmet", "flag-doubled", "flag-leaked", "flag-late"})
-"""Kinds that a missing or doubled flag leaves behind; a race beside them names what it breaks."""
-
 FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
 
@@ -159,7 +156,8 @@ class SanitizerFinding:
     """One thing that is wrong with a program: the first time it happened, and how often it did.
 
     A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
-    written has one, from the first of these bytes to the last.
+    written has one, from the first of these bytes to the last. A finding about a flag has the
+    `pipes` that the flag orders.
     """
 
     id: str
@@ -169,11 +167,19 @@ class SanitizerFinding:
     core: str
     count: int = 1
     accesses: tuple[FindingAccess, ...] = ()
+    pipes: tuple[str, str] | None = None
 
     @property
     def check(self) -> str:
         """The check that found it."""
         return FINDING_IDS[self.id]
+
+    @property
+    def race_pipes(self) -> frozenset[str] | None:
+        """The pipes of a race inside a core; None for everything else."""
+        if self.check != RACECHECK or {access.core for access in self.accesses} != {self.core}:
+            return None
+        return frozenset(access.pipe for access in self.accesses)
 
     @property
     def page(self) -> str | None:
@@ -238,8 +244,18 @@ class FindingLog:
         return known
 
     def __iter__(self) -> Iterator[SanitizerFinding]:
-        """Yield findings as they were made, but first those that explain others: races."""
-        for tally in sorted(self._tallies.values(), key=lambda t: t.first.id in CONSEQUENCES):
+        """Yield findings as they were made, but a flag's behind races between its two pipes.
+
+        Such a race names the accesses that the flag should have ordered.
+        """
+        tallies = self._tallies.values()
+        raced = {(t.first.core, t.first.race_pipes) for t in tallies}
+
+        def is_behind_race(tally: CountedFinding) -> bool:
+            found = tally.first
+            return found.pipes is not None and (found.core, frozenset(found.pipes)) in raced
+
+        for tally in sorted(tallies, key=is_behind_race):
             yield replace(tally.first, count=tally.count)
 
     def __len__(self) -> int:

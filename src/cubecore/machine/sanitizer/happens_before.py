@@ -35,9 +35,14 @@ class Flag(NamedTuple):
     dst: int
     event: int
 
+    @property
+    def pipes(self) -> tuple[str, str]:
+        """The names of its pipes."""
+        return PIPES[self.src], PIPES[self.dst]
+
     def __str__(self) -> str:
         """Return ``MTE2 -> V 0``."""
-        return f"{PIPES[self.src]} -> {PIPES[self.dst]} {self.event}"
+        return f"{' -> '.join(self.pipes)} {self.event}"
 
 
 @dataclass(eq=False, slots=True)
@@ -66,12 +71,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class FlagFault:
-    """Something wrong with a flag: a stable id, what was expected, what was met, and where."""
+    """Something wrong with a flag: a stable id, what was expected, what was met, and where.
+
+    `pipes` are those that a flag orders; None for unit flags.
+    """
 
     id: str
     instruction: str
     message: str
     where: Location
+    pipes: tuple[str, str] | None = None
 
 
 class CoreOrder:
@@ -166,7 +175,7 @@ class CoreOrder:
             f"flag {flag} needs a wait between two set_flags: it is {got}; make "
             f"{PIPES[flag.src]} wait for {PIPES[flag.dst]} first, or take another event"
         )
-        self._fault(FlagFault("flag-doubled", "set_flag", message, where))
+        self._fault(FlagFault("flag-doubled", "set_flag", message, where, flag.pipes))
 
     def _take(self, flag: Flag) -> bool:
         state = self._flags.get(flag)
@@ -210,7 +219,7 @@ class CoreOrder:
             f"flag {flag} is set after the wait for it, at {where}, in program order; values are "
             "computed in that order, and the chip's order is another"
         )
-        self._fault(FlagFault("flag-late", "wait_flag", message, where))
+        self._fault(FlagFault("flag-late", "wait_flag", message, where, flag.pipes))
 
     # --- barriers, signals, the end
 
@@ -268,7 +277,8 @@ class CoreOrder:
                     f"flag {flag} is still set at the end, since {state.raised}; wait for it, or "
                     "do not set it: it would leak into the next kernel"
                 )
-                self._fault(FlagFault("flag-leaked", "set_flag", message, state.raised))
+                where = state.raised
+                self._fault(FlagFault("flag-leaked", "set_flag", message, where, flag.pipes))
 
     def _give_up(self) -> None:
         self.stuck = True
@@ -320,7 +330,8 @@ def _cause(path: list[int], heads: Mapping[int, Held], behind: Mapping[Flag, Hel
             f"{PIPES[path[-1]]} waits at {last.where} for flag {last.awaits}, which no set_flag "
             "sets"
         )
-        return FlagFault("flag-unmet", "wait_flag", message, last.where)
+        assert last.awaits is not None
+        return FlagFault("flag-unmet", "wait_flag", message, last.where, last.awaits.pipes)
     circle = path[path.index(path[-1]) : -1]
     steps = ", ".join(_step(heads[pipe], behind) for pipe in circle)
     message = f"the waits form a cycle: {steps}"

@@ -295,7 +295,9 @@ class CoreWatch:
 
     def _fault(self, fault: FlagFault) -> None:
         core = str(self._core)
-        finding = SanitizerFinding(fault.id, fault.message, fault.instruction, fault.where, core)
+        finding = SanitizerFinding(
+            fault.id, fault.message, fault.instruction, fault.where, core, pipes=fault.pipes
+        )
         self._launch.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
 
     def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
