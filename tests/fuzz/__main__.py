@@ -11,7 +11,8 @@ from fuzz.disks import try_full_disks, try_killed_outputs, try_kills, try_writer
 from fuzz.inputs import FORMATS, try_files, try_stores
 from fuzz.judge import Tally
 from fuzz.kernels import try_kernels
-from fuzz.requests import try_products, try_requests
+from fuzz.products import try_products
+from fuzz.requests import try_requests
 
 
 def _some(count, part):

@@ -6,7 +6,8 @@ from fuzz.disks import try_full_disks
 from fuzz.inputs import try_files, try_stores
 from fuzz.judge import Tally
 from fuzz.kernels import try_kernels
-from fuzz.requests import try_products, try_requests
+from fuzz.products import try_products
+from fuzz.requests import try_requests
 
 
 def test_a_little_of_everything(tmp_path, monkeypatch, drawn_seed):

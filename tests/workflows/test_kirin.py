@@ -53,6 +53,20 @@ def test_x90_adds_a_bias(kind, held):
     assert np.array_equal(ran.c.astype(np.int64), exact)
 
 
+@rows
+def test_the_template_norm_shares_no_unit_flag(on, kind):
+    """Mmad, table 3: Kirin has none."""
+    ran, exact = product(on, kind, 40, 70, 150, template="NORM")
+    assert ran.findings == ()
+    assert np.array_equal(ran.c.astype(np.int64), exact)
+
+
+def test_split_k_is_refused_for_want_of_an_atomic_addition():
+    with pytest.raises(RequestError) as refused:
+        cubecore.run(m=64, n=64, k=256, a="int8", chip=X90, split_k=True)
+    assert str(refused.value) == "split_k needs atomic addition, which no page gives KirinX90"
+
+
 @pytest.mark.parametrize("layout", ["format_a", "format_b", "format_c"])
 @rows
 def test_a_product_of_fractals(on, kind, layout):

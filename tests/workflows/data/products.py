@@ -40,6 +40,7 @@ TYPES = (
     (A5, _HI, _HI, "bfloat16"),
 )
 """Chip, A, B and C."""
+KIRIN_TYPES = (("KirinX90", "int8", "int8", "int32"),)
 MX_TYPES = (
     *((A5, a, b, c) for a in (_E4, _E5) for b in (_E4, _E5) for c in ("float32", "bfloat16")),
     *(
@@ -62,6 +63,8 @@ QUANTISED_TYPES = (
     *((A5, _E5, _E4, _HI, mode) for mode in ("QF322HIF8_PRE", "VQF322HIF8_PRE")),
 )
 """The same, and fixpipe's mode, whose scales are one for C or one for each column."""
+_FRACTALS = 64
+"""Elements of whole fractals, whatever the type."""
 _HF32_BITS = {A2: 11, A5: 10}
 
 
@@ -134,13 +137,13 @@ class Case:
 
     def sums(self) -> Array:
         """Return the sums before they are written, of each matrix."""
-        left, right = self._factors()
+        left, right = self.factors()
         steps = self.steps()
         return np.stack(
             [_summed(*pair, self.bias, steps) for pair in zip(left, right, strict=True)]
         )
 
-    def _factors(self) -> tuple[Array, Array]:
+    def factors(self) -> tuple[Array, Array]:
         """Return what is multiplied, in float32, or whole numbers."""
         p, found = self.problem, []
         for side, (values, kind) in enumerate(((self.a, p.a), (self.b, p.b))):
@@ -167,7 +170,7 @@ class Case:
         steps, bias = self.steps(), None if self.bias is None else self.bias[columns]
         part = steps[int(rng.integers(len(steps)))]
         number, matrix = int(rng.integers(len(part))), int(rng.integers(p.batch))
-        left, right = (x[matrix] for x in self._factors())
+        left, right = (x[matrix] for x in self.factors())
         a, b = left[rows], right[:, columns]
         kind = str(rng.choice(["dropped", "doubled", "next row"]))
         if kind == "dropped":
@@ -262,12 +265,15 @@ BREAKABLE = PATTERNS[:2]
 """Patterns in which no K step may vanish: neither by rounding nor against another."""
 
 
-def random_case(rng: np.random.Generator, patterns: tuple[Pattern, ...] = PATTERNS) -> Case:
+def random_case(
+    rng: np.random.Generator, patterns: tuple[Pattern, ...] = PATTERNS, *, runs: bool = False
+) -> Case:
     """Return products of random types, formats, shape, values, cuts and order of K steps.
 
-    With the breakable patterns, factors of 32 elements are of one size.
+    With the breakable patterns, factors of 32 elements are of one size. One that `runs` has whole
+    fractals where a matrix is in NZ.
     """
-    problem = _random_problem(rng)
+    problem = _random_problem(rng, runs=runs)
     pattern = patterns[int(rng.integers(len(patterns)))]
     a, b = _random_values(rng, problem, pattern)
     whole, n = problem.a_type.kind == "int", problem.n
@@ -293,9 +299,11 @@ def random_case(rng: np.random.Generator, patterns: tuple[Pattern, ...] = PATTER
     return _with_scales(rng, case) if problem.epilogue.quant else case
 
 
-def _random_problem(rng: np.random.Generator) -> Problem:
+def _random_problem(rng: np.random.Generator, *, runs: bool) -> Problem:
     form = str(rng.choice(["plain", "plain", "MX", "quantised"]))
-    rows: Any = {"plain": TYPES, "MX": MX_TYPES, "quantised": QUANTISED_TYPES}[form]
+    rows: Any = {
+        "plain": TYPES + KIRIN_TYPES * runs, "MX": MX_TYPES, "quantised": QUANTISED_TYPES
+    }[form]  # fmt: skip
     chip, a_type, b_type, c_type, *mode = rows[int(rng.integers(len(rows)))]
     batch = int(rng.integers(2, 5)) if rng.random() < 0.2 else 1
     k = int(2 ** rng.uniform(0, 14))
@@ -310,7 +318,10 @@ def _random_problem(rng: np.random.Generator) -> Problem:
         "trans_b": sized > 4 and bool(rng.random() < 0.3),
         **{f"format_{x}": str(rng.choice(["ND", "ND", "NZ"])) for x in "abc"},
         "hf32": a_type == "float32" and bool(rng.random() < 0.3),
-        "split_k": c_type in {"float32", "int32"} and not mode and bool(rng.random() < 0.2),
+        "split_k": c_type in {"float32", "int32"}
+        and not mode
+        and bool(rng.random() < 0.2)
+        and chip not in {row[0] for row in KIRIN_TYPES},
     }
     if form == "MX":
         settings |= {"scale_a": "float8_e8m0fnu", "trans_a": bool(rng.random() < 0.3)}
@@ -318,6 +329,10 @@ def _random_problem(rng: np.random.Generator) -> Problem:
     if rng.random() < 0.3 and a_type != "int4":
         settings["bias"] = "int32" if whole else "float32"
     relu = not settings["split_k"] and bool(rng.random() < 0.2)
+    if runs and "NZ" in settings.values():
+        m, n, k = (-(-extent // _FRACTALS) * _FRACTALS for extent in (m, n, k))
+    if runs and sized == 4:
+        m += m % 2  # of a transposed A, whose rows are bytes
     # The scale is chosen once the sums are there.
     scale = None if not mode else (1.0,) * n if mode[0].startswith("V") else 1.0
     offset = int(rng.integers(-40, 41)) if c_type == "int8" else 0

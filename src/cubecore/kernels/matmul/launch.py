@@ -160,6 +160,9 @@ def require_supported(problem: Problem) -> None:
         for name, value, allowed in supported
         if value not in allowed
     ]
+    if problem.split_k and problem.chip_record.arch not in SetAtomic.archs:
+        sentence = f"split_k needs atomic addition, which no page gives {problem.chip}"
+        found.append(Violation("split_k", "", "", "", sentence))
     found += option_violations(problem)
     if found:
         raise RequestError(found)

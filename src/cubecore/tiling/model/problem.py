@@ -12,6 +12,7 @@ from cubecore.chips import Chip, chip, chip_names
 from cubecore.chips.products import (
     FIXPIPE_CONVERSIONS,
     HALF_SUM_ARCHS,
+    UNIT_FLAG_ARCHS,
     FixpipeRow,
     fixpipe_row,
 )
@@ -260,9 +261,11 @@ class Problem:
     def shares_unit_flag(self) -> bool:
         """True if Mmad and fixpipe pass L0C on by the unit flag: as asked, or the template's (D13).
 
-        NORM and IBSHARE do, MDL does not.
+        NORM and IBSHARE do where the chip has it, MDL does not.
         """
-        return self.template != "MDL" if self.unit_flag is None else self.unit_flag
+        if self.unit_flag is None:
+            return self.template != "MDL" and chip(self.chip).arch in UNIT_FLAG_ARCHS
+        return self.unit_flag
 
     @property
     def accumulator_type(self) -> ElementType:
