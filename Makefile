@@ -50,7 +50,7 @@ lowest: pyproject.toml  ## quick's tests and README with the lowest versions all
 	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt \
 	  pytest pytest-xdist hypothesis grimp towncrier --editable .
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(QUICK) tests/test_cli.py \
-	  --ignore tests/seeds/test_docs.py -k "not test_console_blocks"
+	  --ignore tests/seeds/test_docs.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
