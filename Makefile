@@ -74,6 +74,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/regret.py
 	$(BIN)/python benchmarks/checks.py
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/executor.py
 	$(BIN)/python benchmarks/instructions.py
 	$(BIN)/python benchmarks/startup.py
 

@@ -63,7 +63,7 @@ def signalling(core: Any, x: Any, z: Any, turns: int) -> None:
 
 
 @cubecore.kernel()
-def repeated(core: Any, x: Any, turns: int, way: int) -> None:
+def repeated(core: Any, _: Any, turns: int, way: int) -> None:
     """Add by strides (0), by a count (1), or read a scalar (2), `turns` times."""
     a, b = core.ubuf("float", TILE), core.ubuf("float", TILE)
     core.asc_set_vector_mask(0, FULL)

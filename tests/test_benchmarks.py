@@ -121,6 +121,14 @@ def test_the_figures_of_kernels_stand_beside_their_targets():
         assert figure["met"] == (value >= target if name in at_least else value <= target)
 
 
+def test_the_figures_of_the_executor_stand_beside_their_targets():
+    answer = answer_of("executor.py", "0.02", "signals")
+    assert set(answer["figures"]) == {"signals_over_plain", "checks_on_over_off_signals"}
+    assert answer["figures"]["signals_over_plain"]["engine"] == "lockstep"
+    for figure in answer["figures"].values():
+        assert figure["met"] == (0 < figure["value"] <= figure["target"])
+
+
 def test_the_figures_of_checks_are_ratios():
     answer = answer_of("checks.py", "1", "vector_add")
     (figures,) = answer["examples"].values()

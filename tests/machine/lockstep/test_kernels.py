@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.errors import DeadlockError
 from cubecore.frontends.source_locations import KernelError
 
 FULL = 2**64 - 1
@@ -178,21 +179,106 @@ def test_values_that_steer_end_lockstep_and_no_kernel_runs_twice():
     assert sorted(ran) == sorted(2 * [(0, 2), (1, 2), (2, 5)])
 
 
-def test_cores_that_wait_for_each_other_are_the_reference_engines():
+@pytest.mark.parametrize("blocks", [2, 4, 7])
+def test_cores_that_read_what_their_neighbours_wrote_stay_together(blocks):
     @cubecore.kernel
     def ring(core, x):
-        a = core.ubuf("half", 128)
+        a, size = core.ubuf("half", 128), 128 * blocks
         at = core.block_idx * 128
         core.asc_copy_gm2ub(a, x + at, 256)
         core.asc_sync()
         core.asc_sync_inter_arrive("PIPE_MTE2", 0)
         core.asc_sync_inter_wait("PIPE_S", 0)
-        core.asc_copy_ub2gm(x + (at + 128) % 512, a, 256)
+        core.asc_copy_ub2gm(x + (at + 128) % size, a, 256)
+        core.asc_sync_inter_arrive("PIPE_MTE3", 1)
+        core.asc_sync_inter_wait("PIPE_S", 1)
+        core.asc_copy_gm2ub(a, x + (at + 256) % size, 256)
+        core.asc_sync()
 
-    x = np.arange(512, dtype=np.float16)
-    run, (z,) = both(ring, 4, (x,), engine="reference")
+    x = np.arange(128 * blocks, dtype=np.float16)
+    run, (z,) = both(ring, blocks, (x,))
     assert run.clean
     assert np.array_equal(z, np.roll(x, 128))
+
+
+def test_a_core_that_reads_what_all_others_wrote_waits_for_all():
+    @cubecore.kernel
+    def summed(core, x, parts, y, waits):
+        a, b = core.ubuf("float", 64), core.ubuf("float", 64)
+        core.asc_copy_gm2ub(a, x + core.block_idx * 64, 256)
+        core.asc_sync()
+        core.asc_copy_ub2gm(parts + core.block_idx * 64, a, 256)
+        core.asc_sync_inter_arrive("PIPE_MTE3", 0)
+        if waits:
+            core.asc_sync_inter_wait("PIPE_S", 0)
+        core.asc_sync()
+        core.asc_set_vector_mask(0, FULL)
+        for block in range(core.block_num):
+            core.asc_copy_gm2ub(b, parts + block * 64, 256)
+            core.asc_sync()
+            core.asc_add(a, a, b, 1, 1, 1, 1, 8, 8, 8)
+            core.asc_sync()
+        core.asc_copy_ub2gm(y + core.block_idx * 64, a, 256)
+
+    x = np.arange(6 * 64, dtype=np.float32)
+    run, (_, _, y) = both(summed, 6, (x, x * 0, x * 0), 1)
+    assert run.clean
+    assert np.array_equal(y, (x.reshape(6, 64) + x.reshape(6, 64).sum(axis=0)).ravel())
+    run, _ = both(summed, 6, (x, x * 0, x * 0), 0, engine="reference")
+    assert {finding.id for finding in run.findings} == {"race-raw", "race-war", "flag-leaked"}
+
+
+def rounds(core, x, z, turns, missing):
+    """AIVs ask their AIC for a tile after another; `missing` is left out."""
+    size = 1024
+    if core.is_aic:
+        tile = core.cbuf("half", size)
+        for turn in range(turns):
+            if missing != "free" and turn > 1:
+                core.asc_sync_block_wait("PIPE_MTE3", 1)
+            at = (core.block_idx * turns + turn) * size
+            core.asc_copy_gm2l1(tile, x + at, 2 * size)
+            core.asc_sync()
+            to = z + (core.block_idx * 2 + turn % 2) * size
+            core.asc_copy_l12gm(to, tile, 1, size // 16, 0, 0)
+            core.asc_sync()
+            if missing != "ready":
+                core.asc_sync_block_arrive("PIPE_MTE3", 0)
+        return
+    tile = core.ubuf("half", size)
+    for turn in range(turns):
+        if missing != "ready":
+            core.asc_sync_block_wait("PIPE_S", 0)
+        core.asc_copy_gm2ub(tile, z + (core.block_idx // 2 * 2 + turn % 2) * size, 2 * size)
+        core.asc_sync()
+        if missing != "free" and turn < turns - 2:
+            core.asc_sync_block_arrive("PIPE_MTE2", 1)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("missing", ["", "free", "ready"])
+def test_a_mix_kernel_stays_together_unless_a_signal_is_missing(blocks, missing):
+    kernel = cubecore.kernel(kind="mix")(rounds)
+    x = np.arange(blocks * 5 * 1024).astype(np.float16)
+    z = np.zeros(blocks * 2 * 1024, np.float16)
+    engine = "reference" if missing else "lockstep"
+    run, _ = both(kernel, blocks, (x, z), 5, missing, engine=engine)
+    assert {finding.id for finding in run.findings} == {
+        "": set(), "free": {"race-raw"}, "ready": {"race-raw", "race-war"}
+    }[missing]  # fmt: skip
+
+
+def test_a_kernel_that_fails_behind_a_wait_is_heard_after_what_comes_before():
+    @cubecore.kernel
+    def failing(core, x):
+        core.asc_sync_inter_arrive("PIPE_S", 0)
+        core.asc_sync_inter_wait("PIPE_S", 0)
+        core.asc_sync_inter_wait("PIPE_S", 1)
+        core.asc_add(x, x, x, 64)
+
+    for engine in ("fast", "reference"):
+        with pytest.raises(DeadlockError, match="waits for flag 1"):
+            failing.using(engine=engine)[2](np.zeros(64, np.float32))
 
 
 def test_what_a_kernel_itself_reports_is_kept():

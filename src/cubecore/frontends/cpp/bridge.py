@@ -26,7 +26,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.matrix_view import view
-from cubecore.machine.lockstep.kernels import Recorder
+from cubecore.machine.lockstep.recorder import Recorder
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 _STEPS, _OPERANDS = 8, 8
@@ -381,12 +381,11 @@ class _Core:
         core, issues = self.handle.core, self.handle.issues
         if isinstance(core, Recorder) and core.records and not self.handle.debugged:
             last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
-            if not isinstance(self._names.templates[last], (FftsCrossCoreSync, WaitFlagDev)):
-                issues.many(
-                    count, lambda: self._names.locations[struct.unpack("<I", wheres[-4:])[0]]
-                )
-                core.record_block(kinds, wheres, addresses)
-                return
+            issues.many(count, lambda: self._names.locations[struct.unpack("<I", wheres[-4:])[0]])
+            core.record_block(kinds, wheres, addresses)
+            if isinstance(self._names.templates[last], WaitFlagDev):
+                core.pause()  # C++ may read through a pointer what it waited for
+            return
         self._one_by_one(kinds, wheres, addresses)
 
     def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:

@@ -26,7 +26,8 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
-from cubecore.machine.lockstep.kernels import Recorder, run_together
+from cubecore.machine.lockstep.kernels import run_together
+from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch

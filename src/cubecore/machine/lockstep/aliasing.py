@@ -48,10 +48,14 @@ class Distances:
 
 
 class GroupAliasing:
-    """The distances of a group's cores, and the bytes that its first core read and wrote."""
+    """The distances of a group's cores, and the bytes that its first core read and wrote.
 
-    def __init__(self, cores: int) -> None:
-        self.cores = cores
+    `joins`: accesses are joined, so that distances never change.
+    """
+
+    def __init__(self, cores: int, *, joins: bool = True) -> None:
+        self.cores, self._joins = cores, joins
+        self._met: dict[tuple[int, bytes], Distances] = {}
         self._distances: dict[int, Distances] = {}
         self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
         self._runs: dict[tuple[int, bool], Runs] = {}
@@ -63,6 +67,29 @@ class GroupAliasing:
             self._distances[tensor] = Distances.of(values)
             return True
         return np.array_equal(known.values, values)
+
+    def current(self, tensor: int) -> NDArray[np.int64] | None:
+        """Return the distances in the tensor that starts at `tensor`; None if none are known."""
+        known = self._distances.get(tensor)
+        return None if known is None else known.values
+
+    def move(self, tensor: int, values: NDArray[np.int64]) -> None:
+        """Take other distances in a tensor from here on, where accesses are followed one by one.
+
+        Raises
+        ------
+        IrregularError
+            If they differ from those known, and accesses are joined.
+        """
+        if self._joins:
+            if not self.agree(tensor, values):
+                raise IrregularError("distances that change")
+            return
+        key = tensor, values.tobytes()
+        known = self._met.get(key)
+        if known is None:
+            known = self._met[key] = Distances.of(values)
+        self._distances[tensor] = known
 
     def distances(self, tensor: GlobalTensor) -> Distances:
         """Return the distances in a tensor.

@@ -26,6 +26,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
+from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.sanitizer import NOWHERE, Collecting, GroupWatch
 from cubecore.machine.lockstep.stacked_memory import Stack
@@ -53,12 +54,13 @@ class LockstepGroup:
         log: FindingLog,
         snapshots: Snapshots,
         cores: Sequence[tuple[CoreId, CorePosition]],
+        cross: CrossCore | None = None,
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, gm, snapshots
         self.count = len(cores)
-        self.reach = GroupAliasing(self.count)
-        first = cores[0][0], self.reach
-        self.watch = GroupWatch(gm, log, first, joined=chip.joins_vector)
+        self.reach = GroupAliasing(self.count, joins=cross is None)
+        watched = [core for core, _ in cores], self.reach
+        self.watch = GroupWatch(gm, log, watched, cross, joined=chip.joins_vector)
         self.registers = Registers()
         self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, Stack] = {}
@@ -94,8 +96,21 @@ class LockstepGroup:
             act = self._acts[template] = self._act(template)
         act(addresses)
 
+    def may_hear(self, wait: WaitFlagDev) -> bool:
+        """Return whether every core's wait for others is met."""
+        self._require_legal(wait)
+        return self.watch.may_hear(wait.flag_id)
+
+    def hear(self, wait: WaitFlagDev) -> None:
+        """End every core's wait for others."""
+        self.watch.hear_all(wait.flag_id)
+
     def _act(self, template: Instruction) -> Act:
-        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
+        if isinstance(template, FftsCrossCoreSync):
+            self._require_legal(template)
+            signal, sync = self.watch.signal_all, template
+            return lambda _: signal(sync)
+        if isinstance(template, WaitFlagDev):
             raise IrregularError("cores that wait for each other")
         if isinstance(template, Sync):
             self._require_legal(template)

@@ -1,267 +1,34 @@
 """Running kernels in lockstep: cores record, groups of them execute what they recorded.
 
-Each core's kernel runs on its own greenlet and records what it issues. It pauses where it reads a
-value, after a number of issues, and at its end. When all cores have paused, those that recorded the
-same since the last time (equal instructions, equal local addresses, in each tensor a distance that
-never changes) go on as groups in lockstep. Whatever lockstep does not take (a finding, cores that
-wait for each other, cores of a group that go different ways, bytes that one core writes and another
-touches) is undone: global memory is put back, and the reference engine runs what was recorded, and
-then the rest of the kernels, from where they have paused. No kernel runs twice.
+Each core's kernel runs on its own greenlet and records what it issues (`recorder`), signals to
+other cores and waits for them too. It pauses where it reads a value, after a number of issues, and
+at its end. Cores that recorded the same (equal instructions, equal local addresses, a distance in
+each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
+wait is met, as on the reference engine. Whatever lockstep does not take (a finding, cores of a
+group that go different ways, bytes that two cores touch in no order) is undone: global memory is
+put back, and the reference engine runs what was recorded, and then the rest of the kernels, from
+where they have paused. No kernel runs twice.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
-from typing import Any
 
 import numpy as np
-from greenlet import getcurrent, greenlet
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.isa.program.trace import InstructionTrace, Names
-from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.trace import Names
+from cubecore.isa.program.tree import LoadScalar
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
-from cubecore.isa.scalar.system_variables import Variable
-from cubecore.layouts import ascending
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
+from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.recorder import Addresses, Issued, Recorder, Segment
 from cubecore.machine.lockstep.sanitizer import StrictLog
-from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.reference import execute
-from cubecore.machine.reference.core import FLUSH_AFTER, Core
+from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
-
-Addresses = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A value that a core asked for, behind so many issues: a load, or registers, and the answer.
-
-    `address` counts in the trace's addresses.
-    """
-
-    behind: int
-    load: LoadScalar | None
-    template: Instruction | None
-    address: int
-    answer: Any
-
-
-class _Segment:
-    """The record of a core from some issue on: kinds, and addresses by their memories.
-
-    `like` is another core's, which most often has the same kinds.
-    """
-
-    def __init__(
-        self,
-        trace: InstructionTrace,
-        begin: tuple[int, int],
-        gm: GlobalMemory,
-        like: "_Segment | None" = None,
-    ) -> None:
-        issue, at = begin
-        names = self._names = trace.names
-        self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
-        self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
-        self.in_gm: NDArray[np.intp]
-        self.local: NDArray[np.intp]
-        if like is not None and np.array_equal(self.kinds, like.kinds):
-            self.in_gm, self.local = like.in_gm, like.local
-        else:
-            in_gm = [mem is Mem.GM for kind in self.kinds.tolist() for mem in names.mems[kind]]
-            self.in_gm = np.flatnonzero(in_gm)
-            self.local = np.flatnonzero(np.logical_not(in_gm))
-        self.owners = gm.owners(self.addresses[self.in_gm])
-        self.tensors: list[int] = ascending(self.owners).tolist()
-
-    def distances(self, other: "_Segment") -> dict[int, int] | None:
-        """Return how far another core lies from this one in each tensor; None if not alike."""
-        if not np.array_equal(self.kinds, other.kinds):
-            return None
-        far = other.addresses - self.addresses
-        if far[self.local].any() or not np.array_equal(self.owners, other.owners):
-            return None
-        found = {}
-        for tensor in self.tensors:
-            own = far[self.in_gm[self.owners == tensor]]
-            if (own != own[0]).any():
-                return None
-            found[tensor] = int(own[0])
-        return found
-
-    def issues(self) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
-        """Yield the instructions with their addresses."""
-        templates, widths = self._names.templates, [len(mems) for mems in self._names.mems]
-        addresses, at = self.addresses.tolist(), 0
-        for kind in self.kinds.tolist():
-            end = at + widths[kind]
-            yield templates[kind], tuple(addresses[at:end])
-            at = end
-
-
-class Recorder(Core):
-    """A core that records; once lockstep is over, it hands on to the core that executes.
-
-    `trace` is what it issued, to the end.
-    """
-
-    def __init__(self, task: Task, chip: Chip, gm: GlobalMemory, names: Names) -> None:
-        super().__init__(task.id, chip, gm, _Handing(self), execute.execute, _nobody, _nobody)
-        self.thread = greenlet(lambda: task.body(self))
-        self.trace = InstructionTrace(names)
-        self.asked: list[_Asked] = []
-        self._kind_of, self._place_of = names.kind_of, names.location_of
-        self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
-        self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
-        self._done = self._at = 0
-        self.real: Core | None = None
-        self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
-        self.answer: object = None
-        self.gives_up = False
-        self._hub = getcurrent()
-
-    def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
-        """Take one instruction, in program order."""
-        if self.real is not None:
-            self.trace.append(template, addresses, where)
-            self.real.record(template, addresses, where)
-            return
-        kind, place = self._kind_of.get(id(template)), self._place_of.get(id(where))
-        if kind is None or place is None:
-            if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
-                self.give_up()
-                self.record(template, addresses, where)
-                return
-            self.trace.append(template, addresses, where)
-        else:  # what appending does, of what was met before
-            self._kinds.append(kind)
-            self._wheres.append(place)
-            self._addresses.extend(addresses)
-        if len(self._kinds) >= self._pause_at:
-            self._hub.switch()
-
-    @property
-    def records(self) -> bool:
-        """True if nothing is executed by this core itself yet."""
-        return self.real is None
-
-    def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
-        """Take instructions in the trace's own numbers; none of them waits for another core."""
-        self._kinds.frombytes(kinds)
-        self._wheres.frombytes(wheres)
-        self._addresses.frombytes(addresses)
-        if len(self._kinds) >= self._pause_at:
-            self._hub.switch()
-
-    def scalars(self, template: Instruction) -> tuple[int, ...]:
-        """Return what the scalar unit reads from the core's registers."""
-        if isinstance(template, Variable) and template.of_launch:
-            return template.result(self.registers)
-        found: tuple[int, ...] = self._ask(None, template, 0)
-        return found
-
-    def load_scalar(self, load: LoadScalar, address: int) -> int:
-        """Return the integer, or the bits, that memory holds at `address`."""
-        found: int = self._ask(load, None, address)
-        return found
-
-    def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
-        if self.real is None:
-            self.asks = load, template, address
-            self._hub.switch()
-        if self.real is None:
-            behind = len(self.trace)
-            self.asked.append(_Asked(behind, load, template, address, self.answer))
-            return self.answer
-        self._tell_place(self.real)
-        return _answered(self.real, load, template, address)
-
-    def _tell_place(self, core: Core) -> None:
-        """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
-        core.registers = replace(core.registers, position=self.registers.position)
-
-    def flush(self) -> None:
-        """Execute everything recorded and end lockstep: a look at the machine needs it."""
-        if self.real is None:
-            self.give_up()
-        assert self.real is not None
-        self.real.flush()
-
-    def memory(self, mem: Mem) -> MemoryBuffer | None:
-        """Return a local memory of the core that executes."""
-        return None if self.real is None else self.real.memory(mem)
-
-    def segment(self, gm: GlobalMemory, like: "_Segment | None" = None) -> "_Segment":
-        """Return what was recorded and not executed yet; `like` is another core's."""
-        return _Segment(self.trace, (self._done, self._at), gm, like)
-
-    def forget(self) -> None:
-        """Take what was recorded as executed."""
-        self._done, self._at = len(self.trace), len(self.trace.addresses)
-        self._pause_at = self._done + FLUSH_AFTER
-
-    def give_up(self) -> None:
-        """End lockstep."""
-        self.gives_up = True
-        self._hub.switch()
-
-    def replay(self, core: Core) -> None:
-        """Issue on `core` what was recorded, and from here on what is issued.
-
-        A kernel whose cores race may have been given another value than it is given now: it goes on
-        with the one that it has.
-        """
-        self._tell_place(core)
-        recorded = iter(self.trace)
-        done = 0
-        for asked in self.asked:
-            for step in islice(recorded, asked.behind - done):
-                core.record(*step)
-            done = asked.behind
-            _answered(core, asked.load, asked.template, asked.address)
-        for step in recorded:
-            core.record(*step)
-        self.real = core
-        self.thread.parent = getcurrent()
-        while not self.thread.dead:
-            self.thread.switch()
-
-
-def _answered(
-    core: Core, load: LoadScalar | None, template: Instruction | None, address: int
-) -> Any:
-    """Return what a core that executes answers."""
-    if load is not None:
-        return core.load_scalar(load, address)
-    assert template is not None
-    return core.scalars(template)
-
-
-class _Handing(FindingLog):
-    """The report of a kernel itself: lockstep ends, and the reference engine takes the core."""
-
-    def __init__(self, recorder: "Recorder") -> None:
-        super().__init__()
-        self._recorder = recorder
-
-    def add(self, finding: SanitizerFinding, operand: str = "") -> None:
-        """Hand a finding on."""
-        if self._recorder.real is None:
-            self._recorder.give_up()
-        assert self._recorder.real is not None
-        self._recorder.real.log.add(finding, operand)
-
-
-def _nobody(core: Core, *_: object) -> None:
-    raise AssertionError(f"{core.id} records and does not wait")
 
 
 def run_together(
@@ -287,6 +54,38 @@ def run_together(
     return RunOutcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
 
 
+class _Running:
+    """A group on its way: its cores, and what it has still to issue of what they recorded."""
+
+    def __init__(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
+        self.group, self.cores = group, cores
+        self.steps: Iterator[Issued] = iter(())
+        self.held: WaitFlagDev | None = None
+        self.ended = False
+
+    def go_on(self) -> bool:
+        """Issue until the group waits for others, or nothing is left; return whether it waits."""
+        group = self.group
+        if self.held is not None:
+            group.hear(self.held)
+            self.held = None
+        for template, addresses in self.steps:
+            if template.__class__ is WaitFlagDev:
+                assert isinstance(template, WaitFlagDev)
+                if group.may_hear(template):
+                    group.hear(template)
+                    continue
+                self.held = template
+                return True
+            group.issue(template, addresses)
+        return False
+
+    @property
+    def ready(self) -> bool:
+        """True if nothing, or nothing any more, keeps the group from going on."""
+        return not self.ended and (self.held is None or self.group.may_hear(self.held))
+
+
 class _Launch:
     """The groups of a launch."""
 
@@ -296,7 +95,7 @@ class _Launch:
         self._chip, self._gm, self._snapshots = chip, gm, snapshots
         self._log = StrictLog(checks)
         self._names = Names()
-        self._groups: list[tuple[LockstepGroup, list[Recorder]]] = []
+        self._cross: CrossCore | None = None
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -304,56 +103,90 @@ class _Launch:
 
     def run(self, recorders: Sequence[Recorder]) -> None:
         """Let the cores record, and execute what they recorded, until all have ended."""
-        while any(not recorder.thread.dead for recorder in recorders):
-            for recorder in recorders:
-                if not recorder.thread.dead:
-                    recorder.thread.switch()
-                    if recorder.gives_up:
-                        raise IrregularError(f"{recorder.id} does what lockstep does not")
-            if not self._groups:
-                self._groups = [(self._group(cores), cores) for cores in self._alike(recorders)]
-            for group, cores in self._groups:
-                self._execute(group, cores)
-                self._answer(group, cores)
-        for group, _ in self._groups:
-            group.finish()
-        require_apart(group.reach for group, _ in self._groups)
+        for recorder in recorders:
+            self._record(recorder)
+        if self._signals():
+            self._cross = CrossCore(tuple(recorder.id for recorder in recorders), self._log)
+        groups = [_Running(self._group(cores), cores) for cores in self._alike(recorders)]
+        for running in groups:
+            running.steps = self._recorded(running)
+        while not all(running.ended for running in groups):
+            ready = next((running for running in groups if running.ready), None)
+            if ready is None:
+                raise IrregularError("cores that wait for each other")
+            if not ready.go_on():
+                self._next(ready)
+        for running in groups:
+            running.group.finish()
+        if self._cross is None:
+            require_apart(running.group.reach for running in groups)
+        else:
+            self._cross.finish()
+
+    def _record(self, recorder: Recorder) -> None:
+        recorder.go_on()
+        if recorder.failed is not None and not self._signals():
+            raise recorder.failed
+        if recorder.gives_up or recorder.failed is not None:
+            raise IrregularError(f"{recorder.id} does what lockstep does not")
+
+    def _signals(self) -> bool:
+        """Return whether a core was seen to signal others, or to wait for them."""
+        kinds = FftsCrossCoreSync, WaitFlagDev
+        return any(isinstance(template, kinds) for template in self._names.templates)
+
+    def _next(self, running: _Running) -> None:
+        """Answer what a group's cores ask, and let them record what they execute next."""
+        self._answer(running.group, running.cores)
+        alive = [core for core in running.cores if not core.thread.dead]
+        if not alive:
+            running.ended = True
+            return
+        for core in alive:
+            self._record(core)
+        if self._cross is None and self._signals():
+            raise IrregularError("signals after a long way without")
+        running.steps = self._recorded(running)
 
     def _group(self, cores: Sequence[Recorder]) -> LockstepGroup:
         places = [(core.id, core.registers.position) for core in cores]
-        return LockstepGroup(self._chip, self._gm, self._log, self._snapshots, places)
+        return LockstepGroup(
+            self._chip, self._gm, self._log, self._snapshots, places, cross=self._cross
+        )
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
-        """Return the cores in groups of those that recorded alike, in order."""
-        found: list[tuple[_Segment, list[Recorder]]] = []
+        """Return the cores in groups of those that recorded alike, in order.
+
+        Where AICs take part, the AIVs of a core take turns, as on the reference engine.
+        """
+        found: list[tuple[Segment, list[Recorder]]] = []
+        apart = self._cross is not None and any(recorder.id.is_aic for recorder in recorders)
         for recorder in recorders:
             own = recorder.segment(self._gm, found[0][0] if found else None)
             for first, cores in found:
-                if first.distances(own) is not None:
+                if apart and not _same_part(cores[0].id, recorder.id):
+                    continue
+                far = first.apart(own)
+                if far is not None and (self._cross is not None or first.evenly(far)):
                     cores.append(recorder)
                     break
             else:
                 found.append((own, [recorder]))
         return [cores for _, cores in found]
 
-    def _execute(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
-        """Execute what the cores of a group have recorded since the last time."""
+    def _recorded(self, running: _Running) -> Iterator[Issued]:
+        """Return what the cores of a group have recorded since the last time."""
+        group, cores = running.group, running.cores
         first = cores[0].segment(self._gm)
-        far = [first.distances(core.segment(self._gm, first)) for core in cores[1:]]
-        for tensor in first.tensors:
-            values = [0]
-            for distances in far:
-                if distances is None:
-                    raise IrregularError("cores of a group that go different ways")
-                values.append(distances[tensor])
-            if not group.reach.agree(tensor, np.array(values, np.int64)):
-                raise IrregularError("distances that change")
-        if None in far:
-            raise IrregularError("cores of a group that go different ways")
+        rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
+        for core in cores[1:]:
+            far = first.apart(core.segment(self._gm, first))
+            if far is None:
+                raise IrregularError("cores of a group that go different ways")
+            rows.append(far)
         for core in cores:
             core.forget()
-        for template, addresses in first.issues():
-            group.issue(template, addresses)
+        return first.issues(np.array(rows), group.reach)
 
     def _answer(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
         """Answer what the cores of a group ask."""
@@ -386,6 +219,11 @@ class _Launch:
                 raise IrregularError("cores of a group that ask differently")
         else:
             tensor = self._gm.at(addresses[0])
-            if tensor is None or not group.reach.agree(tensor.address, far):
+            if tensor is None:
                 raise IrregularError("cores of a group that ask differently")
+            group.reach.move(tensor.address, far)
         return group.load_scalars(loads[0], addresses[0])
+
+
+def _same_part(one: CoreId, other: CoreId) -> bool:
+    return one.sub == other.sub

@@ -12,11 +12,15 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing
+from cubecore.machine.lockstep.cross_core import CrossCore
+from cubecore.machine.lockstep.group_order import GroupOrder
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.findings import USECHECK, FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Region, Touched
 
@@ -40,13 +44,20 @@ class GroupWatch(CoreWatch):
         self,
         gm: GlobalMemory,
         log: FindingLog,
-        cores: tuple[CoreId, GroupAliasing],
+        cores: tuple[Sequence[CoreId], GroupAliasing],
+        cross: CrossCore | None = None,
         *,
         joined: bool,
     ) -> None:
-        first, self._reach = cores
-        super().__init__(Sanitizer(gm, log, [first], joined=joined), first)
-        self._gm = gm
+        self._cores, self._reach = cores
+        super().__init__(Sanitizer(gm, log, self._cores[:1], joined=joined), self._cores[0])
+        self._gm, self._cross = gm, cross
+        self._own: GroupOrder | None = None
+        if cross is not None:
+            numbers = [cross.numbers[core] for core in self._cores]
+            count = len(cross.numbers)
+            self._own = GroupOrder(self._fault, cross.next_group(), numbers, count)
+            self.order = self._own
 
     @property
     def uses(self) -> bool:
@@ -71,6 +82,22 @@ class GroupWatch(CoreWatch):
 
         self.order.submit(pipe, enter, NOWHERE)
 
+    def signal_all(self, sync: FftsCrossCoreSync) -> None:
+        """Follow a signal of every core to others."""
+        if self._cross is None or self._own is None:
+            raise IrregularError("cores that signal others")
+        self._cross.signal(self._cores, self._own, INDEX[sync.on], sync)
+
+    def may_hear(self, flag: int) -> bool:
+        """Return whether every core's wait for others is met."""
+        return self._cross is not None and self._cross.may_hear(self._cores, flag)
+
+    def hear_all(self, flag: int) -> None:
+        """Follow the end of every core's wait for others."""
+        if self._cross is None or self._own is None:
+            raise IrregularError("cores that wait for each other")
+        self._cross.hear(self._cores, self._own, flag)
+
     def _require_alike(self, found: list[Touched]) -> None:
         """Require all cores to read the same of the results that are still unread."""
         reads: dict[str, set[Region]] = {}
@@ -87,7 +114,12 @@ class GroupWatch(CoreWatch):
         """Follow an access of the first core to global memory."""
         low, high = address + touched.low, address + touched.high
         tensor = self._reach.visible(self._gm.at(low), low, high)
-        self._reach.note(tensor, touched, address, writes=touch.writes)
+        if self._cross is None or self._own is None:
+            self._reach.note(tensor, touched, address, writes=touch.writes)
+        else:
+            place = tensor.address, self._reach.distances(tensor)
+            by, writes = (pipe, number), touch.writes
+            self._cross.shared.touch(self._own, place, (touched, address), by, writes=writes)
         super()._global(touched, address, touch, pipe, number)
 
 

@@ -260,8 +260,12 @@ class CoreOrder:
     def hear(self, carried: Foreign, own: int) -> None:
         """Know from here on what a signal of another core carried."""
         self.foreign = np.maximum(self.foreign, carried)
+        self.hear_own([int(n) for n in carried[own]])
+
+    def hear_own(self, clock: Clock) -> None:
+        """Know from here on what other cores knew of this one's pipes."""
         self.enter(SCALAR)
-        _join(self.done[SCALAR], [int(n) for n in carried[own]])
+        _join(self.done[SCALAR], clock)
         self._version += 1
 
     def finish(self) -> None:

@@ -1,0 +1,305 @@
+"""Recording: each core's kernel on a greenlet, and what it issued as arrays of numbers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+from numpy.typing import NDArray
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.trace import InstructionTrace, Names
+from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.system_variables import Variable
+from cubecore.layouts import ascending
+from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import FLUSH_AFTER, Core
+from cubecore.machine.reference.scheduler import Task
+from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+
+Addresses = NDArray[np.int64]
+Issued = tuple[Instruction, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A value that a core asked for, behind so many issues: a load, or registers, and the answer.
+
+    `address` counts in the trace's addresses.
+    """
+
+    behind: int
+    load: LoadScalar | None
+    template: Instruction | None
+    address: int
+    answer: Any
+
+
+class Segment:
+    """The record of a core from some issue on: kinds, and addresses by their memories.
+
+    `like` is another core's, which most often has the same kinds.
+    """
+
+    def __init__(
+        self,
+        trace: InstructionTrace,
+        begin: tuple[int, int],
+        gm: GlobalMemory,
+        like: "Segment | None" = None,
+    ) -> None:
+        issue, at = begin
+        names = self._names = trace.names
+        self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
+        self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
+        self.in_gm: NDArray[np.intp]
+        self.local: NDArray[np.intp]
+        if like is not None and np.array_equal(self.kinds, like.kinds):
+            self.in_gm, self.local = like.in_gm, like.local
+        else:
+            in_gm = [mem is Mem.GM for kind in self.kinds.tolist() for mem in names.mems[kind]]
+            self.in_gm = np.flatnonzero(in_gm)
+            self.local = np.flatnonzero(np.logical_not(in_gm))
+        self.owners = gm.owners(self.addresses[self.in_gm])
+        self.tensors: list[int] = ascending(self.owners).tolist()
+
+    def apart(self, other: "Segment") -> Addresses | None:
+        """Return how far another core's global addresses lie from this one's; None if not alike."""
+        if not np.array_equal(self.kinds, other.kinds):
+            return None
+        far = other.addresses - self.addresses
+        if far[self.local].any() or not np.array_equal(self.owners, other.owners):
+            return None
+        found: Addresses = far[self.in_gm]
+        return found
+
+    def evenly(self, far: Addresses) -> bool:
+        """Return whether another core lies equally far from this one all over each tensor."""
+        for tensor in self.tensors:
+            own = far[self.owners == tensor]
+            if (own != own[0]).any():
+                return False
+        return True
+
+    def issues(self, far: Addresses, moves: "_Moves") -> Iterator[Issued]:
+        """Yield the instructions with their addresses; where distances change, `moves` is told.
+
+        `far` are those of the cores in a row each, [cores, global addresses].
+        """
+        templates, widths = self._names.templates, [len(mems) for mems in self._names.mems]
+        changes = self._changes(far, moves.current)
+        addresses, at = self.addresses.tolist(), 0
+        change = next(changes, None)
+        for kind in self.kinds.tolist():
+            end = at + widths[kind]
+            while change is not None and change[0] < end:
+                moves.move(change[1], change[2])
+                change = next(changes, None)
+            yield templates[kind], tuple(addresses[at:end])
+            at = end
+
+    def _changes(
+        self, far: Addresses, current: Callable[[int], Addresses | None]
+    ) -> Iterator[tuple[int, int, Addresses]]:
+        """Yield the places among the addresses at which distances in a tensor change."""
+        found: list[tuple[int, int, Addresses]] = []
+        for tensor in self.tensors:
+            columns = np.flatnonzero(self.owners == tensor)
+            own = far[:, columns]
+            other = np.flatnonzero((own[:, 1:] != own[:, :-1]).any(axis=0)) + 1
+            before = current(tensor)
+            starts = other.tolist()
+            if before is None or not np.array_equal(before, own[:, 0]):
+                starts.insert(0, 0)
+            found += [(int(self.in_gm[columns[n]]), tensor, own[:, n]) for n in starts]
+        found.sort(key=lambda change: change[0])
+        yield from found
+
+
+class _Moves(Protocol):
+    """Keeps the distances of a group's cores in each tensor."""
+
+    def current(self, tensor: int) -> Addresses | None:
+        """Return the distances in a tensor, None if it was not touched yet."""
+        ...
+
+    def move(self, tensor: int, values: Addresses) -> None:
+        """Take other distances in a tensor from here on."""
+        ...
+
+
+class Recorder(Core):
+    """A core that records; once lockstep is over, it hands on to the core that executes.
+
+    `trace` is what it issued, to the end.
+    """
+
+    def __init__(self, task: Task, chip: Chip, gm: GlobalMemory, names: Names) -> None:
+        super().__init__(task.id, chip, gm, _Handing(self), execute.execute, _nobody, _nobody)
+        self.thread = greenlet(lambda: self._run(task))
+        self.failed: BaseException | None = None
+        self.trace = InstructionTrace(names)
+        self.asked: list[_Asked] = []
+        self._kind_of, self._place_of = names.kind_of, names.location_of
+        self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
+        self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
+        self._done = self._at = 0
+        self.real: Core | None = None
+        self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
+        self.answer: object = None
+        self.gives_up = False
+        self._hub = getcurrent()
+
+    def _run(self, task: Task) -> None:
+        """Run the kernel; what it raises is kept until what it recorded before has executed."""
+        try:
+            task.body(self)
+        except Exception as error:  # noqa: BLE001 - raised again by who executes
+            self.failed = error
+
+    def go_on(self) -> None:
+        """Let the kernel record, until it pauses."""
+        self.thread.switch()
+
+    def pause(self) -> None:
+        """Go on once everything recorded has executed."""
+        if self.real is None:
+            self._hub.switch()
+
+    def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
+        """Take one instruction, in program order."""
+        if self.real is not None:
+            self.trace.append(template, addresses, where)
+            self.real.record(template, addresses, where)
+            return
+        kind, place = self._kind_of.get(id(template)), self._place_of.get(id(where))
+        if kind is None or place is None:
+            self.trace.append(template, addresses, where)
+        else:  # what appending does, of what was met before
+            self._kinds.append(kind)
+            self._wheres.append(place)
+            self._addresses.extend(addresses)
+        if len(self._kinds) >= self._pause_at:
+            self._hub.switch()
+
+    @property
+    def records(self) -> bool:
+        """True if nothing is executed by this core itself yet."""
+        return self.real is None
+
+    def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        """Take instructions in the trace's own numbers."""
+        self._kinds.frombytes(kinds)
+        self._wheres.frombytes(wheres)
+        self._addresses.frombytes(addresses)
+        if len(self._kinds) >= self._pause_at:
+            self._hub.switch()
+
+    def scalars(self, template: Instruction) -> tuple[int, ...]:
+        """Return what the scalar unit reads from the core's registers."""
+        if isinstance(template, Variable) and template.of_launch:
+            return template.result(self.registers)
+        found: tuple[int, ...] = self._ask(None, template, 0)
+        return found
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Return the integer, or the bits, that memory holds at `address`."""
+        found: int = self._ask(load, None, address)
+        return found
+
+    def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
+        if self.real is None:
+            self.asks = load, template, address
+            self._hub.switch()
+        if self.real is None:
+            behind = len(self.trace)
+            self.asked.append(_Asked(behind, load, template, address, self.answer))
+            return self.answer
+        self._tell_place(self.real)
+        return _answered(self.real, load, template, address)
+
+    def _tell_place(self, core: Core) -> None:
+        """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
+        core.registers = replace(core.registers, position=self.registers.position)
+
+    def flush(self) -> None:
+        """Execute everything recorded and end lockstep: a look at the machine needs it."""
+        if self.real is None:
+            self.give_up()
+        assert self.real is not None
+        self.real.flush()
+
+    def memory(self, mem: Mem) -> MemoryBuffer | None:
+        """Return a local memory of the core that executes."""
+        return None if self.real is None else self.real.memory(mem)
+
+    def segment(self, gm: GlobalMemory, like: "Segment | None" = None) -> "Segment":
+        """Return what was recorded and not executed yet; `like` is another core's."""
+        return Segment(self.trace, (self._done, self._at), gm, like)
+
+    def forget(self) -> None:
+        """Take what was recorded as executed."""
+        self._done, self._at = len(self.trace), len(self.trace.addresses)
+        self._pause_at = self._done + FLUSH_AFTER
+
+    def give_up(self) -> None:
+        """End lockstep."""
+        self.gives_up = True
+        self._hub.switch()
+
+    def replay(self, core: Core) -> None:
+        """Issue on `core` what was recorded, and from here on what is issued.
+
+        A kernel whose cores race may have been given another value than it is given now: it goes on
+        with the one that it has.
+        """
+        self._tell_place(core)
+        recorded = iter(self.trace)
+        done = 0
+        for asked in self.asked:
+            for step in islice(recorded, asked.behind - done):
+                core.record(*step)
+            done = asked.behind
+            _answered(core, asked.load, asked.template, asked.address)
+        for step in recorded:
+            core.record(*step)
+        self.real = core
+        self.thread.parent = getcurrent()
+        while not self.thread.dead:
+            self.thread.switch()
+        if self.failed is not None:
+            raise self.failed
+
+
+def _answered(
+    core: Core, load: LoadScalar | None, template: Instruction | None, address: int
+) -> Any:
+    """Return what a core that executes answers."""
+    if load is not None:
+        return core.load_scalar(load, address)
+    assert template is not None
+    return core.scalars(template)
+
+
+class _Handing(FindingLog):
+    """The report of a kernel itself: lockstep ends, and the reference engine takes the core."""
+
+    def __init__(self, recorder: "Recorder") -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def add(self, finding: SanitizerFinding, operand: str = "") -> None:
+        """Hand a finding on."""
+        if self._recorder.real is None:
+            self._recorder.give_up()
+        assert self._recorder.real is not None
+        self._recorder.real.log.add(finding, operand)
+
+
+def _nobody(core: Core, *_: object) -> None:
+    raise AssertionError(f"{core.id} records and does not wait")

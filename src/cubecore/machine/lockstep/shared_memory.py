@@ -1,0 +1,233 @@
+"""Global memory that cores in lockstep share: whose accesses of the same bytes signals order.
+
+A region is a footprint that a group's first core touches by one pipe; the group's other cores touch
+the same bytes at their distances. Regions know which others they meet, core by core, so that an
+access looks at those alone. Two cores that meet unordered would have another result, or a race, in
+another order of execution: lockstep ends there, and the reference engine says which.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import Distances
+from cubecore.machine.lockstep.group_order import GroupOrder
+from cubecore.machine.memory.footprint import Footprint
+
+_Numbers = NDArray[np.int64]
+_Key = tuple[int, Footprint, int, int, bool]
+"""A class, a footprint, its address, the pipe, and whether it is written."""
+
+
+class Region:
+    """Bytes that one pipe of a group's cores touches, and its last instruction there by number."""
+
+    __slots__ = ("address", "kind", "near", "number", "pipe", "touched")
+
+    def __init__(self, kind: "_Class", touched: Footprint, address: int, pipe: int) -> None:
+        self.kind, self.touched, self.address, self.pipe = kind, touched, address, pipe
+        self.number = 0
+        self.near: list[_Near] = []
+
+
+class _Near:
+    """Another region of which cores touch what this one's cores do.
+
+    `rows` are this group's cores, by their places in it, and `cores` the other's by their numbers
+    in the launch; `own`: a core meets itself. `seen` is the last number known to be ordered.
+    """
+
+    __slots__ = ("cores", "other", "own", "rows", "seen")
+
+    def __init__(self, other: Region, rows: _Numbers, cores: _Numbers, *, own: bool) -> None:
+        self.other, self.rows, self.cores, self.own = other, rows, cores, own
+        self.seen = 0
+
+
+class _Many:
+    """Regions with the ends of what their first core touches, in arrays that grow."""
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self._ends = np.zeros((2, 64), np.int64)
+
+    def add(self, region: Region) -> None:
+        """Take one more."""
+        count = len(self.regions)
+        if count == self._ends.shape[1]:
+            self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)], axis=1)
+        self._ends[0, count] = region.touched.low + region.address
+        self._ends[1, count] = region.touched.high + region.address
+        self.regions.append(region)
+
+    def meeting(self, low: int, high: int, far: _Numbers) -> list[tuple[Region, _Numbers]]:
+        """Return what may share a byte with [low, high) moved by some of `far`, and by which."""
+        count = len(self.regions)
+        starts, ends = self._ends[:, :count]
+        first = far.searchsorted(starts - high, side="right")
+        last = far.searchsorted(ends - low, side="left")
+        found = np.flatnonzero(last > first)
+        return [(self.regions[n], far[first[n] : last[n]]) for n in found.tolist()]
+
+
+class _Class:
+    """The regions of a group at one set of distances in a tensor, read and written."""
+
+    def __init__(self, group: int, cores: _Numbers, far: Distances) -> None:
+        self.group, self.cores, self.far = group, cores, far.values
+        self.distances = far  # kept, as its identity tells classes apart
+        self.read, self.written = _Many(), _Many()
+
+
+class _Between:
+    """How far the cores of one class lie from those of another: each distance with its cores."""
+
+    def __init__(self, one: _Class, other: _Class) -> None:
+        far = one.far[:, None] - other.far[None, :]
+        same = one.cores[:, None] == other.cores[None, :]
+        rows, columns = np.nonzero(~same)
+        values = far[rows, columns]
+        order = np.argsort(values, kind="stable")
+        self._sorted, self._rows, self._columns = values[order], rows[order], columns[order]
+        self.far = np.unique(values)
+        own = one.group == other.group and one is not other
+        self.own = np.unique(far[same]) if own else np.zeros(0, np.int64)
+
+    def cores(self, far: _Numbers) -> tuple[_Numbers, _Numbers]:
+        """Return the places of both classes' cores that lie at some of the distances."""
+        first = self._sorted.searchsorted(far, side="left")
+        last = self._sorted.searchsorted(far, side="right")
+        places = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+        return self._rows[places], self._columns[places]
+
+
+class _Table:
+    """The regions of one tensor."""
+
+    def __init__(self) -> None:
+        self.regions: dict[_Key, Region] = {}
+        self._classes: dict[tuple[int, int], _Class] = {}
+        self._between: dict[tuple[int, int], _Between] = {}
+
+    def kind(self, group: int, cores: _Numbers, far: Distances) -> _Class:
+        """Return the class of a group at its present distances."""
+        key = group, id(far)
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = _Class(group, cores, far)
+        return found
+
+    def enter(self, region: Region, *, writes: bool) -> None:
+        """Take a new region, and let it and those that it meets know each other."""
+        kind = region.kind
+        low, high = region.touched.low + region.address, region.touched.high + region.address
+        for other in self._classes.values():
+            between = self._between.get((id(kind), id(other)))
+            if between is None:
+                between = self._between[id(kind), id(other)] = _Between(kind, other)
+            for many in (other.written, other.read) if writes else (other.written,):
+                if not many.regions:
+                    continue
+                for met, far in many.meeting(low, high, between.far):
+                    _introduce(region, met, between, _exactly(region, met, far))
+                for met, far in many.meeting(low, high, between.own):
+                    if _exactly(region, met, far).size:
+                        _introduce_own(region, met)
+        if writes:
+            self._require_apart(region, low, high)
+        (kind.written if writes else kind.read).add(region)
+
+    def _require_apart(self, region: Region, low: int, high: int) -> None:
+        """Require that no two cores of a group write the same byte by one instruction."""
+        alone = _Many()
+        alone.add(region)
+        between = self._between[id(region.kind), id(region.kind)]
+        for met, far in alone.meeting(low, high, between.far):
+            if _exactly(region, met, far).size:
+                raise IrregularError("cores that write the same bytes at once")
+
+
+class SharedMemory:
+    """The accesses of global memory by all groups of a launch."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, _Table] = {}
+
+    def touch(
+        self,
+        order: GroupOrder,
+        place: tuple[int, Distances],
+        touched: tuple[Footprint, int],
+        by: tuple[int, int],
+        *,
+        writes: bool,
+    ) -> None:
+        """Enter an access: a tensor and the distances in it, the first core's bytes, the pipe.
+
+        `by` is the pipe and the number of its instruction.
+
+        Raises
+        ------
+        IrregularError
+            If another core touched the same bytes, one of the two writes, and no signal orders
+            them.
+        """
+        (tensor, far), (footprint, address), (pipe, number) = place, touched, by
+        table = self._tables.get(tensor)
+        if table is None:
+            table = self._tables[tensor] = _Table()
+        kind = table.kind(order.group, order.cores, far)
+        key = id(kind), footprint, address, pipe, writes
+        region = table.regions.get(key)
+        if region is None:
+            region = Region(kind, footprint, address, pipe)
+            table.enter(region, writes=writes)
+            table.regions[key] = region
+        for near in region.near:
+            other = near.other
+            last = other.number
+            if near.seen < last:
+                _require_ordered(order, near, (pipe, number))
+                near.seen = last
+        region.number = number
+
+
+def _require_ordered(order: GroupOrder, near: _Near, by: tuple[int, int]) -> None:
+    """Require that all which another region's cores did is known to those that meet them."""
+    last, pipe = near.other.number, near.other.pipe
+    if near.rows.size and (order.foreign[near.rows, near.cores, pipe] < last).any():
+        raise IrregularError("cores that touch the same bytes in no order")
+    if near.own and order.done[by[0]][pipe] < last and by != (pipe, last):
+        raise IrregularError("a core that touches the same bytes in no order")
+
+
+def _introduce(region: Region, met: Region, between: _Between, far: _Numbers) -> None:
+    """Let two regions know each other where they meet."""
+    if not far.size:
+        return
+    mine, theirs = between.cores(far)
+    region.near.append(_Near(met, mine, met.kind.cores[theirs], own=False))
+    met.near.append(_Near(region, theirs, region.kind.cores[mine], own=False))
+
+
+def _introduce_own(region: Region, met: Region) -> None:
+    nobody = np.zeros(0, np.int64)
+    region.near.append(_Near(met, nobody, nobody, own=True))
+    met.near.append(_Near(region, nobody, nobody, own=True))
+
+
+def _exactly(region: Region, met: Region, far: _Numbers) -> _Numbers:
+    """Return by which distances the bytes of two regions themselves meet."""
+    if region.touched.is_run and met.touched.is_run:
+        return far
+    apart = region.address - met.address
+    hits = [_meets(met.touched, region.touched, apart + int(f)) for f in far]
+    found: _Numbers = far[np.array(hits, bool)]
+    return found
+
+
+@lru_cache(maxsize=65536)
+def _meets(one: Footprint, other: Footprint, distance: int) -> bool:
+    return one.first_common(other.at(distance)) is not None
