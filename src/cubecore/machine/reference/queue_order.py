@@ -143,7 +143,7 @@ class Machine(Protocol):
 
     @property
     def id(self) -> CoreId:
-        """Which core it is."""
+        """The core."""
         ...
 
     def perform(self, recorded: Recorded) -> None:
