@@ -10,9 +10,10 @@ from cubecore.isa.program.tree import Issue
 from cubecore.kernels.matmul.launch import settings_of
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul_time.accesses import AccessTree, access_launch
+from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
 from cubecore.kernels.matmul_time.loads import ChunkQueue, Load, Mte2
 from cubecore.kernels.matmul_time.steady import Steady
-from cubecore.kernels.matmul_time.walk import CorePipes, Rings, TileWork, compute_tile
+from cubecore.kernels.matmul_time.walk import TileWork, compute_tile
 from cubecore.kernels.matmul_time.work import (
     IssueCycles,
     NotEveryInstruction,

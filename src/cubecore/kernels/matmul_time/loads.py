@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 
 NO_PEAK = -(1 << 62)
+NO_LIMIT = 1 << 62
 
 
 class Load(NamedTuple):
@@ -19,10 +20,14 @@ class Load(NamedTuple):
 
 
 class Mte2:
-    """The pipe that loads: its queue, until when it is taken, and what it waits for."""
+    """The pipe that loads: its queue, until when it is taken, and what it waits for.
+
+    `room` are the cycles by which device memory could have been later without holding up a
+    transfer since it was last set; negative where it held one up.
+    """
 
     __slots__ = (
-        *("busy", "delays", "done", "free", "gate", "memory", "peak", "queue", "step"),
+        *("busy", "done", "free", "gate", "memory", "peak", "queue", "room", "step"),
         *("waited", "work"),
     )
 
@@ -30,7 +35,14 @@ class Mte2:
         self.memory, self.step, self.work = memory, step, work
         self.queue = deque([0] * depth, maxlen=depth)
         self.free = self.done = self.gate = self.busy = self.waited = 0
-        self.delays, self.peak = 0, NO_PEAK
+        self.room, self.peak = NO_LIMIT, NO_PEAK
+
+    def move(self, shift: int) -> None:
+        """Let everything be so many cycles later."""
+        self.free += shift
+        self.gate += shift
+        self.done += shift
+        self.queue.extend([at + shift for at in self.queue])
 
     def raised(self, time: int) -> tuple[int, int]:
         """Raise a flag of its own: return the scalar unit's time, and the flag's."""
@@ -78,14 +90,17 @@ class Mte2:
             start = served if served > ready else ready
             if start > ready and start > done:
                 self.waited += start - (done if done > ready else ready)
-        else:
-            start = data_at = ready
-        self.free = free = start + asked
-        arrived = start + arrive
-        if start > ready or data_at > arrived:
-            self.delays += 1
+            arrived = start + arrive
+            if ready - served < self.room:
+                self.room = ready - served
+            if arrived - data_at < self.room:
+                self.room = arrived - data_at
             if data_at > arrived:
                 arrived = data_at
+        else:
+            start = ready
+            arrived = start + arrive
+        self.free = free = start + asked
         self.done = done = arrived if arrived > done else done
         self.busy += (done if done > free else free) - (idle_from if idle_from > ready else ready)
         queue.append(start)
@@ -97,7 +112,7 @@ class Mte2:
         queue, memory, step, append = self.queue, self.memory, self.step, self.queue.append
         free, done, gate, peak, busy = self.free, self.done, self.gate, self.peak, self.busy
         cycles, slack, missing = request.server_cycles, memory.slack, request.missing_bytes
-        until, served = memory.busy_until, memory.served
+        until, served, room = memory.busy_until, memory.served, self.room
         for _ in range(times):
             time += step
             if queue[0] > time:
@@ -112,27 +127,30 @@ class Mte2:
                     peak = earliest - served
                 start = until if until > earliest else earliest
                 served += cycles
-                until = data_at = start + cycles
+                until = start + cycles
+                if ready - start < room:
+                    room = ready - start
                 if start > ready:
                     if start > done:
                         self.waited += start - (done if done > ready else ready)
                 else:
                     start = ready
+                arrived = start + arrive
+                if arrived - until < room:
+                    room = arrived - until
+                if until > arrived:
+                    arrived = until
             else:
-                start = data_at = ready
+                start = ready
+                arrived = start + arrive
             free = start + asked
-            arrived = start + arrive
-            if start > ready or data_at > arrived:
-                self.delays += 1
-                if data_at > arrived:
-                    arrived = data_at
             if arrived > done:
                 done = arrived
             end = done if done > free else free
             busy += end - (idle_from if idle_from > ready else ready)
             append(start)
         self.free, self.done, self.peak, self.busy = free, done, peak, busy
-        memory.busy_until, memory.served = until, served
+        memory.busy_until, memory.served, self.room = until, served, room
         return time
 
 

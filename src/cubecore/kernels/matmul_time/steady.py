@@ -1,20 +1,22 @@
-"""Recurrence from tile to tile of a block: recurring tiles are not walked again.
+"""Recurrence from tile to tile of a block, and along K: what recurs is not walked again.
 
-At the head of a tile everything that decides what follows is compared relative to the scalar unit's
-time. Where it is as before an earlier tile, and the tiles and the chunks to come are like those
-since then, so is what they take.
+At the head of each, everything that decides what follows is compared relative to the scalar unit's
+time. Where it is as before an earlier one, and those to come and their chunks are like those since
+then, so is what they take.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cubecore.kernels.matmul_time.loads import NO_PEAK, ChunkQueue, Mte2
-from cubecore.kernels.matmul_time.walk import CorePipes, PipeClock, Rings
+from cubecore.kernels.matmul_time.core_pipes import CorePipes, PipeClock, Rings, coming
+from cubecore.kernels.matmul_time.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
 
 
 class _Visit(NamedTuple):
-    """The head of a tile: when, chunks loaded by then, busy cycles, and device memory."""
+    """The head of a tile or of a period along K: when, and what was done by then.
+
+    `lag` are the cycles by which device memory is behind the scalar unit.
+    """
 
     number: int
     time: int
@@ -22,44 +24,67 @@ class _Visit(NamedTuple):
     busy: tuple[int, ...]
     served: int
     lag: int
-    delays: int
+    queues: tuple[list[int], ...]
+
+    def queued(self) -> tuple[tuple[int, ...], ...]:
+        """Return when the places of the pipes' queues become free, relative to its time."""
+        return tuple([coming(queue, self.time) for queue in self.queues])
 
 
 class Steady:
-    """Recognises states at the heads of a block's tiles, and skips."""
+    """Recognises states at the heads of tiles, or of a tile's periods along K, and skips.
+
+    `kinds` are the same for those that are alike; `misses` counts the states that were new.
+    """
 
     def __init__(
         self,
         core: CorePipes,
         rings: Rings,
         chunks: tuple[ChunkQueue, ChunkQueue],
-        kinds: Sequence[int],
+        kinds: Sequence[object],
     ) -> None:
         self._core, self._rings, self._chunks, self._kinds = core, rings, chunks, kinds
-        self._seen: dict[tuple[object, ...], _Visit] = {}
+        self._seen: dict[tuple[int | bool, ...], _Visit] = {}
         self._peaks: list[int] = []
+        self._rooms: list[int] = []
+        self._highest, self._least_room = NO_PEAK, NO_LIMIT
+        self.misses = 0
 
     def skipped(self, number: int) -> int:
-        """Return how many tiles from `number` on need no walk; everything is as after them."""
-        core = self._core
-        mte2 = core.mte2
+        """Return how many from `number` on need no walk; everything is as after them."""
+        mte2 = self._core.mte2
         self._peaks.append(mte2.peak)
-        mte2.peak = NO_PEAK
+        self._rooms.append(mte2.room)
+        self._highest = max(self._highest, mte2.peak)
+        self._least_room = min(self._least_room, mte2.room)
+        mte2.peak, mte2.room = NO_PEAK, NO_LIMIT
         state, visit = self._state(), self._visit(number)
         before = self._seen.get(state)
         self._seen[state] = visit
-        if before is None or not _served_alike(before, visit):
+        if before is None or before.queued() != visit.queued():
+            self.misses += 1
             return 0
         period = number - before.number
-        periods = _alike(self._kinds, number, period)
+        periods = _periods_of_memory(before, visit, min(self._rooms[-period:]))
+        if periods:
+            periods = min(periods, _alike(self._kinds, number, period))
         for own, was, now in zip(self._chunks, before.loaded, visit.loaded, strict=True):
-            if now > was:
+            if periods and now > was:
                 periods = min(periods, _alike(own.kinds, now, now - was))
         if periods:
             self._advance(before, visit, periods)
             self._seen.clear()
             self._peaks.clear()
+            self._rooms.clear()
+            self.misses = 0
         return periods * period
+
+    def finish(self) -> None:
+        """Leave the highest peak and the least room of all to what looks at longer periods."""
+        mte2 = self._core.mte2
+        mte2.peak = max(mte2.peak, self._highest)
+        mte2.room = min(mte2.room, self._least_room)
 
     def _visit(self, number: int) -> _Visit:
         core = self._core
@@ -72,22 +97,22 @@ class Steady:
             (core.m.busy, core.mte1.busy, core.fix.busy, mte2.busy, mte2.waited),
             memory.served,
             max(memory.busy_until - core.time, -memory.slack),
-            mte2.delays,
+            tuple([list(pipe.queue) for pipe in (core.m, core.mte1, core.fix, mte2)]),
         )
 
-    def _state(self) -> tuple[object, ...]:
+    def _state(self) -> tuple[int | bool, ...]:
+        """Return everything but the queues relative to now; what is over is 0."""
         core, rings = self._core, self._rings
-        now, mte2 = core.time, core.mte2
-        state: list[object] = [rings.at_a, rings.at_b, rings.at_c, max(mte2.done - now, 0)]
-        for pipe in (core.m, core.mte1, core.fix, mte2):
-            state += (pipe.free - now if pipe.free > now else 0, _coming(pipe.queue, now))
-            state.append(pipe.gate - now if pipe.gate > now else 0)
-        state += [core.m.drained, core.mte1.drained, core.fix.drained]
-        for times in (rings.l0a, rings.l0b, rings.l0c):
-            state.append(_coming(times, now))
-        for own in self._chunks:
-            state += (own.filled, own.used, _coming(own.free, now), _coming(own.ready, now))
-        return tuple(state)
+        now, mte2, m, mte1, fix = core.time, core.mte2, core.m, core.mte1, core.fix
+        times = [mte2.done, m.free, m.gate, mte1.free, mte1.gate, fix.free, fix.gate]
+        times += [mte2.free, mte2.gate, *rings.l0a, *rings.l0b, *rings.l0c]
+        a, b = self._chunks
+        times += [*a.free, *a.ready, *b.free, *b.ready]
+        return (
+            *(rings.at_a, rings.at_b, rings.at_c, a.filled, a.used, b.filled, b.used),
+            *(m.drained, mte1.drained, fix.drained),
+            *coming(times, now),
+        )
 
     def _advance(self, before: _Visit, now: _Visit, periods: int) -> None:
         """Move everything on by so many times what happened between two visits."""
@@ -98,14 +123,13 @@ class Steady:
         served = now.served - before.served
         if served:
             peak = max(self._peaks[-(now.number - before.number) :])
-            memory.repeat(0, served, now.time - before.time, peak, periods)
+            each = now.time - before.time
+            memory.repeat(0, served, each, peak, periods)
+            self._highest = max(self._highest, peak + periods * (each - served))
         core.time += shift
         pipes: tuple[PipeClock | Mte2, ...] = (core.m, core.mte1, core.fix, mte2)
         for pipe in pipes:
-            pipe.free += shift
-            pipe.gate += shift
-            pipe.queue.extend([at + shift for at in pipe.queue])
-        mte2.done += shift
+            pipe.move(shift)
         for times in (rings.l0a, rings.l0b, rings.l0c):
             times[:] = [at + shift for at in times]
         for own, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
@@ -120,20 +144,22 @@ class Steady:
         mte2.waited += more[4]
 
 
-def _coming(times: Sequence[int] | deque[int], now: int) -> tuple[int, ...]:
-    """Return times relative to now; what is over is 0."""
-    return tuple([at - now if at > now else 0 for at in times])
+def _periods_of_memory(before: _Visit, now: _Visit, room: int) -> int:
+    """Return how many periods like the last one device memory serves in the same way.
+
+    Where it holds up no transfer, it may fall behind by as much as it has room for.
+    """
+    served = now.served - before.served
+    later = now.lag - before.lag
+    if served == 0 or later == 0:
+        return NO_LIMIT
+    if later > room or room < 0:
+        return 0
+    growth = served - (now.time - before.time)
+    return NO_LIMIT if later < 0 or growth <= 0 else 1 + (room - later) // growth
 
 
-def _served_alike(before: _Visit, now: _Visit) -> bool:
-    """True if device memory is where it was, or falls behind without having held up anything."""
-    if now.served == before.served:
-        return True
-    held_up = now.delays != before.delays
-    return now.lag <= before.lag and (not held_up or now.lag == before.lag)
-
-
-def _alike(kinds: Sequence[int], start: int, period: int) -> int:
+def _alike(kinds: Sequence[object], start: int, period: int) -> int:
     """Return how many periods from `start` on are like the one before it."""
     whole = kinds[start - period : start]
     count = 0

@@ -4,23 +4,22 @@ It is that of `kernels.matmul.block`, instruction by instruction, and what each 
 `timing.pipes`: the answer is the tree's to the cycle.
 """
 
-from collections import deque
+from functools import lru_cache
 
-from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
-from cubecore.kernels.matmul_time.work import BaseKStep, IssueCycles, Move
+from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
+from cubecore.kernels.matmul_time.loads import ChunkQueue
+from cubecore.kernels.matmul_time.steady import Steady
+from cubecore.kernels.matmul_time.work import BaseKStep, Move
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
+from cubecore.units import ceil_div
 
-
-@dataclass(slots=True)
-class PipeClock:
-    """A pipe that does one thing after another."""
-
-    queue: deque[int]
-    free: int = 0
-    gate: int = 0
-    busy: int = 0
-    drained: bool = True
+FEWEST_PERIODS = 6
+"""Periods of a tile's base-K steps from which on it is looked whether they recur."""
+MOST_MISSES = 40
+"""Periods of a tile after which it is no longer looked for."""
+_STEPS_AT_LEAST = 4
+"""Base-K steps of a period, which is then some times the shorter chunk's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,64 +36,28 @@ class TileWork:
     request: MemoryRequest
 
 
-class CorePipes:
-    """A core's pipes while it computes blocks of C one after another."""
+@lru_cache(maxsize=4096)
+def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> tuple[int, tuple[object, ...]]:
+    """Return the base-K steps of a period, and what is loaded and let go in which of its steps.
 
-    def __init__(self, scalars: IssueCycles, depth: int, mte2: Mte2, start: int) -> None:
-        self.time, self.scalars, self.mte2 = start, scalars, mte2
-        self.m, self.mte1, self.fix = (
-            PipeClock(deque([0] * depth, maxlen=depth)) for _ in range(3)
-        )
-        self.scalar_waits = 0
-
-    def raised(self, pipe: PipeClock) -> int:
-        """Raise a flag of a pipe."""
-        queue, time = pipe.queue, self.time + self.scalars.issue
-        if queue[0] > time:
-            time = queue[0]
-        self.time = at = time
-        if pipe.free > at:
-            at = pipe.free
-        if pipe.gate > at:
-            at = pipe.gate
-        queue.append(at)
-        return at
-
-    def waited(self, pipe: PipeClock, at: int) -> None:
-        """Let a pipe wait for a flag."""
-        time = self.time + self.scalars.issue
-        time = max(time, pipe.queue[0])
-        self.time = time
-        pipe.gate = max(pipe.gate, at)
-        pipe.queue.append(max(time, pipe.gate, pipe.free))
-
-    def acquire(self, chunks: ChunkQueue) -> None:
-        """Let MTE1 wait for the next chunk of an operand."""
-        self.time, at = chunks.acquire(self.time)
-        self.waited(self.mte1, at)
-
-    def release(self, chunks: ChunkQueue) -> None:
-        """Let MTE1 say that a chunk is used up."""
-        chunks.release(self.raised(self.mte1))
-
-    @property
-    def end(self) -> int:
-        """Return the cycle at which the last pipe ends."""
-        return max(
-            self.time, self.m.free, self.mte1.free, self.fix.free, self.mte2.free, self.mte2.done
-        )
-
-
-@dataclass(slots=True)
-class Rings:
-    """The buffers of L0 and L0C: when each was last let go, and which is next."""
-
-    l0a: list[int]
-    l0b: list[int]
-    l0c: list[int]
-    at_a: int = 0
-    at_b: int = 0
-    at_c: int = 0
+    `chunks` are the steps of the chunks that are loaded anew along K. The steps that make no whole
+    period, and with a `tail` the last one, are like no others.
+    """
+    shortest = min(chunks, default=1)
+    period = shortest * ceil_div(_STEPS_AT_LEAST, shortest)
+    whole = (count - tail) // period
+    kinds: list[object] = []
+    for first in range(0, whole * period, period):
+        steps = range(first, first + period)
+        begins = [(x, n - first) for x, every in enumerate(chunks) for n in steps if n % every == 0]
+        ends = [
+            (x, n - first)
+            for x, every in enumerate(chunks)
+            for n in steps
+            if n % every == every - 1 or n == count - 1
+        ]
+        kinds.append((tuple(begins), tuple(ends)))
+    return period, (*kinds, None)
 
 
 def compute_tile(
@@ -105,12 +68,22 @@ def compute_tile(
     b: tuple[ChunkQueue, int],
 ) -> None:
     """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays."""
-    own_step, mte1 = core.scalars.step, core.mte1
+    own_step, mte1, steps = core.scalars.step, core.mte1, work.steps
     anew = tuple(pair for pair in (a, b) if pair[1])
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
-    last = len(work.steps) - 1
-    for number, step in enumerate(work.steps):
+    every_chunk = tuple([every for _, every in anew])
+    period, kinds = _periods(len(steps), every_chunk, steps[-1] is not steps[0])
+    recurring = None
+    if len(kinds) > FEWEST_PERIODS:
+        recurring = Steady(core, rings, (a[0], b[0]), kinds)
+    number, last = 0, len(steps) - 1
+    while number <= last:
+        if recurring is not None and number % period == 0 and recurring.misses < MOST_MISSES:
+            number += period * recurring.skipped(number // period)
+            if number > last:
+                break
+        step = steps[number]
         core.time += own_step
         for chunks, every in anew:
             if number % every == 0:
@@ -122,6 +95,9 @@ def compute_tile(
             if number == last or number % every == every - 1:
                 core.release(chunks)
         _multiply(core, rings, step, moved)
+        number += 1
+    if recurring is not None:
+        recurring.finish()
     core.waited(core.fix, core.raised(core.m))
     _store(core, work)
     rings.l0c[rings.at_c] = core.raised(core.fix)
@@ -161,6 +137,12 @@ def _move_into_l0(core: CorePipes, moves: tuple[Move, ...], at: int) -> None:
             free = start + took
             busy += took
             append(start)
+        if not times:
+            time += issue
+            if queue[0] > time:
+                time = queue[0]
+            append(free if free > time else time)
+            first = True
     core.time = time
     mte1.free, mte1.gate, mte1.busy, mte1.drained = free, gate, busy, first
 

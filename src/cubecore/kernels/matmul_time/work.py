@@ -13,6 +13,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Branch, Issue, Loop, Node
 from cubecore.isa.scalar.control_registers import ScalarWork
+from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.block import product
 from cubecore.kernels.matmul.chunk_stream import Slot
@@ -24,7 +25,10 @@ from cubecore.timing.memory.l2_reuse import cost_of
 
 
 class Move(NamedTuple):
-    """Moves of MTE1, one right behind the other: alone, beside MTE2, and what a gap adds."""
+    """Moves of MTE1, one right behind the other: alone, beside MTE2, and what a gap adds.
+
+    None at all, no `times`, is a barrier.
+    """
 
     times: int
     busy: int
@@ -42,20 +46,25 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
     builder = Builder("moves")
     zero = Expr(0)
     Mover(builder, plan).move(zero, Slot(zero, 0).at, (zero, zero), tile)
-    contention: float = chip.require("l1_to_l0_contention", "timing")
-    found = []
+    found: list[Move] = []
     for node in builder.finish().body:
-        times, leaf = 1, node
-        if isinstance(node, Loop):
-            times, leaf = node.trips.const, node.body[0]
-            if len(node.body) > 1:
-                raise NotEveryInstruction
-        assert isinstance(leaf, Issue), "moves are leaves or loops of one"
-        cost = cost_of(leaf.template, chip)
-        found.append(
-            Move(times, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
-        )
+        if not isinstance(node, Loop):
+            found.append(_move(node, chip))
+        elif len(node.body) == 1:
+            found.append(_move(node.body[0], chip)._replace(times=node.trips.const))
+        else:
+            found += [_move(leaf, chip) for leaf in node.body] * node.trips.const
     return tuple(found)
+
+
+def _move(leaf: Node, chip: Chip) -> Move:
+    """Return a move of MTE1, or a barrier behind moves that may overlap."""
+    assert isinstance(leaf, Issue), "moves are leaves or loops of leaves"
+    if isinstance(leaf.template, PipeBarrier):
+        return Move(0, 0, 0, 0)
+    cost = cost_of(leaf.template, chip)
+    contention: float = chip.require("l1_to_l0_contention", "timing")
+    return Move(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
 
 
 class BaseKStep(NamedTuple):

@@ -1,0 +1,90 @@
+"""A core's pipes and the buffers of L0, while it computes blocks of C."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
+from cubecore.kernels.matmul_time.work import IssueCycles
+from cubecore.lazy_dataclass import dataclass
+
+
+@dataclass(slots=True)
+class PipeClock:
+    """A pipe that does one thing after another."""
+
+    queue: deque[int]
+    free: int = 0
+    gate: int = 0
+    busy: int = 0
+    drained: bool = True
+
+    def move(self, shift: int) -> None:
+        """Let everything be so many cycles later."""
+        self.free += shift
+        self.gate += shift
+        self.queue.extend([at + shift for at in self.queue])
+
+
+class CorePipes:
+    """A core's pipes while it computes blocks of C one after another."""
+
+    def __init__(self, scalars: IssueCycles, depth: int, mte2: Mte2, start: int) -> None:
+        self.time, self.scalars, self.mte2 = start, scalars, mte2
+        self.m, self.mte1, self.fix = (
+            PipeClock(deque([0] * depth, maxlen=depth)) for _ in range(3)
+        )
+        self.scalar_waits = 0
+
+    def raised(self, pipe: PipeClock) -> int:
+        """Raise a flag of a pipe."""
+        queue, time = pipe.queue, self.time + self.scalars.issue
+        if queue[0] > time:
+            time = queue[0]
+        self.time = at = time
+        if pipe.free > at:
+            at = pipe.free
+        if pipe.gate > at:
+            at = pipe.gate
+        queue.append(at)
+        return at
+
+    def waited(self, pipe: PipeClock, at: int) -> None:
+        """Let a pipe wait for a flag."""
+        time = self.time + self.scalars.issue
+        time = max(time, pipe.queue[0])
+        self.time = time
+        pipe.gate = max(pipe.gate, at)
+        pipe.queue.append(max(time, pipe.gate, pipe.free))
+
+    def acquire(self, chunks: ChunkQueue) -> None:
+        """Let MTE1 wait for the next chunk of an operand."""
+        self.time, at = chunks.acquire(self.time)
+        self.waited(self.mte1, at)
+
+    def release(self, chunks: ChunkQueue) -> None:
+        """Let MTE1 say that a chunk is used up."""
+        chunks.release(self.raised(self.mte1))
+
+    @property
+    def end(self) -> int:
+        """Return the cycle at which the last pipe ends."""
+        return max(
+            self.time, self.m.free, self.mte1.free, self.fix.free, self.mte2.free, self.mte2.done
+        )
+
+
+@dataclass(slots=True)
+class Rings:
+    """The buffers of L0 and L0C: when each was last let go, and which is next."""
+
+    l0a: list[int]
+    l0b: list[int]
+    l0c: list[int]
+    at_a: int = 0
+    at_b: int = 0
+    at_c: int = 0
+
+
+def coming(times: Sequence[int] | deque[int], now: int) -> tuple[int, ...]:
+    """Return times relative to now; what is over is 0."""
+    return tuple([at - now if at > now else 0 for at in times])
