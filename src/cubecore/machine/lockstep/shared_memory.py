@@ -82,7 +82,7 @@ class _Class:
 
 
 class _Between:
-    """How far the cores of one class lie from those of another: each distance with its cores."""
+    """Distances between the cores of one class and those of another, each with its cores."""
 
     def __init__(self, one: _Class, other: _Class) -> None:
         far = one.far[:, None] - other.far[None, :]
