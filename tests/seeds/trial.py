@@ -77,7 +77,8 @@ def run_tests(wanted: frozenset[str]) -> tuple[list[str], list[str]]:
     """Run tests in this process; return the ids of those that ran and of those that failed."""
     outcomes = Outcomes(wanted)
     files = sorted({beginning.partition("::")[0] for beginning in wanted})
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "sweep or not sweep"]
+    plugins = ("cacheprovider", "xdist", "unraisableexception")  # the last judges after the tests
+    options = ["-q", *(f"-pno:{name}" for name in plugins), "-m", "sweep or not sweep"]
     os.chdir(ROOT)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         pytest.main([*options, *files], plugins=[outcomes])
@@ -90,7 +91,7 @@ def tried(mutant: str, wanted: frozenset[str]) -> dict[str, object]:
         if mutant:
             apply(json.loads(mutant))
     except MutantError as error:
-        return {"error": str(error)}
+        return {"error": [str(error)]}
     ran, failed = run_tests(wanted)
     return {"ran": ran, "failed": failed}
 
@@ -112,9 +113,11 @@ class Trials:
         if not child:
             os.close(out)
             signal.alarm(SECONDS)
-            with os.fdopen(into, "w", encoding="utf-8") as pipe:
-                json.dump(tried(mutant, wanted), pipe)
-            os._exit(0)
+            try:
+                with os.fdopen(into, "w", encoding="utf-8") as pipe:
+                    json.dump(tried(mutant, wanted), pipe)
+            finally:
+                os._exit(0)
         os.close(into)
         self.texts[mutant] = b""
         self.selector.register(out, selectors.EVENT_READ, (mutant, child))
@@ -131,8 +134,16 @@ class Trials:
                 if not part:
                     self.selector.unregister(key.fd)
                     os.close(key.fd)
-                    os.waitpid(child, 0)
-                    yield mutant, json.loads(self.texts.pop(mutant) or '{"timeout": []}')
+                    _, status = os.waitpid(child, 0)
+                    yield mutant, _answered(self.texts.pop(mutant), status)
+
+
+def _answered(text: bytes, status: int) -> dict[str, list[str]]:
+    """Return what a child wrote; one that wrote nothing ran too long, or is of no use."""
+    if text:
+        return dict(json.loads(text))
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+    return {"timeout": []} if late else {"error": ["the trial ended without an answer"]}
 
 
 def load_package() -> None:
@@ -145,7 +156,7 @@ def load_package() -> None:
 def verdict(entry: Entry, found: dict[str, list[str]], right: dict[str, list[str]]) -> str:
     """Return why a row does not hold; nothing where a test of it fails with the mutant alone."""
     if "error" in found:
-        return f"stale: {found['error']}"
+        return f"not tried: {found['error'][0]}"
     if "timeout" in found:
         return ""
     wanted = beginnings(entry)
