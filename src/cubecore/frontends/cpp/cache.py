@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -63,13 +64,11 @@ def file_digest(path: Path) -> str:
 def trim() -> None:
     """Remove what was used longest ago, down to three quarters of the cap, if it is passed."""
     files = []
-    for path in folder().rglob("*"):
-        try:
-            state = path.stat()
-        except OSError:
-            continue
-        if path.is_file():
-            files.append((state.st_atime, state.st_size, path))
+    for parent, _, names in os.walk(folder()):  # others may remove theirs meanwhile
+        for path in (Path(parent, name) for name in names):
+            with suppress(OSError):
+                state = path.stat()
+                files.append((state.st_atime, state.st_size, path))
     total = sum(size for _, size, _ in files)
     if total <= MOST_BYTES:
         return

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import chip as chip_named
+from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
@@ -25,6 +26,8 @@ from cubecore.frontends.kernels.kernel import Kernel, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.lazy_dataclass import dataclass
@@ -39,7 +42,9 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
 _MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
-_LAUNCH, _ALLOCATE, _WRITTEN, _FREE = range(4)
+_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, _CHIP = range(5)
+_FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
+"""Memories of a chip, in the order of the platform's CoreMemType."""
 
 
 def has_main(source: Source) -> bool:
@@ -169,6 +174,8 @@ class _Program:
             answer[0] = self._allocate(a)
         elif what == _WRITTEN:
             self._written(a, b)
+        elif what == _CHIP:
+            answer[0] = _fact(chip_named(self._options.chip).what_if(self._options.settings), a)
         elif what == _LAUNCH:
             self._launch((text or b"").decode(), a, entry, context)
 
@@ -219,6 +226,16 @@ class _Program:
         wall = perf_counter() - begin
         left = (outcome.findings, outcome.issued, engine, wall, dict(ready.traces), places)
         self.launched.append(_LaunchResult(name, blocks, *left))
+
+
+def _fact(chip: Chip, number: int) -> int:
+    """Return what a program asks of its chip: AICs, AIVs, or the bytes of a memory."""
+    if number < 2:
+        return chip.aic_count if number == 0 else chip.aiv_count or chip.aic_count
+    name = _FACTS[number - 2] if number - 2 < len(_FACTS) else ""
+    if name in {"L2", "HBM"}:
+        return (chip.l2_bytes or 0) if name == "L2" else 0
+    return memory_bytes(chip, Mem[name])[1] or 0 if name else 0
 
 
 def require_clean_end(path: Path, code: int) -> str | None:

@@ -18,6 +18,7 @@
 #include "cubecore/host.h"
 #include "cubecore/keywords.h"
 #include "cubecore/macros.h"
+#include "cubecore/math/all.h"
 #include "cubecore/pipe.h"
 #include "cubecore/reduce.h"
 #include "cubecore/system.h"

@@ -61,6 +61,9 @@ inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", 
       cubecore_refuse("the assertion", "hold", #CONDITION, &where);                         \
     }                                                                                       \
   } while (false)
+// Page ASCENDC_ASSERT: what is to be done before the stop is a log.
+#define ASCENDC_ASSERT(CONDITION, ...) ascendc_assert(CONDITION)
+#define KERNEL_LOG(LEVEL, ...) ::AscendC::printf(__VA_ARGS__)
 #undef assert
 #define assert(...) ascendc_assert((__VA_ARGS__))
 #define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)

@@ -5,13 +5,13 @@
 
 extern "C" {
 // What the program asks: 0 launch, 1 memory of `a` bytes, 2 `b` bytes at `a` were written, 3 `a`
-// is given back.
+// is given back, 4 the fact `a` about the chip: 0 its AICs, 1 its AIVs, 2 on the bytes of a memory.
 uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
                        int (*entry)(const uint64_t*), const void* context);
 }
 
 namespace cubecore {
 
-enum Ask : uint32_t { LAUNCH, ALLOCATE, WRITTEN, FREE };
+enum Ask : uint32_t { LAUNCH, ALLOCATE, WRITTEN, FREE, CHIP };
 
 }  // namespace cubecore

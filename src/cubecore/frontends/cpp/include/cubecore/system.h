@@ -28,3 +28,9 @@ inline int64_t get_block_idx() {
 }
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
 inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
+
+// The builtin word for a block's index, which takes the place of a call.
+struct cubecore_block_index {
+  operator int64_t() const { return get_block_idx(); }
+};
+constexpr cubecore_block_index block_idx{};

@@ -1,0 +1,6 @@
+// The high-level mathematics.
+#pragma once
+
+#include "cubecore/math/exponential.h"
+#include "cubecore/math/rounding.h"
+#include "cubecore/math/trigonometry.h"

@@ -1,0 +1,250 @@
+// Steps of vector instructions in turns over a workspace: functions of the high-level API are made
+// of them. A step is an instruction with a barrier behind it, so that the next reads its result.
+// Page: each function's own ("sharedTmpBuffer", and the form without it, which takes free memory).
+#pragma once
+
+#include "cubecore/compare.h"
+#include "cubecore/convert.h"
+#include "cubecore/macros.h"
+
+namespace AscendC {
+
+namespace detail {
+
+using Floats = LocalTensor<float>;
+
+constexpr uint32_t LANES = 64;             // float elements of a repeat
+constexpr uint32_t MOST_TEMPORARIES = 10;  // of a function, with those of conversions
+
+// Bytes of a workspace with which every function works: a repeat of each temporary.
+constexpr uint32_t LEAST_WORKSPACE = MOST_TEMPORARIES * 256;
+
+class Steps {
+ public:
+  Steps(uint32_t count, const cubecore::Where& at) : count_(static_cast<int32_t>(count)), at_(at) {}
+
+  template <typename T>
+  void add(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Add(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void sub(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Sub(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void mul(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Mul(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void div(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Div(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void min(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Min(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void max(const LocalTensor<T>& d, const LocalTensor<T>& a, const LocalTensor<T>& b) const {
+    Max(d, a, b, count_, at_);
+    wait();
+  }
+  template <typename T, typename S>
+  void adds(const LocalTensor<T>& d, const LocalTensor<T>& a, S value) const {
+    Adds(d, a, static_cast<T>(value), count_, at_);
+    wait();
+  }
+  template <typename T, typename S>
+  void muls(const LocalTensor<T>& d, const LocalTensor<T>& a, S value) const {
+    Muls(d, a, static_cast<T>(value), count_, at_);
+    wait();
+  }
+  template <typename T, typename S>
+  void mins(const LocalTensor<T>& d, const LocalTensor<T>& a, S value) const {
+    Mins(d, a, static_cast<T>(value), count_, at_);
+    wait();
+  }
+  template <typename T, typename S>
+  void maxs(const LocalTensor<T>& d, const LocalTensor<T>& a, S value) const {
+    Maxs(d, a, static_cast<T>(value), count_, at_);
+    wait();
+  }
+  template <typename T>
+  void abs(const LocalTensor<T>& d, const LocalTensor<T>& a) const {
+    Abs(d, a, count_, at_);
+    wait();
+  }
+  void exp(const Floats& d, const Floats& a) const {
+    AscendC::Exp(d, a, count_, at_);
+    wait();
+  }
+  void ln(const Floats& d, const Floats& a) const {
+    Ln(d, a, count_, at_);
+    wait();
+  }
+  void sqrt(const Floats& d, const Floats& a) const {
+    Sqrt(d, a, count_, at_);
+    wait();
+  }
+  template <typename T>
+  void fill(const LocalTensor<T>& d, T value) const {
+    Duplicate(d, value, count_, at_);
+    wait();
+  }
+  template <typename T, typename U>
+  void cast(const LocalTensor<T>& d, const LocalTensor<U>& a, RoundMode mode) const {
+    Cast(d, a, mode, static_cast<uint32_t>(count_), at_);
+    wait();
+  }
+  // a + b * scale
+  void axpy(const Floats& d, const Floats& a, const Floats& b, float scale,
+            const Floats& scratch) const {
+    muls(scratch, b, scale);
+    add(d, a, scratch);
+  }
+  // A polynomial in x by Horner's rule, its highest coefficient first; `d` is not `x`.
+  template <uint32_t terms>
+  void polynomial(const Floats& d, const Floats& x, const float (&coefficients)[terms]) const {
+    fill(d, coefficients[0]);
+    for (uint32_t n = 1; n < terms; ++n) {
+      mul(d, d, x);
+      adds(d, d, coefficients[n]);
+    }
+  }
+  // The sign of each element: -1, 0 or 1.
+  void sign(const Floats& d, const Floats& a) const {
+    constexpr float huge = 0x1p126f;
+    muls(d, a, huge);
+    maxs(d, d, -1.0f);
+    mins(d, d, 1.0f);
+    muls(d, d, huge);
+    maxs(d, d, -1.0f);
+    mins(d, d, 1.0f);
+  }
+
+ private:
+  void wait() const { barrier(PIPE_V, at_); }
+
+  int32_t count_;
+  cubecore::Where at_;
+};
+
+[[noreturn]] inline void refuse_workspace(uint32_t temporaries, uint32_t bytes,
+                                          const cubecore::Where& at) {
+  char need[64];
+  std::snprintf(need, sizeof(need), "have %u B or more", temporaries * 256);
+  cubecore_refuse("sharedTmpBuffer", need, Digits(bytes, " B").text, &at);
+}
+
+// Memory for temporaries, all of one length.
+class Workspace {
+ public:
+  Workspace(const LocalTensor<uint8_t>& given, uint32_t temporaries, const cubecore::Where& at)
+      : start_(static_cast<uint32_t>(given.GetPhyAddr())) {
+    uint32_t lanes = given.GetSize() / 4 / (temporaries == 0 ? 1 : temporaries);
+    lanes_ = lanes / LANES * LANES;
+    if (lanes_ == 0 && temporaries != 0) refuse_workspace(temporaries, given.GetSize(), at);
+  }
+  // Elements of a turn, of `count` that are left.
+  uint32_t turn(uint32_t count) const { return lanes_ != 0 && lanes_ < count ? lanes_ : count; }
+  Floats floats(uint32_t index) const {
+    return Floats(TPosition::VECCALC, start_ + index * lanes_ * 4, lanes_);
+  }
+
+ private:
+  uint32_t start_, lanes_ = 0;
+};
+
+// The memory that no buffer has, for the forms without a workspace.
+inline LocalTensor<uint8_t> free_memory() {
+  LocalTensor<uint8_t> found;
+  PopStackBuffer<uint8_t, TPosition::LCM>(found);
+  return found;
+}
+
+// A function of one tensor in float: `body(steps, dst, src, temporaries)` makes `dst` out of `src`.
+// `dst` may be `src` until it is written. Half goes through float.
+template <uint32_t temporaries, typename T, typename Body>
+inline void of_one(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                   const LocalTensor<uint8_t>& given, uint32_t count, const cubecore::Where& at,
+                   const Body& body) {
+  static_assert(std::is_same_v<PrimT<T>, float> || std::is_same_v<PrimT<T>, half>,
+                "a function of the high-level API must take half or float, got another type");
+  constexpr bool casts = std::is_same_v<PrimT<T>, half>;
+  static_assert(temporaries + 2 <= MOST_TEMPORARIES);
+  Workspace work(given, temporaries + (casts ? 2 : 0), at);
+  Floats own[temporaries + 1];
+  for (uint32_t n = 0; n < temporaries; ++n) own[n] = work.floats(n);
+  for (uint32_t done = 0; done < count;) {
+    uint32_t turn = work.turn(count - done);
+    Steps steps(turn, at);
+    if constexpr (casts) {
+      Floats from = work.floats(temporaries), to = work.floats(temporaries + 1);
+      steps.cast(from, src[done], RoundMode::CAST_NONE);
+      body(steps, to, from, own);
+      steps.cast(dst[done], to, RoundMode::CAST_RINT);
+    } else {
+      body(steps, dst[done], src[done], own);
+    }
+    done += turn;
+  }
+}
+
+// A function of two tensors in float, as `of_one`.
+template <uint32_t temporaries, typename T, typename Body>
+inline void of_two(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                   const LocalTensor<T>& src1, const LocalTensor<uint8_t>& given, uint32_t count,
+                   const cubecore::Where& at, const Body& body) {
+  constexpr bool casts = std::is_same_v<PrimT<T>, half>;
+  static_assert(temporaries + 3 <= MOST_TEMPORARIES);
+  Workspace work(given, temporaries + (casts ? 3 : 0), at);
+  Floats own[temporaries + 1];
+  for (uint32_t n = 0; n < temporaries; ++n) own[n] = work.floats(n);
+  for (uint32_t done = 0; done < count;) {
+    uint32_t turn = work.turn(count - done);
+    Steps steps(turn, at);
+    if constexpr (casts) {
+      Floats a = work.floats(temporaries), b = work.floats(temporaries + 1);
+      Floats to = work.floats(temporaries + 2);
+      steps.cast(a, src0[done], RoundMode::CAST_NONE);
+      steps.cast(b, src1[done], RoundMode::CAST_NONE);
+      body(steps, to, a, b, own);
+      steps.cast(dst[done], to, RoundMode::CAST_RINT);
+    } else {
+      body(steps, dst[done], src0[done], src1[done], own);
+    }
+    done += turn;
+  }
+}
+
+}  // namespace detail
+
+// The forms of a function of one tensor: with and without a workspace, with and without a count.
+// BODY(steps, d, x, t) makes d out of x with temporaries t.
+#define CUBECORE_OF_ONE(NAME, TEMPORARIES, BODY)                                                  \
+  template <typename T, bool isReuseSource = false>                                               \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
+                   const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount,          \
+                   CUBECORE_AT) {                                                                 \
+    detail::of_one<TEMPORARIES>(dst, src, sharedTmpBuffer, calCount, at, BODY);                   \
+  }                                                                                               \
+  template <typename T, bool isReuseSource = false>                                               \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
+                   const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_AT) {                    \
+    NAME<T, isReuseSource>(dst, src, sharedTmpBuffer, src.GetSize(), at);                         \
+  }                                                                                               \
+  template <typename T, bool isReuseSource = false>                                               \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t calCount, \
+                   CUBECORE_AT) {                                                                 \
+    NAME<T, isReuseSource>(dst, src, detail::free_memory(), calCount, at);                        \
+  }                                                                                               \
+  template <typename T, bool isReuseSource = false>                                               \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {           \
+    NAME<T, isReuseSource>(dst, src, detail::free_memory(), src.GetSize(), at);                   \
+  }
+
+}  // namespace AscendC

@@ -1,0 +1,4 @@
+// Page PlatformAscendC.
+#pragma once
+
+#include "platform/platform_ascendc.h"

@@ -1,0 +1,5 @@
+// What host code asks before a launch. Pages: the tiling side of the high-level API.
+#pragma once
+
+#include "cubecore/workspaces.h"
+#include "platform/platform_ascendc.h"
