@@ -35,6 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("chosen")
 
 
+MADE_ONCE = {"published", "without_publications"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the published points one after another, so that no process waits for them.
+
+    They share what one process makes, which takes longest of all.
+    """
+    items.sort(key=lambda item: not MADE_ONCE & set(getattr(item, "fixturenames", ())))
+
+
 @pytest.fixture
 def drawn_seed(request: pytest.FixtureRequest) -> int:
     """Return the seed of what a test draws: the same in every ordinary run, a new one in sweeps."""

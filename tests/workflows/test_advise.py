@@ -1,5 +1,8 @@
 """What would help: every gain is that of the changed request timed by itself."""
 
+import json
+from functools import cache
+
 import pytest
 
 import cubecore
@@ -25,7 +28,12 @@ PROBLEMS = (
 
 
 def advised(problem):
-    return cubecore.time(problem, advise=True)
+    return _advised(json.dumps(problem))
+
+
+@cache
+def _advised(problem):
+    return cubecore.time(json.loads(problem), advise=True)
 
 
 @pytest.fixture(scope="module", params=PROBLEMS, ids=str)
@@ -112,7 +120,7 @@ def test_parts_of_the_chip_are_twice_what_they_are(timed):
 
 def test_equal_requests_get_equal_answers():
     problem = PROBLEMS[0]
-    assert advised(problem).changes == advised(problem).changes
+    assert cubecore.time(problem, advise=True).changes == advised(problem).changes
 
 
 def test_what_cannot_be_changed_says_why():

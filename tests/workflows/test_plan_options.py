@@ -11,6 +11,7 @@ import pytest
 import cubecore
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
 from cubecore.tiling.repair.infeasibility import ConflictError
+from parts import stride
 from workflows.command import BAD_REQUEST, DONE, FOUND, cli
 
 M, N, K = 320, 768, 1152
@@ -322,7 +323,7 @@ def spelled(wish):
 
 
 def test_the_command_line_and_a_file_of_queries_ask_the_same(tmp_path):
-    requests = [{**SIZE, **keys} for keys, _ in RIGHT.values()]
+    requests = [{**SIZE, **keys} for keys, _ in list(RIGHT.values())[:: stride()]]
     answers = []
     for keys in requests:
         answer = cli("plan", *arguments(keys), "--alternatives", 0, "--json")

@@ -79,7 +79,7 @@ def check_plan(kind, shape, *, relu, seed):
     assert_right(problem, plan.tiling, draw_operands(np.random.default_rng(seed), problem))
 
 
-@every_kind
+@pytest.mark.parametrize("kind", strided(KINDS), ids=kind_id)
 def test_the_plans_tiling_gives_the_exact_product(kind):
     """Of one shape, of the next for the next kind; a sweep takes them all."""
     place = KINDS.index(kind)

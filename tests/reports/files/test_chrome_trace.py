@@ -235,7 +235,7 @@ def test_a_billion_instructions_are_refused_at_once(tmp_path):
     size = 130 * sum(counts)
     remedy = f"--trace-window 0..{max(ends) * 2e8 / size:.0f}"
     remedy = f"--trace-cores 0, or {remedy}" if len(counts) > 1 else remedy
-    for more in ((), ("--report", tmp_path / "r.html"), ("--metrics", tmp_path / "m.json")):
+    for more in ((), ("--report", tmp_path / "r.html", "--metrics", tmp_path / "m.json")):
         answer = cli(*asked, *more)
         assert answer.code == BAD_REQUEST
         assert answer.out == ""

@@ -16,7 +16,7 @@ from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, nam
 from workflows.sweeps import assert_whole, expected, problems, stored, write_queries
 
 ARGUMENTS = ("--alternatives", 0)
-MANY = 80
+MANY = 64
 """Problems of a sweep that is killed before its end."""
 SHELL = [sys.executable, "-m", "cubecore"]
 
@@ -210,7 +210,13 @@ def is_alive(pid):
         return False
 
 
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
+@pytest.mark.parametrize(
+    "kill",
+    [
+        pytest.param(signal.SIGKILL, id="kill"),
+        pytest.param(signal.SIGINT, id="interrupt", marks=pytest.mark.sweep),
+    ],
+)
 def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
     asked = problems(MANY)
     path = write_queries(tmp_path / "q.jsonl", asked)
@@ -266,9 +272,9 @@ def rows_of(store):
 
 
 def test_two_sweeps_fill_one_store_at_once(tmp_path):
-    asked = problems(60)
-    first = write_queries(tmp_path / "a.jsonl", asked[:40])
-    second = write_queries(tmp_path / "b.jsonl", asked[20:][::-1])
+    asked = problems(48)
+    first = write_queries(tmp_path / "a.jsonl", asked[:32])
+    second = write_queries(tmp_path / "b.jsonl", asked[16:][::-1])
     store = tmp_path / "s.sqlite"
     both = []
     for path, name in ((first, "a.out"), (second, "b.out")):
@@ -278,8 +284,8 @@ def test_two_sweeps_fill_one_store_at_once(tmp_path):
         _, errors = process.communicate(timeout=120)
         assert (process.returncode, errors) == (0, b"")
     assert_whole(store, asked)
-    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:40])
-    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[20:][::-1])
+    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:32])
+    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[16:][::-1])
 
 
 def test_two_sweeps_do_not_write_one_file(tmp_path):
