@@ -41,6 +41,7 @@ def run_launch(
     traces: dict[CoreId, InstructionTrace] | None = None,
     *,
     order: str = "program",
+    ended: Callable[[Core], None] | None = None,
 ) -> tuple[RunOutcome, str]:
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
@@ -48,7 +49,8 @@ def run_launch(
     instruction: it says nothing of a tree, which a generator wrote. `engine` is one of
     `machine.options.ENGINES`; blas computes products that it proves, and runs program order alone.
     Everything else is the reference engine's, for all cores: so are other orders, and launches
-    with `traces`, which take what each core issues.
+    with `traces`, which take what each core issues. `ended` is told of each core that the
+    reference engine has run to its end.
     """
     require_engine(engine)
     checks -= {USECHECK}
@@ -64,7 +66,7 @@ def run_launch(
             return RunOutcome(findings, issued), "blas"
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
-    return run(chip, gm, tasks, checks=checks, order=order), "reference"
+    return run(chip, gm, tasks, checks=checks, order=order, ended=ended), "reference"
 
 
 def _watch(

@@ -65,7 +65,7 @@ class CoreHandle:
         self._core, self._issues, self._trace = core, issues, trace
         self._debugger, self._arrays = debugger, arrays
         self._stale: tuple[str, int, Location] | None = None
-        self._modes = Modes()
+        self.modes = Modes()
         for name, mem in SPACES.items():
             setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
 
@@ -337,7 +337,7 @@ class CoreHandle:
                 self._say(reserved(bound.steps[0][0], where))
             else:
                 where, bound = site.where, site.bound
-                plain = self._stale is None and not self._modes.counts
+                plain = self._stale is None and not self.modes.counts
                 if site.template is not None and plain:
                     count = site.pointers
                     addresses = tuple([p.address for p in arguments[:count]]) if count else ()
@@ -345,8 +345,8 @@ class CoreHandle:
             first = bound.steps[0][0]
             if bound.masked and self._stale is not None:
                 self._say(stale_mask(first, self._stale, where))
-            if bound.masked and self._modes.counts:
-                self._say(self._modes.cut(first, where))
+            if bound.masked and self.modes.counts:
+                self._say(self.modes.cut(first, where))
             if bound.dropped:
                 self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
             pointers = _pointers(arguments)
@@ -356,7 +356,7 @@ class CoreHandle:
             ]
             for template, addresses in issued:
                 self._record(template, addresses, where)
-            self._modes.follow(issued, where)
+            self.modes.follow(issued, where)
             if bound.counted:
                 count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
                 self._stale = name, count, where
@@ -441,7 +441,7 @@ class CoreHandle:
         load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
         if pointer.mem is Mem.GM:
             at = pointer.address
-            self._say(self._modes.behind(at, at + kind.size_bytes, where))
+            self._say(self.modes.behind(at, at + kind.size_bytes, where))
         if self._arrays is not None:
             self._arrays.load(load, pointer.address)
         raw = self._core.load_scalar(load, pointer.address)
@@ -456,7 +456,7 @@ class CoreHandle:
 
     def ended(self) -> None:
         """Judge what the kernel leaves on."""
-        for said in self._modes.left():
+        for said in self.modes.left():
             self._say(said)
 
     def _say(self, said: Said | None) -> None:

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64
 from typing import Any
 
+import numpy as np
+
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.modes import RecordedModes
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -302,6 +305,8 @@ class Bridge:
         own.handle.issues.one(where)
         element = element_type(kind.decode())
         load = LoadScalar(Var("value", 0), MEMORIES[mem], element, Expr(address), where)
+        if load.mem is Mem.GM:
+            own.behind(address, address + element.size_bytes, where)
         answer[0] = own.handle.core.load_scalar(load, address) & (2**64 - 1)
 
     def _text(
@@ -368,6 +373,7 @@ class _Core:
 
     def __init__(self, handle: CoreHandle, state: CoreState, names: Names) -> None:
         self.handle, self.state, self._names = handle, state, names
+        self.modes = RecordedModes(handle.modes, names)
 
     def hand_over(self) -> None:
         """Give the recorder what the runtime has recorded; another core may run meanwhile."""
@@ -378,6 +384,8 @@ class _Core:
         wheres = ctypes.string_at(state.wheres, 4 * count)
         addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
         state.count = state.addresses_used = 0
+        words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
+        found = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues = self.handle.core, self.handle.issues
         if isinstance(core, Recorder) and core.records and not self.handle.debugged:
             last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
@@ -385,8 +393,16 @@ class _Core:
             core.record_block(kinds, wheres, addresses)
             if isinstance(self._names.templates[last], WaitFlagDev):
                 core.pause()  # C++ may read through a pointer what it waited for
-            return
-        self._one_by_one(kinds, wheres, addresses)
+        else:
+            self._one_by_one(kinds, wheres, addresses)
+        for said in found:
+            self.handle.log(*said)
+
+    def behind(self, low: int, high: int, where: Location) -> None:
+        """Judge a scalar read of global memory."""
+        said = self.modes.behind(low, high, where)
+        if said is not None:
+            self.handle.log(*said)
 
     def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
         names, at = self._names, 0

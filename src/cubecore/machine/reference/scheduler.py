@@ -96,12 +96,14 @@ def run(
     execute: Callable[[Core, Recorded], None] = execute.execute,
     checks: frozenset[str] | None = None,
     order: str = "program",
+    ended: Callable[[Core], None] | None = None,
 ) -> RunOutcome:
     """Run every task to its end and return what the `checks` found.
 
     None: those that need no order. A piece of a program has no flags, so that racecheck and
     synccheck would find every step of it. `order` is program, late, early or random:SEED
     (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
+    `ended` is told of each core at its end.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def run(
         if schedule is not None:
             core.queues = Queues(schedule, core, partial(signal, core))
         cores[task.id] = core
-        threads[task.id] = greenlet(_thread(task.body, core))
+        threads[task.id] = greenlet(_thread(task.body, core, ended))
     # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
     with threadpool_limits(limits=1, user_api="blas"):
         choose = (lambda _: 0) if schedule is None else schedule.core
@@ -197,7 +199,7 @@ def _run_threads(
             done(ready)
 
 
-def _thread(body: Body, core: Core) -> Callable[[], None]:
+def _thread(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Callable[[], None]:
     def run_body() -> None:
         body(core)
         core.flush()
@@ -205,6 +207,8 @@ def _thread(body: Body, core: Core) -> Callable[[], None]:
             core.queues.drain()
         if core.watch is not None:
             core.watch.finish()
+        if ended is not None:
+            ended(core)
 
     return run_body
 

@@ -1,5 +1,7 @@
 """TIK's language: traced once, run on cores; against plain Python."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -174,6 +176,30 @@ def test_atomic_outputs_start_at_zero():
     ran = t.launch({})
     assert ran.findings == ()
     assert ran.outputs["out"].tolist() == [15.0] * 8
+
+
+@pytest.mark.parametrize("on", [1, 2])
+def test_an_atomic_mode_that_is_left_on(on):
+    """Cores from one on turn it on; the statement that does so is named."""
+    t = Tik(V310P)
+    out = t.Tensor("float32", (8,), GM, "out", is_atomic_add=True)
+    with t.for_range(0, 3, block_num=3) as block:
+        ub = t.Tensor("float32", (8,), UB, "ub")
+        t.vec_dup(8, ub, 1.0, 1, 8)
+        t.set_atomic_add(0)
+        with t.if_scope(block >= on):
+            t.set_atomic_add(1)
+        t.data_move(out, ub, 0, 1, 1, 0, 0)
+    t.BuildCCE("k", [], [out])
+    found = [f for f in t.launch({}).findings if f.id == "mode-left"]
+    assert [(f.count, f.core[:6]) for f in found] == [(3 - on, f"core {on}")]
+    where = found[0].location
+    text = Path(__file__).read_text().splitlines()[where.line - 1]
+    assert text.strip() == "t.set_atomic_add(1)"
+    assert found[0].message == (
+        "atomic add of float32 must be off at the end of the kernel, got on since "
+        f"{where}; call set_atomic_add(0)"
+    )
 
 
 def test_memory_is_a_stack_and_threads_multiply():

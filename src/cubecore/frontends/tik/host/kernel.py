@@ -14,14 +14,16 @@ from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.scale_registers import SetAtomic
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
-from cubecore.isa.program.tree import Assign, LoadScalar, Location, Program, nodes
+from cubecore.isa.program.tree import Assign, Issue, LoadScalar, Location, Program, nodes
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding
 from cubecore.units import align_up
 
@@ -142,7 +144,9 @@ class TikKernel:
         traced = traces if options.trace and any(loads) else None
         run = "reference", options.wanted_checks, traced
         order = options.order or "program"
-        outcome, _ = run_launch(launch, self.chip, gm, bases, *run, order=order)
+        outcome, _ = run_launch(
+            launch, self.chip, gm, bases, *run, order=order, ended=self._judge_end
+        )
         wall_s = perf_counter() - begin
         found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
         findings = outcome.findings
@@ -160,6 +164,23 @@ class TikKernel:
             bases=bases,
             traces=traces,
         )
+
+    def _judge_end(self, core: Core) -> None:
+        """Log an atomic mode that a core leaves on, for the next kernel."""
+        atomic = core.registers.atomic
+        if not atomic:
+            return
+        setters = [n for n in nodes(self.body) if isinstance(n, Issue)]
+        *_, where = (
+            node.location
+            for node in setters
+            if isinstance(node.template, SetAtomic) and node.template.operation == atomic
+        )
+        message = (
+            f"atomic {atomic} of {core.registers.atomic_type} must be off at the end of the "
+            f"kernel, got on since {where}; call set_atomic_add(0)"
+        )
+        core.log.add(SanitizerFinding("mode-left", message, SetAtomic.name, where, str(core.id)))
 
     def _laid_out(
         self, gm: GlobalMemory, given: Mapping[str, Array], shared: Mapping[str, str]

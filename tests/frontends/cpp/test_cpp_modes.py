@@ -1,0 +1,101 @@
+"""Modes that a C++ kernel leaves on, counts that cut an instruction short, stale cache lines."""
+
+import numpy as np
+import pytest
+
+from frontends.cpp.cpp_kernels import kernel, needs_compiler
+
+pytestmark = needs_compiler
+
+TILE = "  __ubuf__ float t[512]; auto z = (__gm__ float*)x;"
+FIRST = 5
+"""The line of a body's first statement."""
+
+
+def run(*statements, count=64, **options):
+    """Run a kernel of one statement a line; return its findings and what it leaves in x."""
+    x = np.zeros(count, np.float32)
+    made = kernel("\n".join((TILE, *statements)), **options)
+    ran = made[1](x)
+    return [f"{f.id} {f.location.line - FIRST}: {f.message}" for f in ran.findings], x
+
+
+def at(number):
+    return f"inline.cpp:{FIRST + number} (k)"
+
+
+ADDED = (
+    "asc_duplicate(t, 1.0f, 64); asc_sync();",
+    "asc_set_atomic_add_float();",
+    "asc_copy_ub2gm_sync(z, t, 256);",
+)
+
+
+def test_an_atomic_mode_is_off_at_the_end():
+    assert run(*ADDED, "asc_set_atomic_none();")[0] == []
+    found, x = run(*ADDED)
+    assert found == [
+        "mode-left 2: atomic add of float32 must be off at the end of the kernel, got on since "
+        f"{at(2)}; call asc_set_atomic_none"
+    ]
+    assert (x == 1).all()
+    assert run(*ADDED, "SetAtomicNone();")[0] == []
+
+
+COUNTED = (
+    "asc_set_mask_count();",
+    "asc_set_vector_mask(0, 100);",
+    "asc_duplicate(t, 1.0f, 1, 1, 8); asc_sync();",
+)
+
+
+def test_counter_mode_is_off_at_the_end():
+    assert run(*COUNTED, "asc_set_mask_norm();")[0] == []
+    assert run(*COUNTED)[0] == [
+        f"mode-left 1: counter mode must be off at the end of the kernel, got on since {at(1)}; "
+        "call asc_set_mask_norm"
+    ]
+
+
+@pytest.mark.parametrize("times", [1, 20_000])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_count_that_was_another_instructions(again, times):
+    """Blocks of the runtime hold fewer instructions than the longer kernel issues."""
+    mask = "asc_set_vector_mask(0, 100);" if again else ""
+    loop = f"for (int i = 0; i < {times}; ++i) {{ asc_duplicate(t, 1.0f, 64); asc_sync(); }}"
+    add = f"{mask} asc_add(t, t, t, 8, 1, 1, 1, 8, 8, 8); asc_sync();"
+    found, _ = run(loop, *COUNTED, add, "asc_set_mask_norm();", loop)
+    wanted = (
+        f"stale-count 5: vadd must run under a count that was set for it, got the count 100 that "
+        f"vector_dup at {at(4)} ran under: 6 of its 8 repeats are left out; call "
+        "asc_set_mask_norm, or asc_set_vector_mask first"
+    )
+    initialised = [line for line in found if not line.startswith("uninitialised")]
+    assert initialised == ([] if again else [wanted])
+
+
+def test_counts_of_calls_cut_nothing():
+    """A call with a count sets its own, in counter mode that it leaves again."""
+    assert run(*["asc_duplicate(t, 1.0f, 100); asc_sync();"] * 3)[0] == []
+
+
+READ = (
+    "GlobalTensor<float> g; g.SetGlobalBuffer(z, 64);",
+    "asc_duplicate(t, 5.0f, 64); asc_sync();",
+    "asc_copy_ub2gm_sync(z, t, 128);",
+)
+
+
+@pytest.mark.parametrize("element", [3, 40])
+def test_a_scalar_reads_what_was_copied_behind_dcci(element):
+    read = f'printf("%f", g.GetValue({element}));'
+    assert (
+        run(*READ, "DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE>(g);", read)[0]
+        == []
+    )
+    found, _ = run(*READ, read)
+    stale = (
+        "stale-cache 4: a scalar read of global memory must come behind a dcci, got none since "
+        f"copy_ubuf_to_gm at {at(3)} wrote there past the data cache; call asc_dcci_single first"
+    )
+    assert found == ([stale] if element < 32 else [])
