@@ -15,8 +15,9 @@ from cubecore.frontends.cpp.project import settings
 from cubecore.lazy_dataclass import dataclass
 
 _BLOCK = re.compile(
-    r"^[ \t]*```(?:bash|shell|sh)?[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
+    r"^[ \t]*```(?P<language>[^`\n]*)\n(?P<text>.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
 )
+_SHELLS = frozenset({"", "bash", "sh", "shell"})
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S*)$")
 _WRONG = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|result)\b[^\n]{0,60}?\b(?:fail\w*|error|wrong|mismatch\w*)\b"
@@ -58,8 +59,10 @@ class SampleRun:
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
     """Return the commands of the first shell block of a README that builds with cmake."""
-    for match in _BLOCK.finditer(readme):
-        found = tuple(_commands(match[1]))
+    for match in _BLOCK.finditer(readme.replace("\r\n", "\n")):
+        if match["language"].strip() not in _SHELLS:
+            continue
+        found = tuple(_commands(match["text"]))
         names = {command[0] for command in found}
         if "cmake" in names and any(name.startswith("./") for name in names):
             return found
@@ -71,9 +74,9 @@ def _commands(block: str) -> Iterator[tuple[str, ...]]:
     variables: dict[str, str] = {}
     for line in block.replace("\\\n", " ").splitlines():
         for part in re.split(r";|&&", line.split(" #")[0].split("\t#")[0]):
-            match = _ASSIGNMENT.match(part.strip())
-            if match is not None:
-                variables[match["name"]] = match["value"]
+            matches = [_ASSIGNMENT.match(word) for word in part.split()]
+            if matches and None not in matches:
+                variables |= {match["name"]: match["value"] for match in matches if match}
                 continue
             for name, value in variables.items():
                 part = re.sub(rf"\$\{{?{name}\b\}}?", value.replace("\\", ""), part)  # noqa: PLW2901

@@ -17,6 +17,7 @@
 #include "cubecore/gather.h"
 #include "cubecore/host.h"
 #include "cubecore/keywords.h"
+#include "cubecore/lists.h"
 #include "cubecore/macros.h"
 #include "cubecore/math/all.h"
 #include "cubecore/pipe.h"

@@ -437,6 +437,10 @@ void cubecore_finding(const char* kind, const char* subject, const char* message
 }
 
 void cubecore_refuse(const char* subject, const char* need, const char* got, const Where* at) {
+  if (current == nullptr) {  // host code: an assertion of its own
+    fprintf(stderr, "%s:%u: %s must %s, got %s\n", at->file, at->line, subject, need, got);
+    abort();
+  }
   told(1, subject, need, got, at);
   stop();
 }
@@ -445,7 +449,12 @@ void cubecore_thrown(const char* text) {
   python.text(current->number, 6, text, nullptr, nullptr, number_of(&current->last));
 }
 
-void cubecore_print(const char* text) { told(2, text, nullptr, nullptr, nullptr); }
+void cubecore_print(const char* text) {
+  if (current == nullptr)
+    fputs(text, stdout);
+  else
+    told(2, text, nullptr, nullptr, nullptr);
+}
 
 void cubecore_flush(const Where* at) { told(4, nullptr, nullptr, nullptr, at); }
 

@@ -15,6 +15,8 @@ typedef void* aclrtContext;
 typedef void* aclrtEvent;
 typedef int aclrtMemMallocPolicy;
 typedef int aclrtMemcpyKind;
+typedef int aclrtDevAttr;
+typedef int aclrtLastErrLevel;
 
 constexpr aclError ACL_SUCCESS = 0;
 constexpr aclError ACL_ERROR_NONE = 0;
@@ -30,6 +32,14 @@ enum : int {
   ACL_MEMCPY_DEVICE_TO_HOST,
   ACL_MEMCPY_DEVICE_TO_DEVICE,
 };
+
+enum : int {
+  ACL_DEV_ATTR_AICORE_CORE_NUM = 1,
+  ACL_DEV_ATTR_CUBE_CORE_NUM,
+  ACL_DEV_ATTR_VECTOR_CORE_NUM
+};
+enum : int { ACL_RT_THREAD_LEVEL };
+enum : uint32_t { ACL_EVENT_SYNC = 1, ACL_EVENT_TIME_LINE = 8 };
 
 inline aclError aclInit(const char*) { return ACL_SUCCESS; }
 inline aclError aclFinalize() { return ACL_SUCCESS; }
@@ -49,6 +59,64 @@ inline aclError aclrtDestroyStream(aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeStream(aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeDevice() { return ACL_SUCCESS; }
 inline const char* aclGetRecentErrMsg() { return ""; }
+inline const char* aclrtGetSocName() { return "Ascend910B"; }
+inline aclError aclrtGetDeviceCount(uint32_t* count) {
+  *count = 1;
+  return ACL_SUCCESS;
+}
+inline aclError aclrtGetDevice(int32_t* device) {
+  *device = 0;
+  return ACL_SUCCESS;
+}
+inline aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t* value) {
+  uint64_t fact = attribute == ACL_DEV_ATTR_VECTOR_CORE_NUM ? 1 : 0;
+  *value = static_cast<int64_t>(cubecore_host(cubecore::CHIP, fact, 0, nullptr, nullptr, nullptr));
+  return ACL_SUCCESS;
+}
+inline aclError aclrtGetLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
+inline aclError aclrtCreateEvent(aclrtEvent* event) {
+  *event = nullptr;
+  return ACL_SUCCESS;
+}
+inline aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t) {
+  return aclrtCreateEvent(event);
+}
+inline aclError aclrtDestroyEvent(aclrtEvent) { return ACL_SUCCESS; }
+inline aclError aclrtRecordEvent(aclrtEvent, aclrtStream) { return ACL_SUCCESS; }
+inline aclError aclrtSynchronizeEvent(aclrtEvent) { return ACL_SUCCESS; }
+inline aclError aclrtStreamWaitEvent(aclrtStream, aclrtEvent) { return ACL_SUCCESS; }
+
+// IEEE 754 binary16, as its bits.
+typedef uint16_t aclFloat16;
+inline float aclFloat16ToFloat(aclFloat16 value) {
+  uint32_t sign = (value & 0x8000u) << 16, exponent = value >> 10 & 31, fraction = value & 0x3FF;
+  float magnitude = exponent == 0 ? fraction * 0x1p-24f : 0.0f;
+  if (exponent != 0) {
+    uint32_t bits = (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+    std::memcpy(&magnitude, &bits, 4);
+  }
+  uint32_t bits;
+  std::memcpy(&bits, &magnitude, 4);
+  bits |= sign;
+  std::memcpy(&magnitude, &bits, 4);
+  return magnitude;
+}
+// To the nearest, the even one of two.
+inline aclFloat16 aclFloatToFloat16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return static_cast<aclFloat16>(sign | 0x7E00);
+  if (magnitude >= 0x477FF000) return static_cast<aclFloat16>(sign | 0x7C00);
+  if (magnitude < 0x38800000) {  // a subnormal: units of 2^-24
+    float units;
+    std::memcpy(&units, &magnitude, 4);
+    units = units * 0x1p24f + 0x1p23f - 0x1p23f;
+    return static_cast<aclFloat16>(sign | static_cast<uint32_t>(units));
+  }
+  uint32_t rounded = magnitude + 0xFFF + (magnitude >> 13 & 1) - 0x38000000;
+  return static_cast<aclFloat16>(sign | rounded >> 13);
+}
 
 inline aclError aclrtMalloc(void** pointer, size_t size, aclrtMemMallocPolicy) {
   *pointer = reinterpret_cast<void*>(
@@ -84,4 +152,7 @@ inline aclError aclrtMemset(void* to, size_t, int32_t value, size_t count) {
   cubecore_host(cubecore::WRITTEN, reinterpret_cast<uint64_t>(to), count, nullptr, nullptr,
                 nullptr);
   return ACL_SUCCESS;
+}
+inline aclError aclrtMemsetAsync(void* to, size_t most, int32_t value, size_t count, aclrtStream) {
+  return aclrtMemset(to, most, value, count);
 }

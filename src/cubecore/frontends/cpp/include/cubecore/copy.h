@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cubecore/params.h"
+#include "cubecore/queue.h"
 #include "cubecore/tensors.h"
 
 namespace AscendC {
@@ -58,30 +59,48 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                   repeatParams.blockLen, repeatParams.srcStride, repeatParams.dstStride);
 }
 
-// Page SetPadValue(ISASI).
+// Page SetPadValue(ISASI): the value of later copies whose isPad is false.
 template <typename T, TPosition pos = TPosition::MAX>
 inline void SetPadValue(T paddingValue, CUBECORE_AT) {
-  cubecore::issue("asc_set_copy_pad_val", at, detail::bits_of(paddingValue));
+  detail::CoreState& state = detail::core_state();
+  state.pads = true;
+  state.pad = detail::bits_of(paddingValue);
+  cubecore::issue("asc_set_copy_pad_val", at, state.pad);
 }
+
+namespace detail {
+
+// Page DataCopyPad: what isPad says is set for this copy alone. Without it and without
+// SetPadValue the padding is what nobody knows: it is left as it was.
+template <typename T, typename P>
+inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const P& p,
+                        bool isPad, uint8_t left, uint8_t right, uint64_t value,
+                        const cubecore::Where& at) {
+  CoreState& state = core_state();
+  if (isPad) cubecore::issue("asc_set_copy_pad_val", at, value);
+  bool fills = isPad || state.pads;
+  cubecore::issue("asc_copy_gm2ub_align", at, dst.pointer(), src.pointer(), p.blockCount,
+                  p.blockLen, fills ? left : uint8_t{0}, fills ? right : uint8_t{0}, p.srcStride,
+                  p.dstStride);
+  if (isPad && state.pads) cubecore::issue("asc_set_copy_pad_val", at, state.pad);
+}
+
+}  // namespace detail
 
 // Gaps of UB are in blocks of 32 B, those of global memory in bytes.
 template <typename T>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                         const DataCopyExtParams& p, const DataCopyPadExtParams<PrimT<T>>& pad,
                         CUBECORE_AT) {
-  if (pad.isPad) SetPadValue(pad.paddingValue, at);
-  cubecore::issue("asc_copy_gm2ub_align", at, dst.pointer(), src.pointer(), p.blockCount,
-                  p.blockLen, pad.isPad ? pad.leftPadding : uint8_t{0},
-                  pad.isPad ? pad.rightPadding : uint8_t{0}, p.srcStride, p.dstStride);
+  detail::padded_load(dst, src, p, pad.isPad, pad.leftPadding, pad.rightPadding,
+                      detail::bits_of(pad.paddingValue), at);
 }
 
 template <typename T>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                         const DataCopyParams& p, const DataCopyPadParams& pad, CUBECORE_AT) {
-  if (pad.isPad) cubecore::issue("asc_set_copy_pad_val", at, pad.paddingValue);
-  cubecore::issue("asc_copy_gm2ub_align", at, dst.pointer(), src.pointer(), p.blockCount,
-                  p.blockLen, pad.isPad ? pad.leftPadding : uint8_t{0},
-                  pad.isPad ? pad.rightPadding : uint8_t{0}, p.srcStride, p.dstStride);
+  detail::padded_load(dst, src, p, pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue,
+                      at);
 }
 
 template <typename T>
@@ -104,6 +123,74 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
   cubecore::issue("asc_copy_gm2l1_nd2nz", at, dst.pointer(), src.pointer(), p.ndNum, p.nValue,
                   p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzC0Stride, p.dstNzNStride,
                   p.dstNzMatrixStride);
+}
+
+namespace detail {
+
+// The slices of a tensor one after another: where each begins, counted in elements.
+class Slices {
+ public:
+  Slices(const SliceInfo* info, uint32_t dims, uint32_t elements)
+      : info_(info), dims_(dims), burst_(elements) {
+    for (uint32_t n = 0; n < dims_ && n < K_MAX_DIM; ++n) at_[n] = info_[n].startIndex;
+  }
+  bool More() const { return !done_; }
+  uint64_t Start() const {
+    uint64_t start = 0, unit = 1;
+    for (uint32_t n = 0; n < dims_ && n < K_MAX_DIM; ++n) {
+      start += at_[n] * unit;
+      unit *= info_[n].shapeValue;
+    }
+    return start;
+  }
+  void Next() {
+    for (uint32_t n = 0; n < dims_ && n < K_MAX_DIM; ++n) {
+      at_[n] += info_[n].stride + (n == 0 ? burst_ : 1);
+      if (at_[n] <= info_[n].endIndex) return;
+      at_[n] = info_[n].startIndex;
+    }
+    done_ = true;
+  }
+
+ private:
+  const SliceInfo* info_;
+  uint32_t dims_, burst_;
+  uint64_t at_[K_MAX_DIM] = {};
+  bool done_ = false;
+};
+
+template <typename D, typename S, typename Copy>
+inline void sliced(const D& dst, const S& src, const SliceInfo* to, const SliceInfo* from,
+                   uint32_t dims, uint32_t bits, const Copy& copy) {
+  uint32_t elements = from[0].burstLen * 256 / bits;
+  Slices targets(to, dims, to[0].burstLen * 256 / bits), sources(from, dims, elements);
+  for (; sources.More() && targets.More(); sources.Next(), targets.Next())
+    copy(dst[static_cast<uint32_t>(targets.Start())], src[static_cast<uint32_t>(sources.Start())],
+         from[0].burstLen * 32);
+}
+
+}  // namespace detail
+
+// Page "DataCopy（GM与UB切片数据搬运）": slice by slice, each as one block.
+template <typename T>
+inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                     const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
+                     const uint32_t dimValue = 1, CUBECORE_AT) {
+  detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
+                 [&](const auto& to, const auto& from, uint32_t bytes) {
+                   cubecore::issue("asc_copy_gm2ub_align", at, to.pointer(), from.pointer(), 1,
+                                   bytes, 0, 0, 0, 0);
+                 });
+}
+template <typename T>
+inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                     const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
+                     const uint32_t dimValue = 1, CUBECORE_AT) {
+  detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
+                 [&](const auto& to, const auto& from, uint32_t bytes) {
+                   cubecore::issue("asc_copy_ub2gm_align", at, to.pointer(), from.pointer(), 1,
+                                   bytes, 0, 0, 0, 0);
+                 });
 }
 
 }  // namespace AscendC

@@ -115,6 +115,10 @@ inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, CUBECORE_AT) {
 template <typename T, CacheLine entireType>
 inline void DataCachePreload(const GlobalTensor<T>&, const T&) {}
 
+// Pages SetNextTaskStart, WaitPreTaskEnd: sub-kernels that overlap; a launch here is one kernel.
+inline void SetNextTaskStart() {}
+inline void WaitPreTaskEnd() {}
+
 template <MemDsbT arg0 = MemDsbT::ALL>
 inline void DataSyncBarrier(CUBECORE_AT) {
   cubecore::issue("asc_sync_data_barrier", at,

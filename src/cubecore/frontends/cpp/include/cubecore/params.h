@@ -138,6 +138,8 @@ struct CopyRepeatParams {
   uint16_t srcRepeatSize = DEFAULT_REPEAT_STRIDE;
 };
 
+constexpr uint32_t K_MAX_DIM = 8;
+
 struct SliceInfo {
   SliceInfo() = default;
   SliceInfo(const uint32_t start, const uint32_t end, const uint32_t stride, const uint32_t burst,

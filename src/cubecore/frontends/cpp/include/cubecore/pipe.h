@@ -37,6 +37,11 @@ class TBuf {
     address_ = address;
     len_ = len;
   }
+  void InitStartBufHandle(TBufHandle, uint8_t, uint32_t) {}
+  template <typename P>
+  void InitBufHandle(P*, uint32_t, TBufHandle, uint32_t curPoolAddr, uint32_t len) {
+    Take(curPoolAddr, len);
+  }
 
  private:
   template <typename T>
@@ -99,6 +104,32 @@ class TBufPool {
   int64_t address_ = 0;
   uint64_t len_ = 0, used_ = 0;
 };
+
+// Page EXTERN_IMPL_BUFPOOL: the members of a pool that a user writes.
+#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                       \
+ public:                                                                             \
+  static constexpr auto position = POSITION;                                         \
+  void Init() { cubecore_count_ = 0; }                                               \
+  void Reset(CUBECORE_AT) {                                                          \
+    AscendC::detail::core_state().Drain(at);                                         \
+    cubecore_count_ = 0;                                                             \
+    cubecore_next_ = cubecore_start_;                                                \
+  }                                                                                  \
+  AscendC::TBufHandle GetBufHandle(uint8_t offset) {                                 \
+    return reinterpret_cast<AscendC::TBufHandle>(static_cast<uint64_t>(offset) + 1); \
+  }                                                                                  \
+  void SetCurAddr(uint32_t curAddr) { cubecore_next_ = curAddr; }                    \
+  uint32_t GetCurAddr() { return cubecore_next_; }                                   \
+  void SetCurBufSize(uint8_t curBufSize) { cubecore_count_ = curBufSize; }           \
+  uint8_t GetCurBufSize() { return cubecore_count_; }                                \
+  void Take(int64_t address, uint32_t) {                                             \
+    cubecore_start_ = cubecore_next_ = static_cast<uint32_t>(address);               \
+  }                                                                                  \
+  int64_t Start() const { return cubecore_start_; }                                  \
+                                                                                     \
+ private:                                                                            \
+  uint32_t cubecore_start_ = 0, cubecore_next_ = 0;                                  \
+  uint8_t cubecore_count_ = 0
 
 class TPipe {
  public:

@@ -9,6 +9,8 @@
 
 namespace AscendC {
 
+using TBufHandle = uint8_t*;
+
 struct TQueConfig {
   bool nd2nz = false;
   bool nz2nd = false;
@@ -76,6 +78,8 @@ struct CoreState {
   const void* owners[static_cast<size_t>(HardEvent::MAX)][EVENTS] = {};
   uint64_t used_at[static_cast<size_t>(HardEvent::MAX)][EVENTS] = {};
   uint64_t uses = 0;
+  uint64_t pad = 0;  // of SetPadValue, if `pads`
+  bool pads = false;
   uint32_t epoch = 0;  // counts resets: buffers of an earlier one hold no flags
   cubecore::Where last = {"", "", 0};
 
@@ -312,6 +316,15 @@ class Queue {
     }
   }
   int64_t Start() const { return start_; }
+  // Pages InitStartBufHandle, InitBufHandle: a pool of the user's own says where each buffer lies.
+  void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, CUBECORE_AT) {
+    Take(0, len, num, at);
+  }
+  template <typename P>
+  void InitBufHandle(P*, uint32_t index, TBufHandle, uint32_t curPoolAddr, uint32_t) {
+    if (index == 0) start_ = curPoolAddr;
+    if (index < number_) slots_[index].address = curPoolAddr;
+  }
 
  private:
   template <typename T>
