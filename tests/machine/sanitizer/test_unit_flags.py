@@ -120,3 +120,19 @@ def test_who_is_not_judged():
     reset = (SetFpc(scales_at=0, reset_unit_flags=True),)
     assert said([reset, mad(0, 3)]) == []
     assert said([mad(0, 0), barrier(), fix(0, 0)]) == []
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_every_fractal_of_a_tile_counts(other):
+    """A tile of two fractals, of which the flag of one alone is down, or up."""
+    first = 1024 * (1 - other)
+    assert said([mad(other, 3), fix(0, 3, n=32)])[0] == (
+        "flag-unmet",
+        2,
+        f"the unit flag of bytes [{first}, {first + 512}) of L0C is not set when "
+        "copy_matrix_cc_to_gm shares the tile; give the last product on the tile unit_flag 3",
+    )
+    assert [f[:2] for f in said([mad(other, 3), mad(0, 2, n=32)])] == [
+        ("flag-doubled", 2),
+        ("flag-leaked", 1),
+    ]
