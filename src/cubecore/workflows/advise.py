@@ -24,6 +24,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
+from cubecore.workflows.reasons import on_boundary
 
 _CANDIDATES = 3
 """Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""
@@ -105,7 +106,10 @@ class Untried:
 
 @dataclass(frozen=True, slots=True)
 class TimedChanges:
-    """Every change that was timed, the most helpful first, and the kinds that were not."""
+    """Every change that was timed, the most helpful first, and the kinds that were not.
+
+    Changes of the chip come behind those that a user can make.
+    """
 
     tried: tuple[TimedChange, ...]
     untried: tuple[Untried, ...] = ()
@@ -148,6 +152,7 @@ def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
         "depths": _depths,
         "L0C buffers": _accumulators,
         "core grid": _grid,
+        "row starts": _row_starts,
         "order": _order,
         "unit flag": _unit_flag,
         "split K": _split_k,
@@ -202,7 +207,7 @@ def chip_changes(
 
 
 def _ranked(tried: list[TimedChange]) -> tuple[TimedChange, ...]:
-    return tuple(sorted(tried, key=lambda change: change.cycles))
+    return tuple(sorted(tried, key=lambda change: (change.of == "chip", change.cycles)))
 
 
 def _times(chip: Chip, name: str) -> str:
@@ -214,10 +219,13 @@ def _times(chip: Chip, name: str) -> str:
 def _change(kind: str, variant: _Variant, product: TimedProduct, line: Timeline) -> TimedChange:
     made = variant.product
     new = made.line
+    what = variant.what
+    if variant.of != "tiling" and made.tiling != product.tiling:
+        what += ", in another tiling"
     return TimedChange(
         kind,
         variant.of,
-        variant.what,
+        what,
         new.cycles,
         new.us,
         1 - new.cycles / line.cycles,
@@ -305,6 +313,22 @@ def _swapped(product: TimedProduct, **fields: int) -> _Variant:
     if not made.legal:
         raise _UntriedChange("the tiling would not be legal")
     return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+
+
+def _row_starts(product: TimedProduct) -> _Variant:
+    """Larger shares of the cores, so that their blocks begin where rows cost nothing more."""
+    t, fields = product.tiling, dict(on_boundary(product))
+    if not fields:
+        raise _UntriedChange("no share of a core begins off the boundary")
+    fields["usedCoreNum"] = t.usedCoreNum // _blocks(t) * _blocks(replace(t, **fields))
+    return _swapped(product, **fields)
+
+
+def _blocks(t: TCubeTiling) -> int:
+    """Return the blocks into which cores cut a product."""
+    rows, columns = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
+    slices: int = rows * columns * ceil_div(t.Ka, t.singleCoreK)
+    return slices
 
 
 def _accumulators(product: TimedProduct) -> _Variant:

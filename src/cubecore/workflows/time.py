@@ -12,6 +12,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
+from cubecore.workflows.reasons import Reason, reasons
 from cubecore.workflows.request import (
     TilingRequest,
     make_request,
@@ -34,11 +35,12 @@ _MOST_STEPS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A timeline, the problem and tiling that it is of, and the advice that was asked for."""
+    """A timeline, the problem and tiling that it is of, why, and the advice that was asked for."""
 
     request: TilingRequest
     tiling: TCubeTiling
     timeline: Timeline
+    reasons: tuple[Reason, ...] = ()
     changes: TimedChanges | None = None
 
     def to_json(self) -> Json:
@@ -50,6 +52,7 @@ class Timed:
             "problem": self.request.problem.to_json(),
             "tiling": self.tiling.to_json(),
             **self.timeline.to_json(),
+            "reasons": [reason.to_json() for reason in self.reasons],
             **({} if self.changes is None else self.changes.to_json()),
         }
 
@@ -113,7 +116,8 @@ def time(
     _require_walkable(chosen, full=full)
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
-    return Timed(request, chosen, line, _changes(product, line) if advise else None)
+    changes = _changes(product, line) if advise else None
+    return Timed(request, chosen, line, reasons(product, line), changes)
 
 
 def _timed_request(
@@ -141,8 +145,9 @@ def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Time
         If the kernel does not support the request.
     """
     require_supported(request.problem)
-    line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)
-    return Timed(request, tiling, line)
+    product = TimedProduct(request.problem, tiling, request.chip)
+    line = product.timed(record=record)
+    return Timed(request, tiling, line, reasons(product, line))
 
 
 def _require_walkable(tiling: TCubeTiling, *, full: bool) -> None:

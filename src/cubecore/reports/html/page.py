@@ -131,6 +131,7 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:
             "template": problem.template,
         },
         "models": models(timed),
+        "reasons": [reason.to_json() for reason in timed.reasons],
         "rules": slack(case),
         "buffers": occupancy(case),
         "roofline": roofline(problem, chip, line),

@@ -80,12 +80,21 @@ function drawWhy() {
   const heads = [["pipe"], ["closed form", "n"], ["event timing", "n"], ["share of the run"],
     ["", "n"]];
   section("why").append(
-    el("p", {}, m.verdict),
+    el("p", {}, m.verdict), reasonsTable(),
     table([["model"], ["time", "n"], [""], ["what it is; limited by"]], estimates),
     el("h3", {}, "Busy cycles"),
     table(heads, pipes),
     el("p", { class: "soft small" },
       "The closed form counts the fullest core, the event timing averages over the cores."));
+}
+
+function reasonsTable() {
+  if (!data.reasons.length) return "";
+  const all = data.answer.cycles;
+  const share = (r) => (r.cycles === null ? "" : percent(r.cycles / all));
+  const note = (r) => (r.rough ? " (rough: no measurement has a cost of this size)" : "");
+  return table([["saved without it", "n"], ["reason"]], data.reasons.map((r) => [
+    [share(r), "n"], [el("span", {}, el("b", {}, `${r.cause}: `), r.text + note(r))]]));
 }
 
 function drawStalls() {
@@ -138,16 +147,22 @@ function drawChanges() {
     ...Object.entries(c.set).map(([name, value]) => `--set ${name}=${value}`),
     ...Object.entries(c.problem).map(([name, value]) => `${name} = ${value}`)].join(", ");
   const saves = (gain) => (gain > 0 ? percent(gain) : gain < 0 ? `\u2212${percent(-gain)}` : "0%");
-  const rows = data.changes.map((c) => [
+  const row = (c) => [
     [saves(c.gain), "n"], [bar(c.gain / most), "wide"], [`${short(c.us)} us`, "n"],
     [c.kind], [c.of, "soft"],
     [el("span", {}, c.what, el("div", { class: "soft small" }, asked(c)))],
-    [c.limited_by, "soft"]]);
+    [c.limited_by, "soft"]];
+  const heads = [["saves", "n"], [""], ["then", "n"], ["change"], ["of"], ["what"],
+    ["then limited by"]];
+  const own = data.changes.filter((c) => c.of !== "chip");
+  const wider = data.changes.filter((c) => c.of === "chip");
   section("changes").append(
     el("p", { class: "soft" }, "Each change was made and the whole launch timed again; the most ",
-      "helpful first. Changes are told one by one, and do not add up."),
-    table([["saves", "n"], [""], ["then", "n"], ["change"], ["of"], ["what"], ["then limited by"]],
-      rows));
+      "helpful first. Changes are told one by one, and do not add up."));
+  if (own.length) section("changes").append(table(heads, own.map(row)));
+  if (wider.length) {
+    section("changes").append(el("h3", {}, "A chip that has more"), table(heads, wider.map(row)));
+  }
   if (data.untried.length) {
     section("changes").append(el("p", { class: "soft small" }, "Not tried: ",
       data.untried.map((u) => `${u.kind} (${u.reason})`).join("; "), "."));

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
     from cubecore.tiling.model.core_grid import CoreBlock
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import CriticalPath, Link, Timeline
-    from cubecore.workflows.advise import TimedChanges
+    from cubecore.workflows.advise import TimedChange, TimedChanges
     from cubecore.workflows.chips import ChipSheet
     from cubecore.workflows.compare import ComparedTiling, Comparison
     from cubecore.workflows.plan import TilingPlan
@@ -234,6 +234,8 @@ def _users(run: Run) -> str:
 def time_text(timed: Timed) -> str:
     """Return where the cycles go."""
     lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
+    if timed.reasons:
+        lines += ["", *_reasons_lines(timed)]
     if timed.changes is not None:
         lines += ["", *changes_lines(timed.changes)]
     return "\n".join(lines) + "\n"
@@ -299,22 +301,40 @@ def _path_lines(path: CriticalPath) -> list[str]:
     return [f"Critical path{part}, cycles on", *table(rows)]
 
 
+def _reasons_lines(timed: Timed) -> list[str]:
+    """Return why the product takes its time, with the share that is saved without each cause."""
+    rows = []
+    for one in timed.reasons:
+        share = "" if one.cycles is None else f"{one.cycles / timed.timeline.cycles:.0%}"
+        rough = " (rough: no measurement has a cost of this size)" if one.rough else ""
+        rows.append((share, f"{one.cause}: {one.text}{rough}"))
+    return ["Why, with the share that is saved without it", *table(rows)]
+
+
 def changes_lines(changes: TimedChanges) -> list[str]:
-    """Return what would help, the most helpful change first, and what was in vain or not tried."""
+    """Return what would help, the most helpful change first, and what was in vain or not tried.
+
+    Changes of the chip come behind those that a user can make.
+    """
     told = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
+    own = [change for change in told if change.of != "chip"]
     lines = ["What would help, each timed anew"]
-    if told:
-        rows = [("saves", "then", "of", "change")]
-        rows += [(f"{c.gain:.1%}", f"{number(c.us)} us", c.of, f"{c.kind}: {c.what}") for c in told]
-        lines += table(rows)
-    else:
-        lines.append("  nothing that was tried")
+    lines += _changes_table(own) if own else ["  nothing that was tried"]
+    if len(own) < len(told):
+        wider = [change for change in told if change.of == "chip"]
+        lines += ["", "A chip that has more, each timed anew", *_changes_table(wider)]
     vain = [c for c in changes.tried if c.gain < _LEAST_GAIN]
     if vain:
         lines += ["", "No gain from", *table([(f"{c.kind}:", c.what) for c in vain])]
     if changes.untried:
         lines += ["", "Not tried", *table([(f"{u.kind}:", u.reason) for u in changes.untried])]
     return lines
+
+
+def _changes_table(changes: Sequence[TimedChange]) -> list[str]:
+    rows = [("saves", "then", "of", "change")]
+    rows += [(f"{c.gain:.1%}", f"{number(c.us)} us", c.of, f"{c.kind}: {c.what}") for c in changes]
+    return table(rows)
 
 
 def compare_text(comparison: Comparison) -> str:

@@ -1,0 +1,245 @@
+"""Reasons for the time of a product, in words: most are timed again with their cause left out.
+
+A cause is left out on the chip or in the tiling, whether or not such a chip or tiling could be; the
+difference is the cost that is told. Costs of several reasons do not add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from cubecore.chips.costs import LINE_BYTES
+from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
+from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.lazy_dataclass import dataclass
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from cubecore.aliases import Json
+    from cubecore.kernels.timed_plans.timed_product import TimedProduct
+    from cubecore.timing.records import Timeline
+
+LEAST_SHARE = 0.02
+"""Share of the time below which a cause is not told."""
+START_SHARE, SCALAR_SHARE, EVEN = 0.1, 0.8, 0.9
+READ_AGAIN = 1.1
+"""Times A and B that device memory brings before it is told."""
+MEASURED_HEIGHTS = {"rows": 2.77, "blocks": 1.62, "chunks": 1.62}
+"""Factors by which rows that begin off 256 B slow the published product that they slow most, as the
+model has it: where rows lie so apart, and where blocks begin so. More rests on no measurement."""
+_MANY_L2 = 1 << 50
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One cause of a product's time.
+
+    `cause` names the kind and `text` says what it is, with the field to change where one helps.
+    `cycles` are those that are saved without it, None where it cannot be left out alone.
+    `fields` are values that mend it, `rough` says that no measurement has a cost of this size.
+    """
+
+    cause: str
+    text: str
+    cycles: int | None = None
+    fields: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    rough: bool = False
+
+    def to_json(self) -> Json:
+        """Return the reason as JSON."""
+        return {
+            "cause": self.cause,
+            "text": self.text,
+            "cycles": self.cycles,
+            "fields": dict(self.fields),
+            "rough": self.rough,
+        }
+
+
+def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
+    """Return why a product whose timeline is `line` takes its time, the dearest cause first."""
+    kinds: tuple[Callable[[TimedProduct, Timeline], Iterator[Reason]], ...] = (
+        *(_row_starts, _one_buffer, _read_again, _start_up),
+        *(_idle_cores, _serial_products, _scalar_unit),
+    )
+    found = [reason for kind in kinds for reason in kind(product, line)]
+    least = LEAST_SHARE * line.cycles
+    told = [one for one in found if one.cycles is None or one.cycles >= least]
+    return tuple(sorted(told, key=lambda one: -(one.cycles or 0)))
+
+
+def _cycles(product: TimedProduct) -> int:
+    """Return the cycles of a product, without its trees where that is known."""
+    if product.step is None and not product.padded:
+        found = launch_time(product.problem, product.tiling, product.chip)
+        if found is not None:
+            return found.cycles
+    return product.line.cycles
+
+
+# --- rows
+
+
+def _row_starts(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    """Rows of A or B that begin off the boundary on which they cost nothing more."""
+    if not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
+        return
+    texts = [_off_boundary(product, operand) for operand in "ab"]
+    told = [one for one in texts if one is not None]
+    if not told:
+        return
+    table = product.chip.gm_to_l1_misaligned_block_cycles
+    free = MappingProxyType(dict.fromkeys(table, 0.0))
+    level = replace(product.chip, gm_to_l1_misaligned_block_cycles=free)
+    without = _cycles(replace(product, chip=level))
+    height = max(MEASURED_HEIGHTS[what] for what, _, _ in told)
+    text = "; ".join(f"{what} of {text}" for what, text, _ in told)
+    rough = line.cycles > height * without
+    yield Reason("row starts", text, line.cycles - without, on_boundary(product), rough)
+
+
+def on_boundary(product: TimedProduct) -> Mapping[str, int]:
+    """Return the shares of the cores with which blocks of A and B begin on the boundary."""
+    found = [_off_boundary(product, operand) for operand in "ab"]
+    return {name: value for one in found if one is not None for name, value in one[2].items()}
+
+
+def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mapping[str, int]] | None:
+    """Return what of an operand begins off a boundary, how, and the value that puts it on one."""
+    p, t = product.problem, product.tiling
+    name, own = operand.upper(), "M" if operand == "a" else "N"
+    if (p.format_a, p.format_b)["ab".index(operand)] == "NZ":
+        return None
+    along_k = not p.trans_a if operand == "a" else p.trans_b
+    dtype = p.a_type if operand == "a" else p.b_type
+    off = f"B apart, off the boundary of {LINE_BYTES} B"
+    extent = (t.Ka if operand == "a" else t.Kb) if along_k else getattr(t, own)
+    line = 8 * LINE_BYTES // dtype.bits
+    pitch = int(dtype.bytes_of(extent))
+    if pitch % LINE_BYTES:
+        axis = "K" if along_k else own
+        padded = align_up(extent, line)
+        text = f"{name} begin {pitch:,} {off}; {axis} padded to {padded:,} puts them on it"
+        return "rows", text, {}
+    step, base = (
+        (getattr(t, f"stepK{operand}"), t.baseK)
+        if along_k
+        else (getattr(t, f"step{own}"), getattr(t, f"base{own}"))
+    )
+    share = "singleCoreK" if along_k else f"singleCore{own}"
+    size = getattr(t, share)
+    if size < extent and size % line:
+        apart, value = int(dtype.bytes_of(size)), align_up(size, line)
+        text = f"{name} begin {apart:,} {off}; {share} = {value:,} puts them on it"
+        return "blocks", text, {share: value}
+    if step * base < min(size, extent) and step * base % line:
+        fields = f"stepK{operand} x baseK" if along_k else f"step{own} x base{own}"
+        apart, value = int(dtype.bytes_of(step * base)), align_up(step * base, line)
+        text = f"{name} begin {apart:,} {off}; {fields} = {value:,} puts them on it"
+        return "chunks", text, {}
+    return None
+
+
+# --- buffers and memory
+
+
+def _one_buffer(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    """Places with one buffer, for which two pipes take turns."""
+    for name, value, text in _lone_buffers(product):
+        second = product.with_tiling(**{name: value})
+        room = "" if second.legal else ", for which there is no room"
+        fields = {name: value} if second.legal else {}
+        saved = line.cycles - _cycles(second)
+        yield Reason("one buffer", f"{text}; {name} = {value} gives two{room}", saved, fields)
+
+
+def _lone_buffers(product: TimedProduct) -> Iterator[tuple[str, int, str]]:
+    """Yield the field of each, the value for two, and which pipes wait for each other."""
+    p, t = product.problem, product.tiling
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    m, n = min(t.singleCoreM, t.M), min(t.singleCoreN, t.N)
+    tiles = ceil_div(m, t.baseM) * ceil_div(n, t.baseN)
+    for name, own, step_own, step_k in (
+        ("A", ceil_div(m, t.baseM), t.stepM, t.stepKa),
+        ("B", ceil_div(n, t.baseN), t.stepN, t.stepKb),
+    ):
+        depth = f"depth{name}1"
+        loads = ceil_div(own, step_own) * ceil_div(k_steps, step_k)
+        if p.template == "MDL" and loads > 1 and getattr(t, depth) < 2 * step_own * step_k:
+            text = f"{name} has one buffer in L1, so that loads wait for the moves out of it"
+            yield depth, 2 * step_own * step_k, text
+    for name in ("dbL0A", "dbL0B"):
+        if getattr(t, name) == 1 and k_steps * tiles > 1:
+            yield name, 2, f"{name[2:]} has one buffer, so that moves wait for the Mmad before"
+    if t.dbL0C == 1 and tiles > 1 and not p.shares_unit_flag:
+        yield "dbL0C", 2, "L0C has one buffer, so that a tile waits for the store of the one before"
+
+
+def _read_again(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    """A and B that L2 does not hold until they are used again."""
+    p, chip = product.problem, product.chip
+    whole = p.batch * (p.a_type.bytes_of(p.m * p.k) + p.b_type.bytes_of(p.shared_k * p.n))
+    again = line.hbm_read_bytes / whole
+    if again < READ_AGAIN:
+        return
+    without = _cycles(replace(product, chip=replace(chip, l2_bytes=_MANY_L2)))
+    size = (chip.l2_bytes or 0) / 1e6
+    text = f"device memory brings A and B {again:.1f} times; L2 has {size:,.0f} MB"
+    yield Reason("read again", text, line.cycles - without)
+
+
+# --- cores and instructions
+
+
+def _start_up(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    chip = product.chip
+    cycles = int((chip.launch_cycles or 0) + (chip.start_cycles or 0))
+    if cycles >= START_SHARE * line.cycles:
+        text = f"launch and start take {chip.microseconds(cycles):.1f} us of any product"
+        yield Reason("start-up", text, cycles)
+
+
+def _idle_cores(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    """Cores without work, and blocks of which one is larger than the others."""
+    del line
+    p, t = product.problem, product.tiling
+    limit = p.core_limit(product.chip)
+    if t.usedCoreNum < limit:
+        text = f"{plural(limit - t.usedCoreNum, 'core')} of {limit} have no block of C"
+        yield Reason("idle cores", text)
+    whole = t.M * t.N * t.Ka
+    fullest = min(t.singleCoreM, t.M) * min(t.singleCoreN, t.N) * min(t.singleCoreK, t.Ka)
+    blocks = (
+        ceil_div(t.M, t.singleCoreM) * ceil_div(t.N, t.singleCoreN) * ceil_div(t.Ka, t.singleCoreK)
+    )
+    if whole < EVEN * fullest * blocks:
+        text = f"the largest block is {fullest * blocks / whole:.2f} times the mean one"
+        yield Reason("uneven blocks", text)
+
+
+def _serial_products(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    """Mmads that wait for each other, since a base block is small."""
+    t = product.tiling
+    fractals = ceil_div(t.baseM, FRACTAL_ROWS) * ceil_div(t.baseN, FRACTAL_ROWS)
+    serial = fractals < DEPENDENT_MAD_FRACTALS and ceil_div(t.singleCoreK, t.baseK) > 1
+    if serial and line.limited_by in {"M", "MTE1", "S"}:
+        text = (
+            f"a base block of {t.baseM} x {t.baseN} has fewer than {DEPENDENT_MAD_FRACTALS} "
+            "fractals, so that each Mmad waits for the one before"
+        )
+        yield Reason("serial products", text)
+
+
+def _scalar_unit(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    busy = line.pipes.get("S", 0) / line.cycles
+    if busy >= SCALAR_SHARE:
+        t = product.tiling
+        text = (
+            f"the scalar unit is busy {busy:.0%} of the run with {line.issued:,} instructions; "
+            f"a longer baseK than {t.baseK} makes fewer"
+        )
+        yield Reason("scalar unit", text)
