@@ -4,38 +4,79 @@ A loop calls from the same place with other pointers. If memories, types and num
 an earlier call, so is what it issues.
 """
 
+from array import array
+from dataclasses import field
 from types import CodeType, FrameType
 from typing import Any
 
 from cubecore.frontends.capi.binding import BoundCall
-from cubecore.frontends.capi.modes import SETTERS, stores_globally
+from cubecore.frontends.capi.modes import SETTERS
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
-from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.operand_overlap import span_bytes
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.reference.array_bounds import ArrayPlan
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one place."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Site:
     """A call: the place, the types of its arguments, pointers first, and the numbers behind them.
 
-    `template` is the one instruction that it issues at the pointers' addresses, in their order, and
-    that changes and answers nothing here; None where there is more to do.
+    `quick` is what it issues if that needs nothing but the pointers' addresses, else None.
     """
 
     code: CodeType
     where: Location
-    types: tuple[type, ...]
     pointers: int
     kinds: list[tuple[Any, Any]]
-    numbers: tuple[Any, ...]
+    types: tuple[type, ...]
     bound: BoundCall
-    template: Instruction | None
+    quick: "QuickCall | None"
+
+    def fits(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether a call with equal numbers is the same: types and memories are, too."""
+        if self.types != tuple(map(type, arguments[self.pointers :])):
+            return False
+        given = arguments[: self.pointers]
+        alike = all(isinstance(p, Pointer) for p in given)
+        return alike and [(p.mem, p.dtype) for p in given] == self.kinds
+
+
+@dataclass(eq=False, slots=True)
+class QuickCall:
+    """The instructions of a call at its pointers' addresses, if none answers or switches a mode on.
+
+    `places` are the pointers by operand, of all templates in a row; `stores` those that global
+    memory is written at: the operand, the bytes, the instruction. `sets_mask` says that a mask is
+    left, or a `count` in its place.
+    """
+
+    templates: tuple[Instruction, ...]
+    size: int
+    places: tuple[int | None, ...]
+    plain: bool
+    masked: bool
+    sets_mask: bool
+    count: int | None
+    stores: tuple[tuple[int, int, int, str], ...]
+    known: "tuple[Names, array[int], array[int]] | None" = None
+    plans: dict[int, ArrayPlan] = field(default_factory=dict)
+
+    def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":
+        """Return a trace's numbers of the templates, and of the place once for each."""
+        kinds = array("I", [names.kind(template) for template in self.templates])
+        wheres = array("I", [names.location_number(where)] * len(kinds))
+        self.known = names, kinds, wheres
+        return self.known
 
 
 class Sites:
@@ -44,44 +85,67 @@ class Sites:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
-    def find(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
-        """Return the site of a call, if there was one like it at its place."""
+    def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
+        """Return the site of a call that was made at its place with equal numbers."""
         found = self._known.get((id(frame.f_code), frame.f_lasti))
         if found is None:
             return None
-        count, sites = found
         try:
-            site = sites.get(arguments[count:])
+            return found[1].get(arguments[found[0] :])
         except TypeError:  # a struct of parameters
             return None
-        if site is None or site.types != tuple(map(type, arguments)):
-            return None
-        if count and [(p.mem, p.dtype) for p in arguments[:count]] != site.kinds:
-            return None
-        return site
 
     def keep(
         self, frame: FrameType, where: Location, arguments: tuple[Any, ...], bound: BoundCall
     ) -> None:
         """Remember a call, if its place is the author's and its arguments are plain."""
-        types = tuple(map(type, arguments))
-        count = types.count(Pointer)
+        count = [type(argument) for argument in arguments].count(Pointer)
         numbers = arguments[count:]
         plain = all(isinstance(n, (int, str)) or _is_signed(n) for n in numbers)
         plain = plain and all(isinstance(p, Pointer) for p in arguments[:count])
         if not (plain and bound.reusable and is_outside(frame.f_code)):
             return
         kinds = [(p.mem, p.dtype) for p in arguments[:count]]
-        template, places = bound.steps[0]
-        alone = len(bound.steps) == 1 and places == tuple(range(count))
-        followed = isinstance(template, (*SETTERS, Dcci)) or stores_globally(template)
-        silent = type(template).result is Instruction.result and not followed
-        code, only = frame.f_code, template if alone and silent else None
-        site = Site(code, where, types, count, kinds, numbers, bound, only)
+        types = tuple(map(type, numbers))
+        code = frame.f_code
+        site = Site(code, where, count, kinds, types, bound, _quick(bound, count))
         known = self._known.get((id(code), frame.f_lasti))
         if known is None or known[0] != count or len(known[1]) >= _MOST_NUMBERS:
             known = self._known[id(code), frame.f_lasti] = count, {}
         known[1][numbers] = site
+
+
+def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
+    """Return what a call issues, if it answers nothing, cleans no cache and leaves a mask at most.
+
+    It is made in normal mode, and has to leave that on.
+    """
+    templates = tuple(template for template, _ in bound.steps)
+    after, stores, places = Registers(), [], list[int | None]()
+    for template, given in bound.steps:
+        masks = isinstance(template, (SetVectorMask, SetMaskCount, SetMaskNorm))
+        if isinstance(template, Dcci) or (isinstance(template, SETTERS) and not masks):
+            return None
+        after = template.apply(after) if masks else after
+        for number, operand in enumerate(template.operands()):
+            if operand.mem is Mem.GM and operand.access.writes:
+                span = span_bytes(template, operand, 0)
+                if span is not None:
+                    stores.append((len(places) + number, *span, template.name))
+        places += given
+    if after.mask_counts or type(templates[0]).result is not Instruction.result:
+        return None
+    mask = next((t for t in templates if isinstance(t, SetVectorMask)), None)
+    return QuickCall(
+        templates=templates,
+        size=len(templates),
+        places=tuple(places),
+        plain=places == list(range(pointers)),
+        masked=bound.masked,
+        sets_mask=mask is not None,
+        count=mask.mask_low if mask is not None and bound.counted else None,
+        stores=tuple(stores),
+    )
 
 
 def _is_signed(number: object) -> bool:

@@ -9,13 +9,15 @@ import numpy as np
 
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
-from cubecore.frontends.capi.binding import BoundCall, bind
+from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.bound_calls import bound_call
 from cubecore.frontends.capi.call_sites import Sites
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.mmad import bind_mmad
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
+from cubecore.frontends.capi.repeated_calls import RepeatedCalls
 from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.cube.mmad_params import MmadParams
@@ -27,6 +29,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag,
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.debugger.matrix_view import MatrixView, view
+from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -64,8 +67,10 @@ class CoreHandle:
     ) -> None:
         self._core, self._issues, self._trace = core, issues, trace
         self._debugger, self._arrays = debugger, arrays
-        self._stale: tuple[str, int, Location] | None = None
         self.modes = Modes()
+        self._repeated: RepeatedCalls | None = None
+        if isinstance(core, Recorder) and debugger is None and trace is None:
+            self._repeated = RepeatedCalls(core, issues, self.modes, arrays)
         for name, mem in SPACES.items():
             setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
 
@@ -325,11 +330,14 @@ class CoreHandle:
 
     def _caller(self, name: str) -> Callable[..., Any]:
         sites = self._issues.sites.setdefault(name, Sites())
+        repeated, modes, near = self._repeated, self.modes, sites.near
 
         def call(*arguments: Any, **keywords: object) -> Any:
             frame = sys._getframe(1)  # noqa: SLF001 - the caller's line, nothing else
-            site = None if keywords else sites.find(frame, arguments)
-            if site is None:
+            site = None if keywords else near(frame, arguments)
+            if site is not None and repeated is not None and repeated.issue(name, site, arguments):
+                return None
+            if site is None or not site.fits(arguments):
                 where = location(frame)
                 bound = self._bind(name, arguments, keywords, where)
                 if not keywords:
@@ -337,16 +345,11 @@ class CoreHandle:
                 self._say(reserved(bound.steps[0][0], where))
             else:
                 where, bound = site.where, site.bound
-                plain = self._stale is None and not self.modes.counts
-                if site.template is not None and plain:
-                    count = site.pointers
-                    addresses = tuple([p.address for p in arguments[:count]]) if count else ()
-                    return self._record(site.template, addresses, where)
             first = bound.steps[0][0]
-            if bound.masked and self._stale is not None:
-                self._say(stale_mask(first, self._stale, where))
-            if bound.masked and self.modes.counts:
-                self._say(self.modes.cut(first, where))
+            if bound.masked and modes.stale is not None:
+                self._say(stale_mask(first, modes.stale, where))
+            if bound.masked and modes.counts:
+                self._say(modes.cut(first, where))
             if bound.dropped:
                 self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
             pointers = _pointers(arguments)
@@ -356,12 +359,12 @@ class CoreHandle:
             ]
             for template, addresses in issued:
                 self._record(template, addresses, where)
-            self.modes.follow(issued, where)
+            modes.follow(issued, where)
             if bound.counted:
                 count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
-                self._stale = name, count, where
+                modes.stale = name, count, where
             elif isinstance(first, SetVectorMask):
-                self._stale = None
+                modes.stale = None
             return self._answer(first)
 
         call.__name__ = name
@@ -370,20 +373,10 @@ class CoreHandle:
     def _bind(
         self, name: str, arguments: tuple[object, ...], keywords: dict[str, Any], where: Location
     ) -> BoundCall:
-        key = None if keywords else (name, *map(_shape, arguments))
-        found = None
         try:
-            found = self._issues.bound.get(key) if key is not None else None
-        except TypeError:  # a struct of parameters
-            key = None
-        if found is None:
-            try:
-                found = bind(name, arguments, keywords, self._core.chip.arch)
-            except CubecoreError as error:
-                raise KernelError.at(where, error) from None
-            if key is not None and found.reusable:
-                self._issues.bound[key] = found
-        return found
+            return bound_call(name, arguments, keywords, self._core.chip.arch)
+        except CubecoreError as error:
+            raise KernelError.at(where, error) from None
 
     def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         issues = self._issues
@@ -435,22 +428,32 @@ class CoreHandle:
         return self._decoded(pointer, where)
 
     def _decoded(self, pointer: Pointer, where: Location) -> Any:
-        target, kind = Var("value", 0), pointer.dtype
-        if kind.bits < 8:
-            raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
-        load = LoadScalar(target, pointer.mem, kind, Expr(pointer.address), where)
-        if pointer.mem is Mem.GM:
-            at = pointer.address
+        key = id(where), pointer.mem, pointer.dtype.name
+        known = self._issues.loads.get(key)
+        if known is None:
+            known = self._issues.loads[key] = self._read_of(pointer, where)
+        load, origin = known
+        kind, at = load.element, pointer.address
+        if load.mem is Mem.GM:
             self._say(self.modes.behind(at, at + kind.size_bytes, where))
         if self._arrays is not None:
-            self._arrays.load(load, pointer.address)
-        raw = self._core.load_scalar(load, pointer.address)
+            self._arrays.load(load, at)
+        raw = self._core.load_scalar(load, at)
         if self._debugger is not None:
-            self._debugger.read(self._core, load, pointer.address)
+            self._debugger.read(self._core, load, at)
         if kind.kind == "float":
             bits = np.array(raw, f"u{kind.size_bytes}")
             return float(numbers(bits.view(kind.numpy), kind))
-        return RuntimeInt(raw, f"{pointer.mem.label} at {where}")
+        return RuntimeInt(raw, origin)
+
+    @staticmethod
+    def _read_of(pointer: Pointer, where: Location) -> tuple[LoadScalar, str]:
+        """Return a read of what a pointer points to, wherever that is, and what it says of it."""
+        target, kind = Var("value", 0), pointer.dtype
+        if kind.bits < 8:
+            raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
+        load = LoadScalar(target, pointer.mem, kind, Expr(0), where)
+        return load, f"{pointer.mem.label} at {where}"
 
     # --- findings
 
@@ -474,17 +477,6 @@ class CoreHandle:
 
     def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
         self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
-
-
-def _shape(argument: object) -> Any:
-    """Return what of an argument decides the instruction: of a pointer its type and memory."""
-    if isinstance(argument, Pointer):
-        return argument.mem, argument.dtype
-    if isinstance(argument, (list, tuple)):
-        return tuple(map(_shape, argument))
-    if isinstance(argument, (float, np.floating)):
-        return type(argument), repr(argument)  # 0.0 equals -0.0
-    return type(argument), argument
 
 
 def _pointers(arguments: tuple[object, ...]) -> list[Pointer]:

@@ -8,20 +8,21 @@ from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.program.tree import Location
 
 if TYPE_CHECKING:
-    from cubecore.frontends.capi.binding import BoundCall
     from cubecore.frontends.capi.call_sites import Sites
+    from cubecore.isa.declare.instruction import Mem
+    from cubecore.isa.program.tree import LoadScalar
 
 
 class Issues:
     """The count of a launch's instructions, which ends a kernel that loops without end.
 
-    The bindings of calls are the same on every core, and kept here.
+    The places of calls are the same on every core, and kept here.
     """
 
     def __init__(self, most: int) -> None:
         self.most, self.count = most, 0
         self.sites: dict[str, Sites] = {}
-        self.bound: dict[tuple[object, ...], BoundCall] = {}
+        self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
 
     def one(self, where: Location) -> None:
         """Count one.

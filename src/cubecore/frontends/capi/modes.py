@@ -19,6 +19,9 @@ SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask)
 _RESERVED_FROM = 6
 """Events from this one on are kept by the vendor's libraries (spec/isa_semantics.md 5)."""
 
+Steps = tuple[Instruction, ...]
+Stale = tuple[str, int, Location]
+"""The count that a call left as a mask: the call, the count, the place."""
 Said = tuple[str, str, str, Location]
 """A finding: its id, its sentence, the instruction, and the place."""
 
@@ -33,6 +36,10 @@ class Modes:
         self._set: dict[str, Location] = {}
         self._used: tuple[str, Location] | None = None
         self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
+        self._last: tuple[int, int] | None = None
+        self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
+        self._met: dict[Registers, Registers] = {}
+        self.stale: Stale | None = None
 
     def follow(
         self, issued: Iterable[tuple[Instruction, tuple[int, ...]]], where: Location
@@ -41,6 +48,7 @@ class Modes:
         for template, addresses in issued:
             if isinstance(template, Dcci):
                 self._stored.clear()
+                self._last = None
             elif stores_globally(template):
                 self._store(template, addresses, where)
             if not isinstance(template, SETTERS):
@@ -51,15 +59,39 @@ class Modes:
             if self._registers.mask_counts and not before.mask_counts:
                 self._set["counter"] = where
             if isinstance(template, SetVectorMask):
-                self._set["mask"], self._used = where, None
+                self._used = None
         self.counts = self._registers.mask_counts
+
+    def jump(self, steps: Steps) -> None:
+        """Take what instructions set that leave the mask and nothing else, in normal mode."""
+        key = id(self._registers), id(steps)
+        known = self._jumps.get(key)
+        if known is None:
+            after = self._registers
+            for template in steps:
+                after = template.apply(after)
+            after = self._met.setdefault(after, after)  # one object each, found by identity
+            known = self._jumps[key] = self._registers, steps, after
+        self._registers, self._used = known[2], None
+
+    def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
+        """Take that an instruction stored bytes of global memory, at a place.
+
+        Stores of one place that follow each other are held as one.
+        """
+        last = self._last
+        if last is not None and last[1] == low and self._stored.get(last) == by:
+            del self._stored[last]
+            low = last[0]
+        self._last = low, high
+        self._stored[self._last] = by
 
     def _store(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         for operand, address in zip(template.operands(), addresses, strict=False):
             if operand.mem is Mem.GM and operand.access.writes:
                 span = span_bytes(template, operand, address)
                 if span is not None:
-                    self._stored[span] = template.name, where
+                    self.stored(*span, (template.name, where))
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory: the core's own copies pass the cache."""
@@ -117,7 +149,7 @@ def stores_globally(template: Instruction) -> bool:
     return any(o.mem is Mem.GM and o.access.writes for o in template.declared)
 
 
-def stale_mask(template: Instruction, left: tuple[str, int, Location], where: Location) -> Said:
+def stale_mask(template: Instruction, left: Stale, where: Location) -> Said:
     """Return the finding on an instruction under the count that an earlier call left as a mask."""
     call, count, place = left
     message = (

@@ -30,7 +30,7 @@ from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
-from cubecore.machine.reference.array_bounds import ArrayWatch
+from cubecore.machine.reference.array_bounds import ArraySpans, ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
@@ -224,6 +224,7 @@ class ReadyLaunch:
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
     traces: dict[CoreId, InstructionTrace]
     issues: Issues
+    spans: ArraySpans
     debugger: LaunchDebugger | None
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
@@ -266,7 +267,8 @@ class ReadyLaunch:
         elif self.options.trace:
             trace = self.traces.setdefault(core.id, InstructionTrace())
         core.registers = replace(core.registers, position=self._position(core.id))
-        arrays = ArrayWatch(core) if MEMCHECK in checks_of(self.options.checks.split(",")) else None
+        checked = MEMCHECK in checks_of(self.options.checks.split(","))
+        arrays = ArrayWatch(core, self.spans) if checked else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         if self.debugger is not None:
             core.observe = self.debugger.touched
@@ -349,9 +351,11 @@ def ready_launch(
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     tensors = _placed(made, gm, hosts)
     cores = tuple(_cores(made, blocks, chip))
-    issues = Issues(options.limit)
+    issues, spans = Issues(options.limit), ArraySpans(chip)
     debugger = None if session is None else session.debugger
-    return ReadyLaunch(made, options, chip, blocks, cores, given, tensors, {}, issues, debugger), gm
+    return ReadyLaunch(
+        made, options, chip, blocks, cores, given, tensors, {}, issues, spans, debugger
+    ), gm
 
 
 def _placed(

@@ -39,8 +39,13 @@ def moving(cores: Cores, template: Instruction) -> Callable[[tuple[int, ...]], N
         tuple(side(cores, template, names.index(name)) for name in pair) for pair in template.pairs
     ]
     fill, limits = template.fill(cores.registers), limits_of(cores, template)
+
+    def move(dst: LockstepOperand, src: LockstepOperand) -> _Move:
+        key = template, dst.place, src.place, fill
+        return _MOVES.get(key) or _MOVES.setdefault(key, _Move(dst, src, fill))
+
     moves = [
-        (dst.place, _finding(cores, dst), src.place, _finding(cores, src), _Move(dst, src, fill))
+        (dst.place, _finding(cores, dst), src.place, _finding(cores, src), move(dst, src))
         for dst, src in pairs
         if src.elements.offsets.size
     ]
@@ -123,6 +128,10 @@ class _Move:
                 part.move(0, (data, source), (to, target))
             for source, target in known:
                 part.move(1, (valid, source), (to_valid, target))
+
+
+_MOVES = BoundedCache[tuple[Instruction, int, int, bytes | None], _Move]()
+"""Moves by template, the places of both operands and the fill: alike for every group."""
 
 
 def _as_many(rows: list[Rows], count: int) -> list[Rows]:

@@ -33,10 +33,10 @@ from cubecore.machine.lockstep.stacked_memory import Stack
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.reference import execute
-from cubecore.machine.reference.core import Core
+from cubecore.machine.reference.core import SCALAR_LOAD, Core
 from cubecore.machine.sanitizer.findings import FindingLog
 from cubecore.machine.sanitizer.happens_before import INDEX
-from cubecore.machine.sanitizer.shadow_memory import Touched
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
 
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
@@ -327,13 +327,61 @@ class LockstepGroup:
         return [template.result(row.registers) for row in self.rows()]
 
     def load_scalars(self, load: LoadScalar, address: int) -> list[int]:
-        """Return what each core's scalar unit reads from memory."""
-        far = self._far(load.mem, address)
-        found = []
-        for core, row in enumerate(self.rows()):
-            row.watch = None if core else self.watch
-            found.append(row.load_scalar(load, address + (far[core] if far else 0)))
+        """Return what each core's scalar unit reads from memory; the address is the first one's.
+
+        Raises
+        ------
+        IrregularError
+            If a core reads outside a memory, or what nobody has written.
+        """
+        size = load.element.size_bytes
+        if load.mem is Mem.GM:
+            tensor = self.reach.visible(self.gm.at(address), address, address + size)
+            first = address - tensor.address + self.reach.distances(tensor).values
+            places = first[:, None] + np.arange(size)
+            data, valid = tensor.buffer.data[places], tensor.buffer.valid[places]
+        else:
+            stack = self.stack(load.mem)
+            if not 0 <= address <= stack.size_bytes - size:
+                raise IrregularError("a value outside its memory")
+            data, valid = (
+                part[..., address : address + size] for part in (stack.data, stack.valid)
+            )
+        if not valid.all():
+            raise IrregularError("a value that was not written")
+        self.follow_load(load, address)
+        kind = f"u{size}" if load.element.kind == "float" else load.element.numpy
+        found: list[int] = np.ascontiguousarray(data).view(kind).reshape(-1).tolist()
         return found
+
+    def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
+        """Return what one core's scalar unit reads from memory; None where that is a finding.
+
+        Nothing of the core's may be pending; the group follows it later, by `follow_load`.
+        """
+        size, element = load.element.size_bytes, load.element
+        if load.mem is Mem.GM:
+            tensor = self.gm.at(address)
+            if tensor is None:
+                return None
+            memory, address = tensor.buffer, address - tensor.address
+        else:
+            stack = self._stacks.get(load.mem)
+            if stack is None:
+                return None
+            memory = stack.rows[row]
+        end = address + size
+        if not 0 <= address <= memory.size_bytes - size or 0 in memory.valid[address:end].tobytes():
+            return None
+        raw = memory.data[address:end].tobytes()
+        return int.from_bytes(raw, "little", signed=element.kind == "int")
+
+    def follow_load(self, load: LoadScalar, address: int) -> None:
+        """Follow a value that every core's scalar unit has read."""
+        touch = MemoryAccess(
+            SCALAR_LOAD, load.target.name, load.mem, reads=True, writes=False, where=load.location
+        )
+        self.watch.scalar_read(touch, address, address + load.element.size_bytes)
 
     def finish(self) -> None:
         """Judge what the cores leave behind."""

@@ -10,7 +10,10 @@ put back, and the reference engine runs what was recorded, and then the rest of 
 where they have paused. No kernel runs twice.
 """
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,6 +33,9 @@ from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 
+_COLLECT_AFTER = 50_000
+"""Objects more than before, of those that may form cycles, after which Python looks for some."""
+
 
 def run_together(
     chip: Chip, gm: GlobalMemory, tasks: Sequence[Task], checks: frozenset[str]
@@ -45,13 +51,24 @@ def run_together(
     launch = _Launch(chip, gm, checks, snapshots)
     recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
     try:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with threadpool_limits(limits=1, user_api="blas"), _collecting_seldom():
             launch.run(recorders)
     except IrregularError:
         snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
         return run(chip, gm, again, checks=checks), "reference"
     return RunOutcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Look for cycles of garbage seldom: records and prepared acts hold none, and live on."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _COLLECT_AFTER) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class _Running:
@@ -146,13 +163,29 @@ class _Launch:
             self._record(core)
         if self._cross is None and self._signals():
             raise IrregularError("signals after a long way without")
+        self._follow_reads(running)
         running.steps = self._recorded(running)
+
+    def _follow_reads(self, running: _Running) -> None:
+        """Follow what the cores of a group read at once, before all else that they recorded."""
+        first, *others = [core.read for core in running.cores]
+        if any(len(read) != len(first) for read in others):
+            raise IrregularError("cores of a group that ask differently")
+        for number, (load, _) in enumerate(first):
+            asked = [core.read[number] for core in running.cores]
+            self._move(running.group, [load for load, _ in asked], [at for _, at in asked])
+            running.group.follow_load(load, first[number][1])
+        for core in running.cores:
+            core.read.clear()
 
     def _group(self, cores: Sequence[Recorder]) -> LockstepGroup:
         places = [(core.id, core.registers.position) for core in cores]
-        return LockstepGroup(
+        group = LockstepGroup(
             self._chip, self._gm, self._log, self._snapshots, places, cross=self._cross
         )
+        for row, core in enumerate(cores):
+            core.peek = partial(group.peek, row)
+        return group
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
         """Return the cores in groups of those that recorded alike, in order.
@@ -177,6 +210,8 @@ class _Launch:
     def _recorded(self, running: _Running) -> Iterator[Issued]:
         """Return what the cores of a group have recorded since the last time."""
         group, cores = running.group, running.cores
+        if not any(core.pending_count for core in cores):
+            return iter(())
         first = cores[0].segment(self._gm)
         rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
         for core in cores[1:]:
@@ -210,6 +245,13 @@ class _Launch:
     def _loaded(
         self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
     ) -> list[int]:
+        self._move(group, loads, addresses)
+        return group.load_scalars(loads[0], addresses[0])
+
+    def _move(
+        self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
+    ) -> None:
+        """Require that the cores of a group read the same value, each its own."""
         kinds = {(load.mem, load.element) for load in loads}
         far = np.array(addresses, np.int64) - addresses[0]
         if len(kinds) > 1:
@@ -222,7 +264,6 @@ class _Launch:
             if tensor is None:
                 raise IrregularError("cores of a group that ask differently")
             group.reach.move(tensor.address, far)
-        return group.load_scalars(loads[0], addresses[0])
 
 
 def _same_part(one: CoreId, other: CoreId) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from greenlet import getcurrent, greenlet
@@ -22,8 +22,13 @@ from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 
+if TYPE_CHECKING:
+    from array import array
+
 Addresses = NDArray[np.int64]
 Issued = tuple[Instruction, tuple[int, ...]]
+_MOST_READ = 4096
+"""Values that a core reads in a row before it pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,9 @@ class Recorder(Core):
         self.real: Core | None = None
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
         self.answer: object = None
+        self.peek: Callable[[LoadScalar, int], int | None] | None = None
+        self.read: list[tuple[LoadScalar, int]] = []
+        """What was read at once since the core went on, by `peek`."""
         self.gives_up = False
         self._hub = getcurrent()
 
@@ -200,6 +208,14 @@ class Recorder(Core):
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
+    def record_known(self, kinds: "array[int]", wheres: "array[int]", addresses: list[int]) -> None:
+        """Take instructions in the trace's own numbers, before lockstep is over."""
+        self._kinds.extend(kinds)
+        self._wheres.extend(wheres)
+        self._addresses.extend(addresses)
+        if len(self._kinds) >= self._pause_at:
+            self._hub.switch()
+
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
         if isinstance(template, Variable) and template.of_launch:
@@ -209,6 +225,13 @@ class Recorder(Core):
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
+        pending = len(self._kinds) > self._done
+        if self.peek is not None and self.real is None and not pending:
+            value = self.peek(load, address) if len(self.read) < _MOST_READ else None
+            if value is not None:
+                self.asked.append(_Asked(len(self._kinds), load, None, address, value))
+                self.read.append((load, address))
+                return value
         found: int = self._ask(load, None, address)
         return found
 
@@ -241,6 +264,11 @@ class Recorder(Core):
     def segment(self, gm: GlobalMemory, like: "Segment | None" = None) -> "Segment":
         """Return what was recorded and not executed yet; `like` is another core's."""
         return Segment(self.trace, (self._done, self._at), gm, like)
+
+    @property
+    def pending_count(self) -> int:
+        """The instructions that were recorded and not executed yet."""
+        return len(self._kinds) - self._done
 
     def forget(self) -> None:
         """Take what was recorded as executed."""

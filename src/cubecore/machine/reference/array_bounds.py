@@ -4,13 +4,18 @@ A local memory has no walls between arrays: what leaves one lands in the next, w
 would notice. An address that was counted from an array's start therefore remembers the array.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Self
 
+from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
-from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.registers import CorePosition, Registers
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.sync import Sync
 from cubecore.isa.vector.permute.gather_mask import GatherMask
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -39,32 +44,71 @@ def moved(address: int, size: int) -> int:
 Spans = tuple[tuple[Operand, int, int], ...]
 
 
-class _State:
+_Effect = tuple[Instruction, Spans, "ArrayState | None"]
+"""A template, which is kept as its identity finds it, with its spans, or the state behind it."""
+
+
+class ArrayState:
     """The effects of each template under the registers of one moment: bytes, or another moment."""
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
-        self.spans: dict[Instruction, Spans] = {}
-        self.after: dict[Instruction, _State] = {}
+        self.effects: dict[int, _Effect] = {}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ArrayPlan:
+    """The checks of some instructions in a row: (address, first byte, end); the state behind."""
+
+    checks: tuple[tuple[int, int, int], ...]
+    after: ArrayState
+
+
+class ArraySpans:
+    """The effects of templates, which are alike on every core of a launch."""
+
+    def __init__(self, chip: Chip) -> None:
+        self._chip = chip
+        self._states: dict[Registers, ArrayState] = {}
+
+    def at(self, registers: Registers) -> ArrayState:
+        """Return the state under some registers, wherever the core is."""
+        registers = replace(registers, position=CorePosition())
+        return self._states.setdefault(registers, ArrayState(registers))
+
+    def effect(self, state: ArrayState, template: Instruction) -> _Effect:
+        """Return the effect of a template: the bytes that its operands touch, from their addresses.
+
+        Nothing is said of one that is not legal. Where values decide what it touches, those are
+        judged that decide, and what a gather mask reads under a pattern that is built in.
+        """
+        found = state.effects.get(id(template))
+        if found is None:
+            found = state.effects[id(template)] = self._learn(state, template)
+        return found
+
+    def _learn(self, state: ArrayState, template: Instruction) -> _Effect:
+        resolved = template.resolved(state.registers)
+        if isinstance(template, Sync) or template_violations(resolved, self._chip):
+            return template, (), None
+        after = resolved.apply(state.registers)
+        spans = tuple(_span(resolved, operand) for operand in template.operands())
+        return template, spans, None if spans else self.at(after)
 
 
 class ArrayWatch:
     """Follows what one core issues, in program order."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._states: dict[Registers, _State] = {}
-        self._state = self._at(core.registers)
+    def __init__(self, core: Core, spans: ArraySpans) -> None:
+        self._core, self._spans = core, spans
+        self.state = spans.at(core.registers)
 
     def issue(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Log what an instruction touches outside the arrays of its operands."""
-        spans = self._state.spans.get(template)
-        if spans is None:
-            after = self._state.after.get(template)
-            if after is not None:
-                self._state = after
-                return
-            spans = self._learn(template)
+        _, spans, after = self._spans.effect(self.state, template)
+        if after is not None:
+            self.state = after
+            return
         for (operand, start, end), address in zip(spans, addresses, strict=False):
             if type(address) is not InArray or not end:
                 continue
@@ -72,6 +116,16 @@ class ArrayWatch:
             if first < address.low or last > address.high:
                 what = template.name, operand.name
                 self._judge(what, operand.mem, (first, last), address, where)
+
+    def plan(self, templates: Sequence[Instruction]) -> ArrayPlan:
+        """Return the checks of instructions that are issued now, one after another."""
+        state, checks, at = self.state, [], 0
+        for template in templates:
+            _, spans, after = self._spans.effect(state, template)
+            state = after or state
+            checks += [(at + n, low, high) for n, (_, low, high) in enumerate(spans) if high]
+            at += len(template.operands())
+        return ArrayPlan(tuple(checks), state)
 
     def load(self, load: LoadScalar, address: int) -> None:
         """Log a value that the scalar unit reads outside the array of its pointer."""
@@ -98,27 +152,6 @@ class ArrayWatch:
         )
         core = str(self._core.id)
         self._core.log.add(SanitizerFinding("out-of-bounds", message, name, where, core), operand)
-
-    def _learn(self, template: Instruction) -> Spans:
-        """Find out what a template does; the bytes that its operands touch, from their addresses.
-
-        Nothing is said of one that is not legal. Where values decide what it touches, those are
-        judged that decide, and what a gather mask reads under a pattern that is built in.
-        """
-        state, core = self._state, self._core
-        spans: Spans = ()
-        resolved = template.resolved(state.registers)
-        if not template_violations(resolved, core.chip):
-            after = resolved.apply(state.registers)
-            spans = tuple(_span(resolved, operand) for operand in template.operands())
-            if not spans:
-                self._state = state.after[template] = self._at(after)
-                return ()
-        state.spans[template] = spans
-        return spans
-
-    def _at(self, registers: Registers) -> _State:
-        return self._states.setdefault(registers, _State(registers))
 
 
 def _span(template: Instruction, operand: Operand) -> tuple[Operand, int, int]:

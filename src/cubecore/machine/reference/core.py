@@ -30,8 +30,8 @@ AIV_MEMORIES = (Mem.UB,)
 FLUSH_AFTER = 8192
 """Issues that a core records before it executes them."""
 
-
-_SCALAR_LOAD = ScalarLoad()
+SCALAR_LOAD = ScalarLoad()
+"""Stands for the scalar unit's own reads where an instruction is named."""
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
@@ -193,7 +193,7 @@ class Core:
             )
         if self.watch is not None:
             touch = MemoryAccess(
-                _SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
+                SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
             )
             self.watch.scalar_read(touch, address, address + size)
         value = buffer.read(local, zero, load.element)

@@ -249,26 +249,45 @@ class LocalShadow:
 
 
 class _Access:
-    """An access of global memory: whose, the pages that it lies in, and its last time."""
+    """An access of global memory: whose, from where to where, and its last time.
 
-    __slots__ = ("core", "key", "number", "pages", "pipe", "place", "touch")
+    `key` is that of a read, by which it is found again.
+    """
+
+    __slots__ = ("core", "high", "key", "low", "number", "pipe", "place", "touch")
 
     def __init__(self, key: "_Key", number: int, touch: MemoryAccess, place: int) -> None:
-        self.key, (self.core, self.pipe, touched, address) = key, key
-        self.pages = _pages(touched, address)
+        self.core, self.pipe, touched, address = key
+        self.key = None if touch.writes else key
+        self.low, self.high = touched.low + address, touched.high + address
         self.again(number, touch, place)
+
+    @property
+    def access(self) -> "_Access":
+        """Itself: where an access is one run of bytes it is its own entry."""
+        return self
+
+    @property
+    def pages(self) -> Collection[int]:
+        """The pages that it lies in."""
+        if self.key is None:
+            return range(self.low >> _PAGE_BITS, ((self.high - 1) >> _PAGE_BITS) + 1)
+        return _pages(*self.key[2:])
 
     def again(self, number: int, touch: MemoryAccess, place: int) -> None:
         """Be instruction `number` of the pipe, `place`-th of all accesses."""
         self.number, self.touch, self.place = number, touch, place
 
 
-class _Entry(NamedTuple):
+class _Run(NamedTuple):
+    """One of the runs of bytes of an access."""
+
     low: int
     high: int
     access: _Access
 
 
+_Entry = _Access | _Run
 _Key = tuple[int, int, Footprint, int]
 """A core, its pipe, a footprint and its address."""
 _Reader = tuple[int, int] | None
@@ -306,16 +325,19 @@ class GlobalShadow:
             return
         access = _Access(key, number, touch, self._entered)
         if touch.writes:
-            self._written.update(access.pages)
+            self._written.update(_pages(*touched))
         else:
             self._reads[key] = access
         reported: set[int] = set()
+        if touched[0].is_run:
+            self._enter(access, order, report, reported)
+            return
         for low, high in _runs(*touched):
-            self._enter(_Entry(low, high, access), order, report, reported)
+            self._enter(_Run(low, high, access), order, report, reported)
 
     def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
         """Enter one run of bytes into each of its pages; `reported` are the touches told of."""
-        (low, high, access), (tell, again) = entry, report
+        low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
         reader = None if access.touch.writes else (access.core, access.pipe)
         for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
             held = self._pages.get(page)
@@ -327,7 +349,7 @@ class GlobalShadow:
                 for who in (held if reader is None else (None, reader))
                 if who in held
                 for other in held[who]
-                if other[0] < high and low < other[1]  # low, high
+                if other.low < high and low < other.high
             ]
             if near:
                 if reader is None:
@@ -342,14 +364,18 @@ class GlobalShadow:
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
                     self._drop(held, over)
-            held.setdefault(reader, []).append(entry)
+            known = held.get(reader)
+            if known is None:
+                held[reader] = [entry]
+            else:
+                known.append(entry)
 
     def _drop(self, held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
         """Forget accesses of a page that a later one says all of."""
         gone = set(map(id, over))
         for access in {e.access for e in over}:
             who = None
-            if not access.touch.writes:
+            if access.key is not None:
                 who = access.core, access.pipe
                 self._reads.pop(access.key, None)
             if who in held:
