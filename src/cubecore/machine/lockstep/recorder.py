@@ -159,7 +159,7 @@ class Recorder(Core):
         self.answer: object = None
         self.peek: Callable[[LoadScalar, int], int | None] | None = None
         self.read: list[tuple[LoadScalar, int]] = []
-        """What was read at once since the core went on, by `peek`."""
+        """The values read at once, by `peek`, since the core went on."""
         self.gives_up = False
         self._hub = getcurrent()
 
