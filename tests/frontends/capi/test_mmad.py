@@ -26,9 +26,9 @@ def load(core, l1, local, src, size, move, at=0):
 def product(core, a, b, row, c, params, bias):
     """One Mmad onto twice the product; `bias` is the place of its bias operand, "" for none.
 
-    A tile of L0C behind it holds the product, and BiasTable the row.
+    A tile of L0C behind it holds the product, and BiasTable the row, at 0, where no operand lies.
     """
-    l1, l0a, l0b = core.cbuf.at("half", 0), core.ca.at("half", 0), core.cb.at("half", 0)
+    l1, l0a, l0b = core.cbuf.at("half", 0), core.ca.at("half", 512), core.cb.at("half", 1024)
     tile, other = core.cc.at("float", 0), core.cc.at("float", OUT)
     load(core, l1, l0a, a, 32 * 48 * 2, core.asc_copy_l12l0a)
     load(core, l1, l0b, b, 48 * 48 * 2, core.asc_copy_l12l0b, 65536)

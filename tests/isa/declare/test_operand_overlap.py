@@ -131,6 +131,15 @@ def test_within_a_repeat_it_is_all_or_nothing(source):
         ]
 
 
+def test_one_address_is_not_one_place_for_two_widths():
+    """64 lanes of half end where the first 32 of float do."""
+    places = {"dst": Operand(4096, "float16", 1, 4), "src": Operand(4096, "float32", 1, 8)}
+    assert messages("vconv_f322f16", places, 1, Mask()) == [
+        "overlap: vconv_f322f16.dst must coincide with src, or keep apart from it, "
+        "within a repeat, got repeat 0"
+    ]
+
+
 def test_dst_of_a_repeat_is_no_later_ones_source():
     """Seed 003, figure 1: repeat N writes what repeat N + 1 reads."""
     for dtype in ("int16", *EXCEPTIONAL):
