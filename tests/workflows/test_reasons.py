@@ -142,6 +142,20 @@ def test_a_small_product_is_launch_and_start():
     assert "start-up" not in by_cause(timed(LARGE))
 
 
+@pytest.mark.parametrize("chip", [CHIP, "Ascend950PR_9589"])
+@pytest.mark.parametrize("step", ["MDL", "NORM", "CONSTANT", "BASIC"])
+def test_the_bound_is_that_of_the_kind_of_kernel(chip, step):
+    """Kernels that start sooner have a lower bound, which is also what the start-up is told by."""
+    answer = cubecore.time(m=32, n=32, k=32, chip=chip, step=step)
+    sheet = answer.request.chip
+    start = {"CONSTANT", "BASIC"} & {step} and sheet.short_start_cycles[step]
+    start = sheet.launch_cycles + (start or sheet.start_cycles)
+    assert start < answer.lower_bound < start + 100
+    assert answer.lower_bound <= answer.timeline.cycles
+    assert answer.to_json()["lower_bound_us"] == sheet.microseconds(answer.lower_bound)
+    assert by_cause(answer)["start-up"].cycles == start
+
+
 def test_cores_without_a_block_are_counted():
     answer = timed({"m": 16, "n": 4096, "k": 4096, "chip": CHIP})
     idle = 20 - answer.tiling.usedCoreNum

@@ -65,6 +65,15 @@ def l1_to_fb_cycles(chip: Chip, size_bytes: Column) -> Column:
     return (chip.l1_to_fb_head_cycles or 0) + _over(size_bytes, chip.l1_to_fb_bytes_per_cycle)
 
 
+def kernel_start_cycles(chip: Chip, kind: str | None) -> int:
+    """Return the cycles from the start of a kind of kernel to its first instruction.
+
+    None is a kernel of the Matmul API with a tiling of run time, as all kinds are that start no
+    sooner.
+    """
+    return (chip.short_start_cycles or {}).get(kind or "", chip.start_cycles or 0)
+
+
 LINE_BYTES = 256
 """Rows that start at a multiple of this cost nothing more for it."""
 _PLACES = np.arange(LINE_BYTES)

@@ -14,6 +14,7 @@ from cubecore.chips.costs import LINE_BYTES
 from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
 from cubecore.kernels.matmul_time.launch import launch_time
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.closed_form import start_cycles
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, plural
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _read_again(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
 
 def _start_up(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
     chip = product.chip
-    cycles = int((chip.launch_cycles or 0) + (chip.start_cycles or 0))
+    cycles = start_cycles(chip, product.step)
     if cycles >= START_SHARE * line.cycles:
         text = f"launch and start take {chip.microseconds(cycles):.1f} us of any product"
         yield Reason("start-up", text, cycles)

@@ -9,6 +9,7 @@ from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
@@ -35,13 +36,22 @@ _MOST_STEPS = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A timeline, the problem and tiling that it is of, why, and the advice that was asked for."""
+    """A timeline, the problem and tiling that it is of, why, and the advice that was asked for.
+
+    `step` is the kind of kernel, None for the template's.
+    """
 
     request: TilingRequest
     tiling: TCubeTiling
     timeline: Timeline
     reasons: tuple[Reason, ...] = ()
     changes: TimedChanges | None = None
+    step: str | None = None
+
+    @property
+    def lower_bound(self) -> int:
+        """Cycles that no tiling of this kind of kernel can beat."""
+        return lower_bound(self.request.problem, self.request.chip, self.step)
 
     def to_json(self) -> Json:
         """Return the public contract's object, with the problem and the tiling.
@@ -52,6 +62,7 @@ class Timed:
             "problem": self.request.problem.to_json(),
             "tiling": self.tiling.to_json(),
             **self.timeline.to_json(),
+            "lower_bound_us": self.request.chip.microseconds(self.lower_bound),
             "reasons": [reason.to_json() for reason in self.reasons],
             **({} if self.changes is None else self.changes.to_json()),
         }
@@ -117,7 +128,7 @@ def time(
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
     changes = _changes(product, line) if advise else None
-    return Timed(request, chosen, line, reasons(product, line), changes)
+    return Timed(request, chosen, line, reasons(product, line), changes, step)
 
 
 def _timed_request(

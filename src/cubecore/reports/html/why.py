@@ -3,7 +3,7 @@
 from cubecore.aliases import Json
 from cubecore.reports.html.lanes import PIPE_ORDER, PIPE_WORK
 from cubecore.reports.text.answers import number
-from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
+from cubecore.tiling.cost.closed_form import cost, predict, start_cycles
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.model import RuleCase
@@ -74,7 +74,7 @@ def models(timed: Timed) -> Json:
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     predicted = predict(timed.tiling, problem, chip)
     closed = cost(timed.tiling, problem, chip)
-    least = lower_bound(problem, chip)
+    least = timed.lower_bound
     estimates = [
         ("lower bound", least, "no tiling can be under it in this model"),
         ("closed form", predicted.cycles, f"what the planner ranks by; {predicted.limited_by}"),
@@ -111,7 +111,7 @@ def _verdict(timed: Timed, predicted: int, least: int) -> str:
     off = f"{line.cycles / predicted:.2f} times the closed form" if predicted else ""
     texts = [f"{number(line.us)} us is {gap} and {off}."]
     chip = timed.request.chip
-    still = (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+    still = start_cycles(chip, timed.step)
     texts.append(f"Launch and start take {still / line.cycles:.1%} of it.")
     if 2 * still >= line.cycles:
         return " ".join(texts)

@@ -136,9 +136,9 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     )
 
 
-def start_cycles(chip: Chip) -> int:
-    """Return the cycles before the first load: the launch, and the kernel's start."""
-    return (chip.launch_cycles or 0) + (chip.start_cycles or 0)
+def start_cycles(chip: Chip, step: str | None = None) -> int:
+    """Return the cycles before the first load: the launch, and the start of a kind of kernel."""
+    return (chip.launch_cycles or 0) + costs.kernel_start_cycles(chip, step)
 
 
 def clients_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
@@ -248,11 +248,12 @@ def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> lis
     return made
 
 
-def lower_bound(problem: Problem, chip: Chip) -> int:
+def lower_bound(problem: Problem, chip: Chip, step: str | None = None) -> int:
     """Return cycles that no tiling of this model can beat.
 
-    Launch and start, and the largest of: the Cube at its rate on all cores, every byte of A and B
-    read once from device memory in whole stored rows, every byte of C written by all fixpipes.
+    Launch and start, of the kind of kernel that `step` names if it does, and the largest of: the
+    Cube at its rate on all cores, every byte of A and B read once from device memory in whole
+    stored rows, every byte of C written by all fixpipes.
 
     Raises
     ------
@@ -269,5 +270,5 @@ def lower_bound(problem: Problem, chip: Chip) -> int:
     memory += costs.hbm_cycles(chip, b.bytes_of(k * n), longest_row_bytes(problem, "b"))
     rate = chip.l0c_to_gm_bytes_per_cycle
     output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
-    bound: float = start_cycles(chip) + problem.batch * max(cube, memory, output)
+    bound: float = start_cycles(chip, step) + problem.batch * max(cube, memory, output)
     return math.ceil(bound)

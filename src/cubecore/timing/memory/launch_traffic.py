@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import Launch
 from cubecore.timing.memory.l2_reuse import Traffic, accesses
@@ -13,8 +14,8 @@ _TENSOR_SPACING = 4096
 
 def launch_start(kind: str, chip: Chip) -> int:
     """Return the cycle at which the first instruction of a kind of kernel may be issued."""
-    start: int = chip.require("start_cycles", "timing")
-    return (chip.short_start_cycles or {}).get(kind, start)
+    chip.require("start_cycles", "timing")
+    return costs.kernel_start_cycles(chip, kind)
 
 
 def launch_traffic(launch: Launch, chip: Chip, *, crossing: bool = False) -> Traffic:
