@@ -7,6 +7,7 @@ from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named, instructions
 from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.operand_overlap import relation
 from isa.bench import Bench
 from isa.lanes import Mask, Operand, size_of
 
@@ -290,3 +291,39 @@ def test_an_instruction_of_which_nothing_is_said_keeps_its_operands_apart():
         bench.do(instruction_named("rpn_cor_diag")(), 4096, dst)
         rule = "overlap: rpn_cor_diag.dst must keep apart from matrix, got"
         assert bench.messages == [f"{rule} {place}" for place in said]
+
+
+def feeds(template, addresses):
+    """Say of each repeat's bytes whether a later repeat reads what an earlier one wrote."""
+    rows = {
+        operand.name: [
+            {at + 4 * int(lane) + byte for lane in row.reshape(-1) for byte in range(4)}
+            for row in template.offsets(operand.name)
+        ]
+        for operand, at in zip(template.operands(), addresses, strict=True)
+    }
+    repeats = range(len(rows["dst"]))
+    return any(
+        rows["dst"][i] & rows[source][j]
+        for source in ("src0", "src1")
+        for i in repeats
+        for j in repeats[i + 1 :]
+    )
+
+
+def test_repeats_feed_later_ones_only_where_they_share_bytes(drawn_seed):
+    """A vadd of float32 runs at once where no repeat reads what an earlier one wrote."""
+    rng, seen = np.random.default_rng(drawn_seed), set()
+    kind = instruction_named("vadd")
+    for _ in range(300):
+        strides = {
+            f"{name}_{what}_stride": int(rng.integers(low, 10))
+            for name in ("dst", "src0", "src1")
+            for what, low in (("block", 1), ("repeat", 8))
+        } | {f"{name}_block_stride": 1 for name in ("dst", "src0", "src1")}
+        template = kind(dtype=element_type("float32"), repeat=int(rng.integers(1, 5)), **strides)
+        addresses = tuple(32 * int(at) for at in rng.integers(0, 20, 3))
+        wanted = feeds(template, addresses)
+        seen.add(wanted)
+        assert relation(template, addresses)[0] == wanted, (strides, addresses)
+    assert seen == {True, False}

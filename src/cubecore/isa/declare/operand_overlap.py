@@ -114,7 +114,7 @@ _steered_relation = lru_cache(maxsize=STEERED)(_find_relation)
 
 
 def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
-    """True if bytes that one repeat writes are bytes that another reads."""
+    """True if bytes that one repeat writes are bytes that a later one reads."""
     operands = template.operands()
     for to in operands:
         if not to.access.writes:
@@ -129,9 +129,21 @@ def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
             elif not (
                 apart(template, (to, address), (source, start))
                 or (address == start and lane_by_lane(template, to.name, source.name))
-            ):
+            ) and _later_reads(template, (to, address), (source, start)):
                 return True
     return False
+
+
+def _later_reads(
+    template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]
+) -> bool:
+    """Return whether a repeat reads what an earlier one wrote; True where bits are the unit."""
+    sides = to, source
+    if any(template.element(o).bits % 8 or template.offsets(o.name).min() < 0 for o, _ in sides):
+        return True
+    unit = gcd(to[1], source[1], *(template.element(o).bits // 8 for o, _ in sides))
+    written, read = (_granules(template, operand, at, unit) for operand, at in sides)
+    return _reads_of_earlier(_first_writers(written, read.end), read) is not None
 
 
 def _meeting(
@@ -141,9 +153,7 @@ def _meeting(
     (dst, at), (src, start) = to, source
     unit = gcd(at, start, *(template.element(o).bits // 8 for o in (dst, src)))
     written, read = (_granules(template, o, a, unit) for o, a in (to, source))
-    first = np.full(max(written.end, read.end), np.iinfo(np.intp).max, np.intp)
-    for repeat, granules in written.backwards():
-        first[granules] = repeat
+    first = _first_writers(written, read.end)
     later = _reads_of_earlier(first, read)
     met = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
     if template.overlap == "whole" and dst.axes == src.axes:
@@ -194,6 +204,14 @@ def _granules(template: Instruction, operand: Operand, address: int, unit: int) 
         starts = (address + touched.reshape(-1) * size) // unit
         rows.append((starts[:, None] + inside).reshape(-1))
     return _Granules(rows)
+
+
+def _first_writers(written: _Granules, end: int) -> Array:
+    """Return the first repeat that writes each granule up to `end`, `_NEVER` where none does."""
+    first = np.full(max(written.end, end), _NEVER, np.intp)
+    for repeat, granules in written.backwards():
+        first[granules] = repeat
+    return first
 
 
 def _reads_of_earlier(first: Array, read: _Granules) -> tuple[int, int] | None:

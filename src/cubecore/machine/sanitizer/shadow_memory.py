@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -94,17 +95,21 @@ class Region:
     """A set of bytes that some operand touches, and for each pipe its last read and write there.
 
     `near` holds every region that shares a byte and may race with it, itself included, and whether
-    it lies within; of two that are `read_only` neither knows the other. `fresh` is the result that
-    was left there, and its pipe, as long as nobody has read a byte of it.
+    it lies within; of two that are only read neither knows the other. `number` counts the regions,
+    `written` those that are written, each from its first write. `fresh` is the result that was left
+    there, and its pipe, as long as nobody has read a byte of it.
     """
 
-    __slots__ = ("address", "bytes", "fresh", "near", "read_only", "reads", "touched", "writes")
+    __slots__ = (
+        *("address", "bytes", "fresh", "near", "number", "reads", "touched", "writes"),
+        "written",
+    )
 
-    def __init__(self, touched: Footprint, address: int) -> None:
-        self.touched, self.address = touched, address
+    def __init__(self, touched: Footprint, address: int, number: int) -> None:
+        self.touched, self.address, self.number = touched, address, number
         self.bytes = touched.at(address)
         self.near: list[tuple[Region, bool]] = [(self, True)]
-        self.read_only = True
+        self.written: int | None = None
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
         self.fresh: tuple[int, MemoryAccess] | None = None
@@ -122,19 +127,35 @@ def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bo
     return one.covers(far), far.covers(one)
 
 
+_LOCAL_PAGE_BYTES = 1024
+
+
+def _local_pages(region: Region) -> range:
+    low, high = region.bytes.low, region.bytes.high
+    return range(low // _LOCAL_PAGE_BYTES, max(high - 1, low) // _LOCAL_PAGE_BYTES + 1)
+
+
+def _by_write(regions: Iterable[Region]) -> list[Region]:
+    """Return the regions that are written, by their first write."""
+    told = [(region.written, region) for region in regions if region.written is not None]
+    return [region for _, region in sorted(told, key=itemgetter(0))]
+
+
 class LocalShadow:
     """The shadow of one core's local memory.
 
     Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
-    regions it meets, so that an access looks at those alone and never at bytes. `uses` says that
-    unread results are reported.
+    regions it meets, so that an access looks at those alone and never at bytes. A new one looks
+    for those it meets in the pages of memory that it touches. `uses` says that unread results are
+    reported.
     """
 
     def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
         self._order, self._uses = order, uses
         self._report, self._again = report
         self._regions: dict[Key, Region] = {}
-        self._written: list[Region] = []
+        self._pages: dict[int, list[Region]] = {}
+        self._made = self._written = 0
         self._limit = _MOST_REGIONS
         self._memos: list[dict[int, Region]] = []
 
@@ -153,15 +174,31 @@ class LocalShadow:
         if found is None:
             if len(self._regions) >= self._limit:
                 self._forget()
-            found = Region(touched, address)
-            self._meet_all(found, self._written)
+            found = Region(touched, address, self._made)
+            self._made += 1
+            self._meet_all(found, _by_write(self._around(found)))
             self._regions[key] = found
-        if writes and found.read_only:
-            others = [r for r in self._regions.values() if r.read_only and r is not found]
-            self._meet_all(found, others)
-            found.read_only = False
-            self._written.append(found)
+            self._place(found)
+        if writes and found.written is None:
+            others = (r for r in self._around(found) if r.written is None and r is not found)
+            self._meet_all(found, sorted(others, key=attrgetter("number")))
+            found.written = self._written
+            self._written += 1
         return found
+
+    def _place(self, region: Region) -> None:
+        """Keep a region under each page that it may touch."""
+        for page in _local_pages(region):
+            self._pages.setdefault(page, []).append(region)
+
+    def _around(self, found: Region) -> Iterable[Region]:
+        """Return the regions that share a page with one."""
+        pages = _local_pages(found)
+        if len(pages) == 1:
+            return self._pages.get(pages[0], ())
+        return {
+            region.number: region for page in pages for region in self._pages.get(page, ())
+        }.values()
 
     @staticmethod
     def _meet_all(found: Region, others: Iterable[Region]) -> None:
@@ -184,8 +221,9 @@ class LocalShadow:
         alive = set(map(id, kept.values()))
         for region in kept.values():
             region.near = [pair for pair in region.near if id(pair[0]) in alive]
-        self._regions = kept
-        self._written = [region for region in kept.values() if not region.read_only]
+        self._regions, self._pages = kept, {}
+        for region in kept.values():
+            self._place(region)
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
 
     def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:

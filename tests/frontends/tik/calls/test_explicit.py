@@ -137,3 +137,32 @@ def test_modules_of_the_kit():
         for absent in (shape_refine, cce.vadd, axis):
             with pytest.raises(RequestError, match="is not supported: it needs the vendor"):
                 absent(1)
+
+
+def moved(mode, to_l0c=False):
+    """Move blocks of 32 B with a gap between them, and every other one back."""
+    t = Tik(Dprofile("v100", "cloud"))
+    x, y = (t.Tensor("float16", (8, 16), GM, name) for name in ("x", "y"))
+    ub = t.Tensor("float16", (8, 16), UB, "ub")
+    if to_l0c:
+        t.tensor_mov(t.Tensor("float16", (256,), "local.L1OUT", "z"), ub, mode, 1, 1, 0, 0)
+    t.tensor_mov(ub, x, mode, 4, 1, 0, 1)
+    t.tensor_mov(y, ub, mode, 4, 1, 1, 0)
+    t.BuildCCE("k", [x], [y])
+    values = np.arange(128, dtype=np.float16).reshape(8, 16)
+    return t.launch({"x": values}).outputs["y"][::2], values[::2]
+
+
+@pytest.mark.parametrize("mode", ["", "v"])
+def test_blocks_move_between_global_memory_and_ub(mode):
+    got, wanted = moved(mode)
+    assert np.array_equal(got, wanted)
+
+
+def test_mode_v_moves_blocks_between_global_memory_and_ub_alone():
+    with pytest.raises(RequestError) as caught:
+        moved("v", to_l0c=True)
+    assert str(caught.value).partition(": ")[2] == (
+        'tensor_mov.block_mode must be "m" from L1OUT, "v" or "" between global memory and UB, "" '
+        "elsewhere, got 'v'"
+    )

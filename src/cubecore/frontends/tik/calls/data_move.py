@@ -86,7 +86,10 @@ class DataMoveCalls(Language):
         deqscale: TikValue | None = None,
         **_options: object,
     ) -> None:
-        """Move as `data_move`, the destination's stride first; mode "m" moves fractals."""
+        """Move as `data_move`, the destination's stride first; mode "m" moves fractals.
+
+        Mode "v" moves blocks of 32 B between global memory and UB, as "" does.
+        """
         numbers = {
             "nburst": nburst,
             "burst": burst,
@@ -102,10 +105,10 @@ class DataMoveCalls(Language):
             self._from_l0c("tensor_mov", dst, src, counts, deqscale=deqscale)
             return
         path = _PATHS.get((src.mem, dst.mem))
-        if block_mode or path is None:
-            raise refuse(
-                "tensor_mov.block_mode", 'be "m" from L1OUT, "" elsewhere', repr(block_mode)
-            )
+        vectors = block_mode == "v" and {src.mem, dst.mem} == {Mem.GM, Mem.UB}
+        if path is None or not (vectors or block_mode == ""):
+            need = 'be "m" from L1OUT, "v" or "" between global memory and UB, "" elsewhere'
+            raise refuse("tensor_mov.block_mode", need, repr(block_mode))
         self._bursts("tensor_mov", path, dst, src, counts)
 
     def _bursts(
