@@ -62,9 +62,9 @@ def gathered_blocks(x: Array) -> Array:
 
 
 _WEIGHTS = {
-    "hwcn": ("HWCN", (3, 3, 3, 32), (0, 1, 2, 3)),
-    "nchw": ("NCHW", (32, 3, 3, 3), (2, 3, 1, 0)),
-    "nhwc": ("NHWC", (32, 3, 3, 3), (1, 2, 3, 0)),
+    "hwcn": ("layout", (3, 3, 3, 32), (0, 1, 2, 3)),
+    "nchw": ("data movement", (32, 3, 3, 3), (2, 3, 1, 0)),
+    "nhwc": ("elementwise", (32, 3, 3, 3), (1, 2, 3, 0)),
 }
 
 CASES = (
@@ -177,17 +177,17 @@ CASES = (
         Case(
             module=f"impl.{name}_2_fractal_z_c04",
             function=f"{name}_2_fractal_z_c04",
-            category="layout",
+            category=category,
             arguments=(
                 tensor(shape),
                 tensor((3, 2, 16, 16), layout="FRACTAL_Z_C04"),
-                axes,
+                name.upper(),
                 "FRACTAL_Z_C04",
             ),
             draw=whole(shape),
             oracle=lambda x, order=order: by_four_channels(x.transpose(order)),
         )
-        for name, (axes, shape, order) in _WEIGHTS.items()
+        for name, (category, shape, order) in _WEIGHTS.items()
     ),
     Case(
         module="impl.pad_align_reorder_ub",
