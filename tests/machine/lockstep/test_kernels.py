@@ -154,7 +154,15 @@ def test_values_are_read_by_every_core_in_lockstep():
     assert sorted(heard) == sorted(2 * [(n, 64 * n + 1, 64 * n + 2) for n in range(4)])
 
 
-def test_values_that_steer_end_lockstep_and_no_kernel_runs_twice():
+@pytest.mark.parametrize(
+    ("times", "engine"),
+    [
+        ([2, 2, 5], "lockstep"),
+        ([3, 1, 3, 1, 3, 1], "lockstep"),
+        ([1, 2, 3, 4, 5, 6, 7], "reference"),  # nothing in common
+    ],
+)
+def test_cores_that_part_go_on_in_groups_and_no_kernel_runs_twice(times, engine):
     ran = []
 
     @cubecore.kernel(outputs="z")
@@ -164,19 +172,19 @@ def test_values_that_steer_end_lockstep_and_no_kernel_runs_twice():
         core.asc_copy_gm2ub(a, x + at, 256)
         core.asc_sync()
         core.asc_set_vector_mask(0, FULL)
-        times = int(a[0])
-        ran.append((int(core.block_idx), times))
-        for _ in range(times):
+        turns = int(a[0])
+        ran.append((int(core.block_idx), turns))
+        for _ in range(turns):
             core.asc_add_scalar(a, a, 1, 1, 1, 1, 8, 8)
             core.asc_sync_pipe("PIPE_V")
         core.asc_sync()
         core.asc_copy_ub2gm(z + at, a, 256)
 
-    x = np.repeat(np.array([2, 2, 5], np.int32), 64)
-    run, (_, z) = both(steered, 3, (x, np.zeros_like(x)), engine="reference")
+    x = np.repeat(np.array(times, np.int32), 64)
+    run, (_, z) = both(steered, len(times), (x, np.zeros_like(x)), engine=engine)
     assert run.clean
     assert np.array_equal(z, 2 * x)
-    assert sorted(ran) == sorted(2 * [(0, 2), (1, 2), (2, 5)])
+    assert sorted(ran) == sorted(2 * list(enumerate(times)))
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 7])

@@ -4,10 +4,11 @@ Each core's kernel runs on its own greenlet and records what it issues (`recorde
 other cores and waits for them too. It pauses where it reads a value, after a number of issues, and
 at its end. Cores that recorded the same (equal instructions, equal local addresses, a distance in
 each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
-wait is met, as on the reference engine. Whatever lockstep does not take (a finding, cores of a
-group that go different ways, bytes that two cores touch in no order) is undone: global memory is
-put back, and the reference engine runs what was recorded, and then the rest of the kernels, from
-where they have paused. No kernel runs twice.
+wait is met, as on the reference engine. Where cores of a group part, global memory is put back, and
+groups of those that recorded alike until then execute all of it, and go on. Whatever lockstep does
+not take (a finding, bytes that two cores touch in no order) is undone in the same way, and the
+reference engine runs what was recorded, and then the rest of the kernels, from where they have
+paused. No kernel runs twice.
 """
 
 import gc
@@ -28,11 +29,15 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.recorder import Addresses, Issued, Recorder, Segment
+from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, Recorder, Segment
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 
+_MOST_PARTINGS = 4
+"""Times that a launch starts again, from what was recorded, because cores of a group part."""
+_MOST_GROUPS = 4
+"""Groups that a launch may always have; more only if there are two cores in each."""
 _COLLECT_AFTER = 50_000
 """Objects more than before, of those that may form cycles, after which Python looks for some."""
 
@@ -69,6 +74,10 @@ def _collecting_seldom() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+class _PartedError(IrregularError):
+    """Cores of a group that recorded alike until here, and do no more."""
 
 
 class _Running:
@@ -122,11 +131,27 @@ class _Launch:
         """Let the cores record, and execute what they recorded, until all have ended."""
         for recorder in recorders:
             self._record(recorder)
+        for _ in range(_MOST_PARTINGS):
+            try:
+                self._execute(recorders)
+            except _PartedError:
+                self._snapshots.restore()
+                for recorder in recorders:
+                    recorder.rewind()
+            else:
+                return
+        raise IrregularError("cores that part again and again")
+
+    def _execute(self, recorders: Sequence[Recorder]) -> None:
+        """Execute what the cores recorded from the start on, and let them go on to their ends."""
         if self._signals():
             self._cross = CrossCore(tuple(recorder.id for recorder in recorders), self._log)
-        groups = [_Running(self._group(cores), cores) for cores in self._alike(recorders)]
+        alike = self._alike(recorders)
+        if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
+            raise IrregularError("cores that have little in common")
+        groups = [_Running(self._group(cores), cores) for cores in alike]
         for running in groups:
-            running.steps = self._recorded(running)
+            running.steps = self._again(running, self._recorded(running))
         while not all(running.ended for running in groups):
             ready = next((running for running in groups if running.ready), None)
             if ready is None:
@@ -139,6 +164,31 @@ class _Launch:
             require_apart(running.group.reach for running in groups)
         else:
             self._cross.finish()
+
+    def _again(self, running: _Running, steps: Iterator[Issued]) -> Iterator[Issued]:
+        """Yield the first issues of a group, and ask again between them what was asked there."""
+        asked = [core.asked.copy() for core in running.cores]
+        number = 0
+        for index, step in enumerate(steps):
+            while number < len(asked[0]) and asked[0][number].behind <= index:
+                self._ask_again(running.group, [own[number] for own in asked])
+                number += 1
+            yield step
+        for entries in list(zip(*asked, strict=True))[number:]:
+            self._ask_again(running.group, entries)
+
+    def _ask_again(self, group: LockstepGroup, asked: Sequence[Asked]) -> None:
+        """Require that the cores of a group are answered as they were."""
+        load, template = asked[0].load, asked[0].template
+        found: Sequence[object]
+        if load is not None:
+            loads = [one.load for one in asked if one.load is not None]
+            found = self._loaded(group, loads, [one.address for one in asked])
+        else:
+            assert template is not None
+            found = group.scalars(template)
+        if any(one.answer != value for one, value in zip(asked, found, strict=True)):
+            raise IrregularError("values that are not those of before")
 
     def _record(self, recorder: Recorder) -> None:
         recorder.go_on()
@@ -162,7 +212,7 @@ class _Launch:
         for core in alive:
             self._record(core)
         if self._cross is None and self._signals():
-            raise IrregularError("signals after a long way without")
+            raise _PartedError("signals after a long way without")
         self._follow_reads(running)
         running.steps = self._recorded(running)
 
@@ -170,7 +220,7 @@ class _Launch:
         """Follow what the cores of a group read at once, before all else that they recorded."""
         first, *others = [core.read for core in running.cores]
         if any(len(read) != len(first) for read in others):
-            raise IrregularError("cores of a group that ask differently")
+            raise _PartedError("cores of a group that ask differently")
         for number, (load, _) in enumerate(first):
             asked = [core.read[number] for core in running.cores]
             self._move(running.group, [load for load, _ in asked], [at for _, at in asked])
@@ -199,6 +249,8 @@ class _Launch:
             for first, cores in found:
                 if apart and not _same_part(cores[0].id, recorder.id):
                     continue
+                if not cores[0].asked_like(recorder):
+                    continue
                 far = first.apart(own)
                 if far is not None and (self._cross is not None or first.evenly(far)):
                     cores.append(recorder)
@@ -217,7 +269,7 @@ class _Launch:
         for core in cores[1:]:
             far = first.apart(core.segment(self._gm, first))
             if far is None:
-                raise IrregularError("cores of a group that go different ways")
+                raise _PartedError("cores of a group that go different ways")
             rows.append(far)
         for core in cores:
             core.forget()
@@ -232,7 +284,7 @@ class _Launch:
         loads = [ask[0] for ask in asks if ask is not None]
         templates = {ask[1] for ask in asks if ask is not None}
         if len(loads) < len(asks) or len(templates) > 1:
-            raise IrregularError("cores of a group that ask differently")
+            raise _PartedError("cores of a group that ask differently")
         (template,) = templates
         if template is not None:
             found = group.scalars(template)

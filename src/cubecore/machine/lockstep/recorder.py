@@ -32,7 +32,7 @@ _MOST_READ = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """A value that a core asked for, behind so many issues: a load, or registers, and the answer.
 
     `address` counts in the trace's addresses.
@@ -149,7 +149,7 @@ class Recorder(Core):
         self.thread = greenlet(lambda: self._run(task))
         self.failed: BaseException | None = None
         self.trace = InstructionTrace(names)
-        self.asked: list[_Asked] = []
+        self.asked: list[Asked] = []
         self._kind_of, self._place_of = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
@@ -229,7 +229,7 @@ class Recorder(Core):
         if self.peek is not None and self.real is None and not pending:
             value = self.peek(load, address) if len(self.read) < _MOST_READ else None
             if value is not None:
-                self.asked.append(_Asked(len(self._kinds), load, None, address, value))
+                self.asked.append(Asked(len(self._kinds), load, None, address, value))
                 self.read.append((load, address))
                 return value
         found: int = self._ask(load, None, address)
@@ -241,7 +241,7 @@ class Recorder(Core):
             self._hub.switch()
         if self.real is None:
             behind = len(self.trace)
-            self.asked.append(_Asked(behind, load, template, address, self.answer))
+            self.asked.append(Asked(behind, load, template, address, self.answer))
             return self.answer
         self._tell_place(self.real)
         return _answered(self.real, load, template, address)
@@ -274,6 +274,30 @@ class Recorder(Core):
         """Take what was recorded as executed."""
         self._done, self._at = len(self.trace), len(self.trace.addresses)
         self._pause_at = self._done + FLUSH_AFTER
+
+    def rewind(self) -> None:
+        """Take nothing of what was recorded as executed."""
+        self._done = self._at = 0
+        self.read.clear()
+        self.peek = None
+
+    def asked_like(self, other: "Recorder") -> bool:
+        """Return whether another core asked alike at the same issues, and ended or asks as this."""
+
+        def kind(load: LoadScalar | None, template: Instruction | None) -> object:
+            return template if load is None else (load.mem, load.element)
+
+        def asked(core: "Recorder") -> list[object]:
+            return [(one.behind, kind(one.load, one.template)) for one in core.asked]
+
+        def asks(core: "Recorder") -> object:
+            return core.asks and kind(*core.asks[:2])
+
+        return (
+            self.thread.dead == other.thread.dead
+            and asks(self) == asks(other)
+            and asked(self) == asked(other)
+        )
 
     def give_up(self) -> None:
         """End lockstep."""
