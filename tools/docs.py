@@ -208,6 +208,14 @@ def public_tik_page() -> str:
     return page()
 
 
+@document("cpp_programs.md")
+def public_cpp_page() -> str:
+    """Return the page of public C++ kernels: which compile, run and verify, and the obstacles."""
+    from tools.cpp_programs import page
+
+    return page()
+
+
 @document("findings.md")
 def findings_page() -> str:
     """Every kind of finding that `run` reports."""

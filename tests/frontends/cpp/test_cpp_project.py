@@ -206,3 +206,47 @@ def test_the_host_of_a_program_is_compiled_as_plain_c_plus_plus(tmp_path):
     assert cli(tmp_path, "c++", "main.cpp", "-o", "demo") == (0, "", "")
     assert program(tmp_path) == (0, "", "")
     assert np.fromfile(tmp_path / "demo", "u1").size > 1000
+
+
+OPERATOR = """#include "lib/math/kernel_operator_tanh_intf.h"
+
+extern "C" __global__ __aicore__ void scale_all(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
+  GET_TILING_DATA(facts, tiling);
+  AscendC::GlobalTensor<float> to;
+  to.SetGlobalBuffer((__gm__ float*)x);
+  to.SetValue(0, facts.scale + facts.parts[PARTS - 1]);
+}
+"""
+TILING = """#include "nowhere/tilingdata.h"
+namespace optiling {
+constexpr uint32_t PARTS = 3;
+BEGIN_TILING_DATA_DEF(Other)
+  TILING_DATA_FIELD_DEF(uint32_t, none);  // of another operator
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Other, Other)
+BEGIN_TILING_DATA_DEF(ScaleTiling)
+  TILING_DATA_FIELD_DEF(float, scale);
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, PARTS, parts);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(ScaleAll, ScaleTiling)
+}  // namespace optiling
+"""
+
+
+def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_path):
+    for folder, name, text in (
+        ("op_kernel", "scale_all.cpp", OPERATOR),
+        ("op_host", "scale_all_tiling.h", TILING),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+    np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
+    tiling = np.zeros(4, np.uint32)
+    tiling[0], tiling[3] = np.float32(2.5).view(np.uint32), 40
+    tiling.tofile(tmp_path / "t.bin")
+    words = ("run", "op_kernel/scale_all.cpp", "--blocks", "1", "--tiling-data", "t.bin")
+    words += ("--arg", "x=x.npy", "--out-arg", "x=float32:8:z.npy")
+    words += ("--arg", "workspace=x.npy")
+    code, _, err = cli(tmp_path, *words)
+    assert (code, err) == (0, "")
+    assert np.load(tmp_path / "z.npy")[0] == 42.5

@@ -15,7 +15,7 @@ from cubecore.frontends.cpp.compiler import compiler
 from cubecore.frontends.cpp.diagnostics import INCLUDE, compile_with
 from cubecore.frontends.cpp.elf import has_variables
 from cubecore.frontends.cpp.launch_options import HERE
-from cubecore.frontends.cpp.source import Overlay, Source, overlay, quoted
+from cubecore.frontends.cpp.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.lazy_dataclass import dataclass
 
 _PARTS = {
@@ -49,6 +49,7 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
     content = (made.identity, str(source.path), source.text, entry, headers(), *flags)
+    content += (host_structs(source),)
     key = digest((*content, *source.includes))
     place = folder() / f"{key}.json"
     found = _kept(place)
@@ -124,7 +125,7 @@ def unit_command(
     """Return the compiler's arguments for a unit that includes a source, but flags and output."""
     prefix = precompiled(macros)
     unit = work / "unit.cpp"
-    unit.write_text(_unit(code, entry), "utf-8", "surrogateescape")
+    unit.write_text(host_structs(source) + _unit(code, entry), "utf-8", "surrogateescape")
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
     return [*search, "-x", "c++", str(unit)]
@@ -174,7 +175,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros))
-    written = file_digest(HERE / "capi_header.py")
+    written = "".join(file_digest(HERE / name) for name in ("capi_header.py", "header_names.txt"))
     base = folder() / f"pch-{digest((made.identity, headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
@@ -183,6 +184,10 @@ def precompiled(macros: Sequence[str]) -> Path:
     if not prefix.is_file():
         (base / "c_api").mkdir(exist_ok=True)
         _write(base / "c_api" / "asc_simd.h", header(_arch_of(macros)))
+        for name in (HERE / "header_names.txt").read_text("ascii").split():
+            alias = base / name
+            alias.parent.mkdir(parents=True, exist_ok=True)
+            _write(alias, '#pragma once\n#include "kernel_operator.h"\n')
         _write(prefix, '#include "kernel_operator.h"\n#include "c_api/asc_simd.h"\n')
     if made.is_clang:
         return prefix

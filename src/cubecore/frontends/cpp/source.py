@@ -105,6 +105,41 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
     return "vector"
 
 
+_STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\s*;", re.DOTALL)
+_CONSTANT = re.compile(
+    r"^[ \t]*(?:static[ \t]+|inline[ \t]+)*(?:constexpr|const)[ \t]+\w+[ \t]+"
+    r"(?P<name>\w+)[ \t]*=[^;{]+;",
+    re.MULTILINE,
+)
+_REGISTERED = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+
+
+def host_structs(source: Source) -> str:
+    """Return the structs that an operator project's host code registers, as C++.
+
+    A kernel in op_kernel takes them from nowhere: the build writes them beside it.
+    """
+    words = source.scan.words
+    folder = source.path.parent.parent / "op_host"
+    uses = {"GET_TILING_DATA", "GET_TILING_DATA_WITH_STRUCT"} & words
+    if not uses or "REGISTER_TILING_DEFAULT" in words or not folder.is_dir():
+        return ""
+    texts = [path.read_text("utf-8", "replace") for path in sorted(folder.rglob("*.h"))]
+    blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
+    if not blocks:
+        return ""
+    named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
+    stem = source.path.stem.replace("_", "").lower()
+    default = next((name for op, name in named if op.lower() == stem), None)
+    default = default or next((name for op, name in named if op[-1:].isalpha()), None)
+    lines = [re.sub(r"//[^\n]*", "", block) for block in blocks]
+    used = set(re.findall(r"\w+", " ".join(lines)))
+    constants = [match for text in texts for match in _CONSTANT.finditer(text)]
+    lines = [match[0].strip() for match in constants if match["name"] in used] + lines
+    lines += [f"using cubecore_tiling_default = {default};"] if default else []
+    return '#line 1 "op_host"\n' + "\n".join(dict.fromkeys(lines)) + "\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """The file that the compiler reads, the user's files that it holds, and their kernels."""

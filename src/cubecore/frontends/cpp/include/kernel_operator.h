@@ -24,3 +24,4 @@
 #include "cubecore/reduce.h"
 #include "cubecore/system.h"
 #include "cubecore/unary.h"
+#include "register/tilingdata_base.h"

@@ -66,4 +66,5 @@ inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", 
 #define KERNEL_LOG(LEVEL, ...) ::AscendC::printf(__VA_ARGS__)
 #undef assert
 #define assert(...) ascendc_assert((__VA_ARGS__))
+#define ASSERT(...) ascendc_assert((__VA_ARGS__))
 #define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)

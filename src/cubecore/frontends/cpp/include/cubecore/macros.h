@@ -36,6 +36,9 @@
 #define ASCENDC_TPL_SEL(...)
 #define ASCENDC_TPL_SEL_PARAM(...)
 
+#define likely(CONDITION) __builtin_expect(!!(CONDITION), 1)
+#define unlikely(CONDITION) __builtin_expect(!!(CONDITION), 0)
+
 #define ASCEND_IS_AIC constexpr(CUBECORE_PART == 1)
 #define ASCEND_IS_AIV constexpr(CUBECORE_PART == 2)
 #define ASCEND_IS_NOT_AIC constexpr(CUBECORE_PART != 1)
@@ -70,9 +73,9 @@ inline uint8_t* GetSysWorkSpacePtr() {
 }
 inline void SetSysWorkspace(uint8_t*) {}
 inline void SetSysWorkSpace(uint8_t*) {}
-template <typename T>
-constexpr T CeilDivision(T value, T divisor) {
-  return (value + divisor - 1) / divisor;
+template <typename T, typename U>
+constexpr T CeilDivision(T value, U divisor) {
+  return static_cast<T>((value + divisor - 1) / divisor);
 }
 template <typename T, typename U>
 constexpr T DivCeil(T value, U divisor) {

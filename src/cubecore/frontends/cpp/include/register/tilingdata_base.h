@@ -1,0 +1,28 @@
+// Structs of tiling data as host code declares them. Pages: BEGIN_TILING_DATA_DEF,
+// TILING_DATA_FIELD_DEF, TILING_DATA_FIELD_DEF_ARR, TILING_DATA_FIELD_DEF_STRUCT,
+// END_TILING_DATA_DEF, REGISTER_TILING_DATA_CLASS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define BEGIN_TILING_DATA_DEF(NAME)                             \
+  struct NAME {                                                 \
+    size_t GetDataSize() const { return sizeof(*this); }        \
+    void SaveToBuffer(void* to, size_t most) const {            \
+      std::memcpy(to, static_cast<const void*>(this),           \
+                  most < sizeof(*this) ? most : sizeof(*this)); \
+    }
+#define TILING_DATA_FIELD_DEF(TYPE, NAME)       \
+  TYPE NAME = {};                               \
+  void set_##NAME(TYPE value) { NAME = value; } \
+  TYPE get_##NAME() const { return NAME; }
+#define TILING_DATA_FIELD_DEF_ARR(TYPE, COUNT, NAME)                               \
+  TYPE NAME[COUNT] = {};                                                           \
+  void set_##NAME(const TYPE* values) { std::memcpy(NAME, values, sizeof(NAME)); } \
+  TYPE* get_##NAME() { return NAME; }
+#define TILING_DATA_FIELD_DEF_STRUCT(TYPE, NAME) TYPE NAME = {};
+#define END_TILING_DATA_DEF }
+#define REGISTER_TILING_DATA_CLASS(OPERATOR, NAME) \
+  using cubecore_tiling_of_##OPERATOR [[maybe_unused]] = NAME;

@@ -1,4 +1,0 @@
-// Pages: printf, DumpTensor, ascendc_assert.
-#pragma once
-
-#include "kernel_operator.h"

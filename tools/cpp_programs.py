@@ -1,0 +1,191 @@
+"""The page of public C++ kernels: which of them compile, run and verify here, and the obstacles.
+
+`python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match TEXT] [--seconds N]`
+surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`, `chip`, `layer` of each
+kernel's file, whose repositories lie as CHECKOUTS/OWNER/NAME. What was surveyed with these headers
+before is kept; N seconds later the rest waits for another call. Outcomes are written to
+`cpp_programs.jsonl` beside this file, which holds no text of anyone's kernels.
+"""
+
+import argparse
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from cubecore.frontends.cpp.build import headers
+
+DATA = Path(__file__).with_name("cpp_programs.jsonl")
+OUTCOMES = {
+    "verified": "a sample: built, run from its own main, and passed its own verification",
+    "verified, findings": "as above, and the sanitizer reported findings",
+    "failed": "a sample: a step of its README failed",
+    "compiles": "a file: compiles with no name refused",
+    "refused": "a file: a name is not provided, or the compiler finds an error",
+    "not here": "the file is not in the checkout",
+}
+"""What each outcome says."""
+_SEED = 20
+"""Random seed of the order in which files are surveyed, so that a part is a fair sample."""
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return what was surveyed, by repository and path."""
+    if not DATA.is_file():
+        return []
+    lines = DATA.read_text(encoding="utf-8").splitlines()
+    return sorted(map(json.loads, lines), key=lambda row: (row["repo"], row["path"]))
+
+
+def page() -> str:
+    """Return the page: counts by repository and layer, then the obstacles."""
+    found = rows()
+    lines = [
+        "# Public C++ kernels",
+        "",
+        "Kernels of public repositories, unmodified, from checkouts outside of this repository;",
+        "none of their text is part of it. A sample is built with cmake, run from its own main and",
+        "verified by its own script; another file is compiled by itself, with stand-ins for the",
+        "macros of its build. Files were drawn by chance; what is not listed was not surveyed.",
+        "",
+        "| outcome | files | |",
+        "|---|---|---|",
+    ]
+    counts = Counter(row["outcome"] for row in found)
+    lines += [f"| {name} | {counts[name]} | {says} |" for name, says in OUTCOMES.items()]
+    lines += [
+        "",
+        "## By repository",
+        "",
+        "| repository | layer | outcome | files |",
+        "|---|---|---|---|",
+    ]
+    groups = Counter((r["repo"], r["layer"], r["outcome"]) for r in found)
+    lines += [f"| {' | '.join(key)} | {count} |" for key, count in sorted(groups.items())]
+    lines += ["", "## Obstacles", "", "The first obstacle of each file or sample.", ""]
+    lines += ["| obstacle | files |", "|---|---|"]
+    obstacles = Counter(_shown(row["why"]) for row in found if row.get("why"))
+    lines += [f"| {why} | {count} |" for why, count in sorted(obstacles.items(), key=_by_count)]
+    lines += ["", f"`{Path(__file__).name}` says how this page is measured.", ""]
+    return "\n".join(lines)
+
+
+def _by_count(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]
+
+
+def _shown(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def obstacle(said: str) -> str:
+    """Return the first obstacle in a message, without paths and the names of the user's own."""
+    missing = re.search(r"AscendC::(\w+) is not supported", said)
+    if missing is not None:
+        return missing[1]
+    lacking = re.search(r"'(?:AscendC::)?(\w+)' (?:was not declared|is not a member of 'AscendC'"
+                        r"|does not name a type|has not been declared)", said)  # fmt: skip
+    if lacking is not None:
+        return lacking[1]
+    header = re.search(r"(\S+): No such file", said)
+    if header is not None:
+        return f"header {header[1].split('/')[-1]}"
+    text = said.partition(" does not compile: ")[2] or said
+    text = re.sub(r"/\S+/", "", text.partition("; --verbose")[0])
+    return " ".join(re.sub(r"\d{3,}", "N", text).split())[:90]
+
+
+def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
+    """Return the outcome of a sample: built, run and verified in a copy of its folder."""
+    folder = (checkouts / row["repo"] / row["path"]).parent
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / folder.name
+        shutil.copytree(folder, copy)
+        command = [sys.executable, "-m", "cubecore", "sample", str(copy)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    line = (done.stdout + done.stderr).strip().splitlines()[-1].replace(str(copy), folder.name)
+    if done.returncode == 0:
+        return {"outcome": "verified"}
+    if ": verified in" in line:
+        return {"outcome": "verified, findings"}
+    return {"outcome": "failed", "why": obstacle(line.partition(" failed: ")[2] or line)}
+
+
+def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
+    """Return the outcome of compiling a file."""
+    path = checkouts / row["repo"] / row["path"]
+    near = [each for each in path.parent.rglob("*") if each.suffix in {".h", ".hpp"}]
+    text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
+    macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
+    macros |= dict.fromkeys(re.findall(r"\bORIG_DTYPE_\w+", text), "0")
+    defined = set(re.findall(r"#\s*define\s+(\w+)", text))
+    given = [f"-D{name}={value}" for name, value in macros.items() if name not in defined]
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "-m", "cubecore", "c++", "-c", str(path), *given]
+        command += ["-o", f"{scratch}/out.o"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    if done.returncode == 0:
+        return {"outcome": "compiles"}
+    return {"outcome": "refused", "why": obstacle(done.stderr.strip())}
+
+
+def is_sample(row: dict[str, Any], checkouts: Path) -> bool:
+    """True if a file's folder is a project with generated data and a verification."""
+    folder = (checkouts / row["repo"] / row["path"]).parent
+    return (
+        bool(row.get("gen_data") and row.get("verify") and row.get("host_in_file"))
+        and (folder / "CMakeLists.txt").is_file()
+    )
+
+
+def surveyed(
+    corpus: Path, checkouts: Path, kind: str, match: str, seconds: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of each file that was not surveyed before, for as long as there is time."""
+    end, made = monotonic() + seconds, headers()
+    known = {(row["repo"], row["path"]) for row in rows() if row["headers"] == made}
+    wanted = [json.loads(line) for line in corpus.read_text("utf-8").splitlines()]
+    random.Random(_SEED).shuffle(wanted)  # noqa: S311 - no secret
+    for row in wanted:
+        name, path = f"{row['repo']}/{row['path']}", checkouts / row["repo"] / row["path"]
+        if match not in name or (row["repo"], row["path"]) in known or "3510" in row["chip"]:
+            continue
+        if not path.is_file() or is_sample(row, checkouts) != (kind == "samples"):
+            continue
+        if monotonic() > end:
+            return
+        outcome = (sample if kind == "samples" else compiled)(row, checkouts)
+        kept = {key: row[key] for key in ("repo", "path", "commit", "layer")}
+        yield kept | {"headers": made} | outcome
+
+
+def main() -> None:
+    """Survey a corpus, and write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--kind", choices=("samples", "files"), default="samples")
+    parser.add_argument("--match", default="")
+    parser.add_argument("--seconds", type=float, default=500)
+    asked = parser.parse_args()
+    for row in surveyed(**vars(asked)):
+        print(row["outcome"], row["repo"], row["path"], row.get("why", ""), flush=True)
+        kept = [r for r in rows() if (r["repo"], r["path"]) != (row["repo"], row["path"])]
+        lines = [json.dumps(each) for each in [*kept, row]]
+        DATA.write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
