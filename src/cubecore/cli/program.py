@@ -27,7 +27,7 @@ def main() -> int:
 
 def _run(path: str, words: tuple[str, ...]) -> int:
     from cubecore.errors import refuse
-    from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+    from cubecore.frontends.cpp.launch_options import TIMEOUT_S, CppLaunchOptions
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.reports.text.script import finding_lines
     from cubecore.workflows.scripts.program import run_linked
@@ -39,10 +39,14 @@ def _run(path: str, words: tuple[str, ...]) -> int:
         timeout_s = float(text)
     except ValueError:
         raise refuse("CUBECORE_TIMEOUT", "be seconds", repr(text)) from None
+    auto_sync = os.environ.get("CUBECORE_AUTO_SYNC") or "on"
+    if auto_sync not in {"on", "off"}:
+        raise refuse("CUBECORE_AUTO_SYNC", "be on or off", repr(auto_sync))
+    asked = CppLaunchOptions(timeout_s=timeout_s, auto_sync=auto_sync)
     report = os.environ.get("CUBECORE_REPORT") or None
     files = TimeFiles(report, None)
     files.require_writable()
-    answer = run_linked(path, words, options | {"trace": report is not None}, timeout_s)
+    answer = run_linked(path, words, options | {"trace": report is not None}, asked)
     for launch in answer.launches:
         if launch.findings:
             title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"

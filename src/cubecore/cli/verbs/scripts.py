@@ -32,6 +32,7 @@ _KERNEL_OPTIONS = {
     "--tiling-data": ("tiling_data", "tiling_data"),
     "--tiling-key": ("tiling_key", "tiling_key"),
     "--timeout": ("timeout", "timeout_s"),
+    "--auto-sync": ("auto_sync", "auto_sync"),
     "--verbose": ("verbose", "verbose"),
 }
 """By option: its name among a command's keywords, and in `CppLaunchOptions`."""
@@ -86,6 +87,11 @@ def kernel_options(command: Command) -> Command:
         ),
         click.option(
             "--timeout", type=float, help="limit in seconds of a C++ kernel (default: 60)"
+        ),
+        click.option(
+            "--auto-sync",
+            type=Word(["on", "off"]),
+            help="order dependent vector and scalar instructions as the vendor's compiler does",
         ),
         click.option("--tiling-key", type=Integer(), help="value of TILING_KEY_IS"),
         click.option(

@@ -63,7 +63,8 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
         If a file, an entry or an argument is not usable.
     """
     source = source_of(path, _defined(asked.defines))
-    kernel = kernel_of(source, asked.entry, verbose=asked.verbose, **options)
+    auto_sync = asked.auto_sync == "on"
+    kernel = kernel_of(source, asked.entry, verbose=asked.verbose, auto_sync=auto_sync, **options)
     if asked.blocks is None:
         raise unable("--blocks", f"a launch of {kernel.name} needs --blocks")
     known = {p.name: p for p in kernel.parameters}
@@ -100,11 +101,11 @@ def program_of(
         return None
     built = Path(path).resolve()
     if is_program(path):
-        return lambda words: require_clean_end(built, run_built(built, words, asked.timeout_s))
+        return lambda words: require_clean_end(built, run_built(built, words, asked))
     source = source_of(path, _defined(asked.defines))
     if not has_main(source):
         return None
-    return lambda words: require_clean_end(source.path, run_source(source, words, asked.timeout_s))
+    return lambda words: require_clean_end(source.path, run_source(source, words, asked))
 
 
 def _tiling_name(kernel: CppKernel) -> str:

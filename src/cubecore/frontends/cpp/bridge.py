@@ -20,6 +20,7 @@ from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.modes import RecordedModes
+from cubecore.frontends.cpp.touched import note_order
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -58,6 +59,7 @@ class BridgeLaunch(ctypes.Structure):
         ("workspace", c_uint64),
         *((name, c_uint64) for name in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")),
         ("task", c_int64),
+        ("auto_sync", c_int64),
     )
 
 
@@ -94,7 +96,15 @@ class RegisteredKernel:
 
 
 class _Step(ctypes.Structure):
-    _fields_ = (("kind", c_uint32), ("operands", c_uint32), ("from_", c_int32 * _OPERANDS))
+    _fields_ = (
+        ("kind", c_uint32),
+        ("operands", c_uint32),
+        ("from_", c_int32 * _OPERANDS),
+        *((name, c_uint32) for name in ("pipe", "sync", "source", "target", "event")),
+        ("access", c_uint32 * _OPERANDS),
+        ("low", c_int64 * _OPERANDS),
+        ("high", c_int64 * _OPERANDS),
+    )
 
 
 class _Entry(ctypes.Structure):
@@ -273,6 +283,7 @@ class Bridge:
             step.kind, step.operands = self.names.kind(template), len(places)
             for index, source in enumerate(places):
                 step.from_[index] = -1 if source is None else source
+            note_order(step, template)
 
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]

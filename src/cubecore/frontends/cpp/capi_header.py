@@ -103,5 +103,5 @@ def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
     if answers:
         body = f'return cubecore::ask(0, "{name}", at{given});'
         return f"{template}inline int64_t {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
-    body = f'cubecore::issue("{name}", at{given});'
+    body = f'cubecore::issue_raw("{name}", at{given});'
     return f"{template}inline void {name}({arguments}CUBECORE_AT) {{ {body} }}\n"

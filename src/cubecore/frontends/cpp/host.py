@@ -19,7 +19,7 @@ from cubecore.frontends.cpp.build import PROGRAM, built, macros_of, runtime
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.executable import library_of
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages
-from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.source import Source
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
@@ -66,7 +66,7 @@ class _LaunchResult:
     tensors: tuple[tuple[str, int, int], ...]
 
 
-def run_source(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
+def run_source(source: Source, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
     """Run the main of a file, compiled if need be; return its code.
 
     Raises
@@ -78,10 +78,10 @@ def run_source(source: Source, words: tuple[str, ...], timeout_s: float = TIMEOU
     """
     chip = chip_named(_options().chip).what_if(_options().settings)
     library = built(source, PROGRAM, chip.arch, "vector").path
-    return run_library(library, source.path, words, timeout_s)
+    return run_library(library, source.path, words, asked)
 
 
-def run_built(path: Path, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) -> int:
+def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
     """Run a program that `cubecore c++` linked; return its code.
 
     Raises
@@ -92,7 +92,7 @@ def run_built(path: Path, words: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
         If a kernel fails, or the program ends early.
     """
     with library_of(path) as library:
-        return run_library(library, path, words, timeout_s)
+        return run_library(library, path, words, asked)
 
 
 def _options() -> LaunchOptions:
@@ -100,7 +100,7 @@ def _options() -> LaunchOptions:
     return LaunchOptions() if session is None else LaunchOptions().changed(session.options)
 
 
-def run_library(library: Path, path: Path, words: tuple[str, ...], timeout_s: float) -> int:
+def run_library(library: Path, path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
     """Run a library's main in another process; its launches go to the session. Return its code.
 
     Raises
@@ -115,12 +115,14 @@ def run_library(library: Path, path: Path, words: tuple[str, ...], timeout_s: fl
     instructions()
 
     def work(page: int) -> tuple[int, list[_LaunchResult]]:
-        program = _Program(path, support, page, options)
+        program = _Program(path, support, page, options, auto_sync=asked.auto_sync == "on")
         code = program.run(library, words)
         ctypes.CDLL(None).fflush(None)
         return code, program.launched
 
-    code, launched = answered(work, ChildSubject("the program", timeout_s, (), shown_path(path)))
+    code, launched = answered(
+        work, ChildSubject("the program", asked.timeout_s, (), shown_path(path))
+    )
     for left in launched:
         run = KernelRun(
             kernel=left.kernel,
@@ -150,7 +152,10 @@ def _tensor(name: str, address: int, size: int) -> tuple[HostTensor, GlobalTenso
 class _Program:
     """A program in its process: its device memory and its launches."""
 
-    def __init__(self, path: Path, library: str, page: int, options: LaunchOptions) -> None:
+    def __init__(
+        self, path: Path, library: str, page: int, options: LaunchOptions, *, auto_sync: bool
+    ) -> None:
+        self._auto_sync = auto_sync
         self.launched: list[_LaunchResult] = []
         self._path, self._options = path, options
         self._gm = GlobalMemory()
@@ -206,7 +211,7 @@ class _Program:
         thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            told = launch_facts(core, kind, self._base)
+            told = launch_facts(core, kind, self._base, auto_sync=self._auto_sync)
             self._bridge.run(core, thunk, held, told, where)
 
         function.__name__ = name

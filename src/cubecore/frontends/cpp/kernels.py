@@ -54,6 +54,7 @@ class CppKernel(Kernel):
     parameters: tuple[Parameter, ...] = field(kw_only=True)
     timeout_s: float = field(default=TIMEOUT_S, kw_only=True)
     tiling_key: int = field(default=0, kw_only=True)
+    auto_sync: bool = field(default=True, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
 
     @property
@@ -86,6 +87,7 @@ def kernel_of(
     *,
     arch: str = "2201",
     verbose: bool = False,
+    auto_sync: bool = True,
     **options: Any,
 ) -> CppKernel:
     """Return an entry of a file as a kernel; `options` are those of `LaunchOptions`.
@@ -118,6 +120,7 @@ def kernel_of(
         source=source,
         entry=name,
         parameters=parameters,
+        auto_sync=auto_sync,
         verbose=verbose,
     )
 
@@ -217,7 +220,9 @@ class _Fixed:
         weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
-def launch_facts(handle: CoreHandle, kind: str, base: int, tiling_key: int = 0) -> BridgeLaunch:
+def launch_facts(
+    handle: CoreHandle, kind: str, base: int, tiling_key: int = 0, *, auto_sync: bool = True
+) -> BridgeLaunch:
     """Return what a core is told of its launch."""
     core, chip = handle.core, handle.core.chip
     place = core.registers.position
@@ -230,6 +235,7 @@ def launch_facts(handle: CoreHandle, kind: str, base: int, tiling_key: int = 0) 
         is_cube=core.id.is_aic,
         tiling_key=tiling_key,
         task=("vector", "cube", "mix").index(kind),
+        auto_sync=auto_sync and not core.id.is_aic,
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
         setattr(made, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
@@ -254,7 +260,10 @@ class _Loaded:
         words = (ctypes.c_uint64 * max(len(self._made.parameters), 1))()
         for at, parameter in enumerate(self._made.parameters):
             words[at] = self._word(parameter, own[parameter.name])
-        facts = launch_facts(handle, self._made.kind, self._base, self._made.tiling_key)
+        made = self._made
+        facts = launch_facts(
+            handle, made.kind, self._base, made.tiling_key, auto_sync=made.auto_sync
+        )
         self.bridge.run(handle, entry, words, facts, self._made.place)
 
     def _word(self, parameter: Parameter, value: Any) -> int:
@@ -366,7 +375,8 @@ def load(path: str | Path, defines: Mapping[str, object] | None = None, **option
     defines : mapping or None
         Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
     **options : object
-        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
+        auto_sync, False for kernels that are built with ``--cce-auto-sync=off``.
 
     Returns
     -------
@@ -396,7 +406,8 @@ def inline(text: str, defines: Mapping[str, object] | None = None, **options: An
     defines : mapping or None
         Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
     **options : object
-        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
+        auto_sync, False for kernels that are built with ``--cce-auto-sync=off``.
 
     Returns
     -------

@@ -44,6 +44,7 @@ class CppLaunchOptions:
     tiling_data: str | None = None
     tiling_key: int = 0
     timeout_s: float = TIMEOUT_S
+    auto_sync: str = "on"
     verbose: bool = False
 
     @property

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cubecore.aliases import Json
 from cubecore.frontends.cpp.host import run_built
+from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.lazy_dataclass import dataclass
 
@@ -23,7 +24,7 @@ class ProgramRun:
 
 
 def run_linked(
-    path: str, arguments: tuple[str, ...], options: Json, timeout_s: float
+    path: str, arguments: tuple[str, ...], options: Json, asked: CppLaunchOptions
 ) -> ProgramRun:
     """Run a program; `options` are those of its launches.
 
@@ -36,5 +37,5 @@ def run_linked(
     """
     session = ScriptSession(options)
     with session.collecting():
-        code = run_built(Path(path).resolve(), arguments, timeout_s)
+        code = run_built(Path(path).resolve(), arguments, asked)
     return ProgramRun(path, code, tuple(session.runs))

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cubecore/abi.h"
+#include "order.h"
 
 using cubecore::Launch;
 using cubecore::Where;
@@ -33,6 +34,11 @@ struct Step {
   uint32_t kind;
   uint32_t operands;
   int32_t from[MOST_OPERANDS];  // which pointer of the call; -1: address 0
+  uint32_t pipe;                // order.h's number
+  uint32_t sync;                // what it orders: 0 nothing, 1 sets, 2 waits, 3 a barrier
+  uint32_t source, target, event;
+  uint32_t access[MOST_OPERANDS];                   // of UB: 1 reads, 2 writes, 0 neither
+  int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];  // bytes, from the address on
 };
 
 struct Entry {
@@ -60,6 +66,7 @@ struct Core {
   Launch launch;
   Where last;
   void* slots[16];
+  order::Order* order;  // of automatic synchronisation, else null
 };
 
 typedef int (*OnMiss)(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
@@ -244,6 +251,82 @@ const Entry* entry_of(const char* call, const uint64_t* key, uint32_t words, uin
   return &made->entry;
 }
 
+// True while a function of the C API issues: nothing is put before its instructions.
+bool raw = false;
+
+void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
+  core->kinds[core->count] = step.kind;
+  core->wheres[core->count] = where;
+  ++core->count;
+  for (uint32_t operand = 0; operand < step.operands; ++operand) {
+    int32_t from = step.from[operand];
+    core->addresses[core->addresses_used++] = from < 0 ? 0 : addresses[from];
+  }
+}
+
+const char* const PIPE_WORDS[] = {"PIPE_S",    "PIPE_V",    "PIPE_M",  "PIPE_MTE1",
+                                  "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX"};
+const char* const BARRIER = "asc_sync_pipe";
+const char* const NOTIFY = "asc_sync_notify";
+const char* const WAIT = "asc_sync_wait";
+
+uint64_t word_of(const char* text) { return reinterpret_cast<uint64_t>(text); }
+
+void insert(Core* core, const char* call, const uint64_t* key, uint32_t words, const Where* at,
+            uint32_t where) {
+  const Entry* entry = entry_of(call, key, words, 0, at);
+  if (core->count + entry->steps > CAPACITY) hand_over(core);
+  for (uint32_t n = 0; n < entry->steps; ++n) push(core, entry->step[n], nullptr, where);
+}
+
+// Orders `to` after `from`, as the compiler would.
+void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32_t where) {
+  using cubecore::detail::INTEGER;
+  using cubecore::detail::WORD;
+  if (from == to) {
+    uint64_t key[] = {WORD, word_of(PIPE_WORDS[from])};
+    insert(core, BARRIER, key, 2, at, where);
+    core->order->barrier(from);
+    return;
+  }
+  uint32_t id = core->order->free_event(from, to);
+  uint64_t key[] = {WORD, word_of(PIPE_WORDS[from]), WORD, word_of(PIPE_WORDS[to]), INTEGER, id};
+  insert(core, NOTIFY, key, 6, at, where);
+  insert(core, WAIT, key, 6, at, where);
+  core->order->set(from, to, id);
+  core->order->wait(from, to, id);
+}
+
+// What an access of UB on pipe `to` must wait for.
+void before(Core* core, uint32_t to, int64_t low, int64_t high, bool writes, const Where* at,
+            uint32_t where) {
+  for (uint32_t from : {order::S, order::V, order::MTE2, order::MTE3})
+    if (order::Order::pairs(from, to) && core->order->conflicts(from, to, low, high, writes))
+      synchronise(core, from, to, at, where);
+}
+
+void ordered(Core* core, const Step& step, const int64_t* addresses, const Where* at,
+             uint32_t where) {
+  order::Order& order = *core->order;
+  if (step.sync == 1) order.set(step.source, step.target, step.event);
+  if (step.sync == 2) order.wait(step.source, step.target, step.event);
+  if (step.sync == 3) order.barrier(step.source);
+  if (step.sync != 0 || step.pipe >= order::PIPES) return;
+  auto each = [&](auto work) {
+    for (uint32_t n = 0; n < step.operands; ++n) {
+      if (step.access[n] == 0 || step.from[n] < 0) continue;
+      int64_t base = addresses[step.from[n]];
+      work(base + step.low[n], base + step.high[n], (step.access[n] & order::WRITE) != 0);
+    }
+  };
+  if (!raw)
+    each([&](int64_t low, int64_t high, bool writes) {
+      before(core, step.pipe, low, high, writes, at, where);
+    });
+  order.begin(step.pipe);
+  each([&](int64_t low, int64_t high, bool writes) { order.enter(step.pipe, low, high, writes); });
+}
+
 void noted(Core* core, const Entry* entry, uint32_t where) {
   int code = python.text(core->number, NOTE + entry->note, nullptr, nullptr, nullptr, where);
   current = core;
@@ -363,6 +446,8 @@ Core* cubecore_core(uint32_t number) {
 // Runs a kernel on a core: 0, or 1 when it was stopped, 2 when it threw, 3 with a text.
 int cubecore_run(Core* core, int (*entry)(const uint64_t*), const uint64_t* arguments) {
   current = core;
+  raw = false;
+  if (core->launch.auto_sync != 0) core->order = new order::Order();
   return entry(arguments);
 }
 
@@ -381,19 +466,21 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
     }
     if (entry->flags & SETS_MASK) core->stale = 0;
   }
-  if (core->count + entry->steps > CAPACITY || core->addresses_used + 64 > MOST_ADDRESSES)
-    hand_over(core);
   for (uint32_t n = 0; n < entry->steps; ++n) {
     const Step& step = entry->step[n];
-    core->kinds[core->count] = step.kind;
-    core->wheres[core->count] = where;
-    ++core->count;
-    for (uint32_t operand = 0; operand < step.operands; ++operand) {
-      int32_t from = step.from[operand];
-      core->addresses[core->addresses_used++] = from < 0 ? 0 : addresses[from];
-    }
+    if (core->order != nullptr) ordered(core, step, addresses, at, where);
+    if (core->count + 1 > CAPACITY || core->addresses_used + MOST_OPERANDS > MOST_ADDRESSES)
+      hand_over(core);
+    push(core, step, addresses, where);
   }
   if (entry->flags & AT_ONCE) hand_over(core);
+}
+
+void cubecore_issue_raw(const char* call, const uint64_t* key, uint32_t words,
+                        const int64_t* addresses, uint32_t pointers, const Where* at) {
+  raw = true;
+  cubecore_issue(call, key, words, addresses, pointers, at);
+  raw = false;
 }
 
 int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
@@ -413,7 +500,10 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   Core* core = current;
   core->last = *at;
   uint64_t answer = 0;
-  int code = python.load(core->number, mem, type, address, number_of(at), &answer);
+  uint32_t where = number_of(at);
+  if (core->order != nullptr && mem == static_cast<uint8_t>(cubecore::Mem::UB))
+    before(core, order::S, address, address + 8, false, at, where);
+  int code = python.load(core->number, mem, type, address, where, &answer);
   current = core;
   if (code != 0) stop();
   return answer;

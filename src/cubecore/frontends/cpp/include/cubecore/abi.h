@@ -63,7 +63,8 @@ struct Launch {
   uint64_t tiling_key;
   uint64_t workspace;
   uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
-  int64_t task;  // what the launch told of its kind: 0 vector, 1 cube, 2 mix
+  int64_t task;       // what the launch told of its kind: 0 vector, 1 cube, 2 mix
+  int64_t auto_sync;  // whether synchronisation is put between dependent instructions
 };
 
 }  // namespace cubecore
@@ -72,6 +73,9 @@ extern "C" {
 // Records one call. `key` holds two words for each argument; `addresses` are the pointers' own.
 void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const int64_t* addresses,
                     uint32_t count, const cubecore::Where* at);
+// The same for a call to which automatic synchronisation does not apply.
+void cubecore_issue_raw(const char* call, const uint64_t* key, uint32_t words,
+                        const int64_t* addresses, uint32_t count, const cubecore::Where* at);
 // Issues a call and returns what the scalar unit reads.
 int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
                      const int64_t* addresses, uint32_t count, const cubecore::Where* at,
@@ -154,6 +158,15 @@ inline void issue(const char* call, const Where& at, const A&... arguments) {
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
   cubecore_issue(call, words, key.used, addresses, key.pointers, &at);
+}
+
+template <typename... A>
+inline void issue_raw(const char* call, const Where& at, const A&... arguments) {
+  uint64_t words[(detail::Words<A>::count + ... + 1)];
+  int64_t addresses[sizeof...(A) + 1];
+  detail::Key key{words, addresses};
+  (put(key, arguments), ...);  // found by the key's namespace
+  cubecore_issue_raw(call, words, key.used, addresses, key.pointers, &at);
 }
 
 template <typename... A>

@@ -1,0 +1,40 @@
+"""Accesses and synchronisation of a template, as automatic synchronisation weighs them."""
+
+from typing import Any
+
+from cubecore.errors import CubecoreError
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.machine.memory.footprint import footprints
+
+_PIPES = {"S": 0, "V": 1, "M": 2, "MTE1": 3, "MTE2": 4, "MTE3": 5, "FIX": 6, "ALL": 7}
+_ANYWHERE = 1 << 40
+"""Bytes around an address that is not told: all of a memory."""
+
+
+def note_order(step: Any, template: Instruction) -> None:
+    """Write what a template touches of UB, and what it orders, into the runtime's step."""
+    step.pipe = _PIPES[template.pipe.value]
+    if isinstance(template, (SetFlag, WaitFlag)):
+        step.sync = 1 if isinstance(template, SetFlag) else 2
+        step.source, step.target = _PIPES[template.src], _PIPES[template.dst]
+        step.event = template.event_id
+    elif isinstance(template, PipeBarrier):
+        step.sync, step.source = 3, _PIPES[template.on]
+    operands = template.operands()
+    if not any(operand.mem is Mem.UB for operand in operands):
+        return
+    try:
+        found = footprints(template)
+    except (CubecoreError, ValueError):
+        found = ()
+    for number, operand in enumerate(operands):
+        if operand.mem is not Mem.UB:
+            continue
+        step.low[number], step.high[number] = -_ANYWHERE, _ANYWHERE
+        if found:
+            touched = found[number]
+            if touched is None:
+                continue
+            step.low[number], step.high[number] = touched.low, touched.high
+        step.access[number] = operand.access.reads + 2 * operand.access.writes

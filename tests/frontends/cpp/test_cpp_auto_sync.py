@@ -1,0 +1,107 @@
+"""Automatic synchronisation: what the compiler orders is ordered, and nothing else."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.test_cpp_launch import ADD, N, cli
+
+pytestmark = needs_compiler
+FRAME = """
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)z);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64), b(TPosition::VECCALC, 256, 64);
+  LocalTensor<float> c(TPosition::VECCALC, 512, 64);
+  DataCopy(a, from, 64);
+  {loaded}
+  {body}
+  SetFlag<HardEvent::V_MTE3>(0);
+  WaitFlag<HardEvent::V_MTE3>(0);
+  {stored}
+  DataCopy(to, b, 64);
+"""
+LOADED = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
+
+
+def run(body, auto_sync, loaded=LOADED, stored=""):
+    """Return a launch's result, its findings' ids, and the number of its instructions."""
+    x, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    text = FRAME.format(body=body, loaded=loaded, stored=stored)
+    done = kernel(text, "GM_ADDR x, GM_ADDR z", auto_sync=auto_sync)[1](x, z)
+    return z, [finding.id for finding in done.findings], done.issued
+
+
+X = np.arange(64, dtype=np.float32)
+CASES = {
+    "V writes, V reads": ("Adds(c, a, 1.0f, 64); Muls(b, c, 2.0f, 64);", 2 * (X + 1), 1),
+    "V reads, V writes": ("Adds(b, a, 1.0f, 64); Muls(a, a, 2.0f, 64);", X + 1, 1),
+    "V writes, V writes": ("Adds(b, a, 1.0f, 64); Muls(b, a, 2.0f, 64);", 2 * X, 1),
+    "V writes, S reads": ("Adds(b, a, 1.0f, 64); ascendc_assert(b.GetValue(5) == 6);", X + 1, 2),
+    "MTE2 writes, S reads": (
+        "ascendc_assert(a.GetValue(7) == 7); Adds(b, a, 1.0f, 64);", X + 1, 2,
+    ),
+    "S writes, V reads": (
+        "a.SetValue(0, 9.0f); Adds(b, a, 1.0f, 64);", np.r_[10, X[1:] + 1], 4,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_dependence_is_ordered_where_the_compiler_orders_it(name):
+    body, exact, inserted = CASES[name]
+    value, found, issued = run(body, auto_sync=True)
+    assert found == []
+    assert np.array_equal(value, exact)
+    _, races, plain = run(body, auto_sync=False)
+    assert issued - plain == inserted
+    assert bool(races) is bool(inserted)
+    assert all(race.startswith("race-") for race in races)
+
+
+def test_what_other_flags_order_needs_nothing():
+    body = "Adds(c, a, 1.0f, 64); PipeBarrier<PIPE_V>(); Muls(b, c, 2.0f, 64);"
+    assert run(body, auto_sync=True)[2] == run(body, auto_sync=False)[2]
+    x, y, z = np.ones((3, N), np.float32)
+    issued = {
+        cubecore.load(ADD, auto_sync=given).add_queued[8](x, y, z, N).issued
+        for given in (True, False)
+    }
+    assert len(issued) == 1
+
+
+@pytest.mark.parametrize("missing", ["loaded", "stored"])
+def test_copies_and_vector_instructions_are_never_ordered(missing):
+    body = "Adds(b, a, 1.0f, 64);"
+    if missing == "loaded":
+        assert run(body, auto_sync=True, loaded="")[1] == ["race-raw"]
+    else:
+        again = "PipeBarrier<PIPE_ALL>(); Adds(b, a, 2.0f, 64);"
+        assert "race-raw" in run(body, auto_sync=True, stored=again)[1]
+
+
+def test_the_c_api_is_never_ordered():
+    body = """
+      __ubuf__ float* p = (__ubuf__ float*)512;
+      asc_add_scalar(p, (__ubuf__ float*)0, 1.0f, 64);
+      asc_mul_scalar((__ubuf__ float*)256, p, 2.0f, 64);
+    """
+    assert run(body, auto_sync=True)[1] == ["race-raw"]
+
+
+def test_the_command_line_says_which(tmp_path):
+    body = FRAME.format(body=CASES["V writes, V reads"][0], loaded=LOADED, stored="")
+    text = f"""#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {{ {body} }}
+"""
+    (tmp_path / "k.cpp").write_text(text)
+    np.save(tmp_path / "x.npy", X)
+    words = ("run", "k.cpp", "--blocks", "1", "--arg", "x=x.npy", "--out-arg", "z=float32:64:z.npy")
+    assert cli(tmp_path, *words)[0] == 0
+    assert cli(tmp_path, *words, "--auto-sync", "on")[0] == 0
+    code, out, _ = cli(tmp_path, *words, "--auto-sync", "off")
+    assert (code, out.count("race-raw")) == (1, 1)
+    code, _, err = cli(tmp_path, *words, "--auto-sync", "no")
+    assert (code, err.startswith("--auto-sync must be ")) == (2, True)
