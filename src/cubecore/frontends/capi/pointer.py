@@ -29,12 +29,19 @@ class RuntimeInt(int):
         return made
 
 
+_plain = int.__new__
+
+
 def _spreading(name: str) -> "Callable[..., Any]":
     method = getattr(int, name)
 
     def compute(self: RuntimeInt, *others: object) -> Any:
         found = method(self, *others)
-        return RuntimeInt(found, self.origin) if type(found) is int else found
+        if type(found) is not int:
+            return found
+        made = _plain(RuntimeInt, found)
+        made.origin = self.origin
+        return made
 
     return compute
 
@@ -81,7 +88,12 @@ class Pointer:
     reader: MemoryReader
 
     def __add__(self, elements: int) -> "Pointer":
-        return self._moved(elements)
+        if elements.__class__ is not int and elements.__class__ is not RuntimeInt:
+            return self._moved(elements)
+        bits = int.__mul__(elements, self.dtype.bits)
+        if bits % 8:
+            return self._moved(elements)
+        return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
 
     def __sub__(self, elements: int) -> "Pointer":
         return self._moved(elements, -1)

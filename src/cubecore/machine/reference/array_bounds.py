@@ -36,9 +36,11 @@ class InArray(int):
 
 def moved(address: int, size: int) -> int:
     """Return the address `size` bytes further on, in the same array if it is in one."""
-    if type(address) is InArray:
-        return InArray(address + size, address.low, address.high)
-    return address + size
+    if type(address) is not InArray:
+        return address + size
+    made = int.__new__(InArray, address + size)
+    made.low, made.high = address.low, address.high
+    return made
 
 
 Spans = tuple[tuple[Operand, int, int], ...]
