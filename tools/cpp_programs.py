@@ -1,6 +1,6 @@
 """The page of public C++ kernels: which of them compile, run and verify here, and the obstacles.
 
-`python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match TEXT] [--seconds N]`
+`python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match REGEX] [--seconds N]`
 surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`, `chip`, `layer` of each
 kernel's file, whose repositories lie as CHECKOUTS/OWNER/NAME. What was surveyed with these headers
 before is kept; N seconds later the rest waits for another call. Outcomes are written to
@@ -160,7 +160,11 @@ def surveyed(
     random.Random(_SEED).shuffle(wanted)  # noqa: S311 - no secret
     for row in wanted:
         name, path = f"{row['repo']}/{row['path']}", checkouts / row["repo"] / row["path"]
-        if match not in name or (row["repo"], row["path"]) in known or "3510" in row["chip"]:
+        if (
+            not re.search(match, name)
+            or (row["repo"], row["path"]) in known
+            or "3510" in row["chip"]
+        ):
             continue
         if not path.is_file() or is_sample(row, checkouts) != (kind == "samples"):
             continue

@@ -157,6 +157,7 @@ class Bridge:
         self._cores: list[_Core] = []
         self._error: BaseException | None = None
         self._running = 0
+        self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
         guarded = self._guarded
         self._callbacks = _Callbacks(
@@ -221,7 +222,7 @@ class Bridge:
         KernelError
             If the kernel fails.
         """
-        core = handle.core
+        core, self._begin = handle.core, at
         if self._names is None:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
         state = self._library.cubecore_core(len(self._cores)).contents
@@ -325,7 +326,8 @@ class Bridge:
     ) -> None:
         own = self._cores[core]
         texts = [(text or b"").decode("utf-8", "replace") for text in (first, second, third)]
-        where = self.names.locations[at] if self.names.locations else Location("", 0, "")
+        known = self.names.locations
+        where = known[at] if at < len(known) else self._begin
         if what == 2:
             own.handle.show(texts[0])
             return

@@ -106,6 +106,8 @@ def _compiled(
         out, deps = work / "unit.so", work / "unit.d"
         command = [*unit_command(source, code, entry, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
+        if entry == PROGRAM and sys.platform == "linux":
+            command.append("-Wl,--wrap=exit")
         compile_with([*flags, *command], source.path, work, verbose=verbose)
         read = {*_dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}

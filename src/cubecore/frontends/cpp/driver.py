@@ -164,7 +164,7 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
     out, made = Path(call.output or "a.out"), work / "program.so"
     command = ["-shared", "-o", str(made), *map(str, objects), *call.linked]
     if os.uname().sysname == "Linux":
-        command += ["-Wl,-z,defs", str(runtime()), "-ldl", "-lm", "-lpthread"]
+        command += ["-Wl,-z,defs", "-Wl,--wrap=exit", str(runtime()), "-ldl", "-lm", "-lpthread"]
     else:
         command += ["-undefined", "dynamic_lookup"]
     compile_with(command, out, work, verbose=call.verbose)

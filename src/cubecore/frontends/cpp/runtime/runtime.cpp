@@ -4,6 +4,7 @@
 // call is looked up by its name and parameters (`Table`); Python is asked on a miss, when a buffer
 // is full, when a value is needed, and at the end. Python answers a code: 0, or stop.
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -412,9 +413,27 @@ const Registration* cubecore_registered(uint32_t n) {
   return n < registered.size() ? &registered[n] : nullptr;
 }
 
+// Where a program's exit(code) leads: its calls are linked to __wrap_exit.
+static jmp_buf leaving;
+static bool inside = false;
+static int exit_code = 0;
+
+[[noreturn]] void __wrap_exit(int code) {
+  if (!inside || current != nullptr) exit(code);
+  exit_code = code;
+  longjmp(leaving, 1);
+}
+
 int cubecore_start(int (*program)(int, char**), int count, char** words) {
+  if (setjmp(leaving) != 0) {
+    inside = false;
+    return exit_code & 0xFF;
+  }
   try {
-    return program(count, words);
+    inside = true;
+    int code = program(count, words);
+    inside = false;
+    return code & 0xFF;
   } catch (const cubecore::Stop&) {
     return -1;
   }
@@ -536,7 +555,12 @@ void cubecore_refuse(const char* subject, const char* need, const char* got, con
 }
 
 void cubecore_thrown(const char* text) {
-  python.text(current->number, 6, text, nullptr, nullptr, number_of(&current->last));
+  uint32_t where = ~0u;  // nothing was issued yet
+  try {
+    if (current->last.file != nullptr) where = number_of(&current->last);
+  } catch (const cubecore::Stop&) {
+  }
+  python.text(current->number, 6, text, nullptr, nullptr, where);
 }
 
 void cubecore_print(const char* text) {

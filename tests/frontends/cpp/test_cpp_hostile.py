@@ -1,0 +1,155 @@
+"""Hostile host programs: one sentence each, and nothing is left behind."""
+
+import os
+import subprocess
+
+import pytest
+
+from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.test_cpp_launch import cli
+
+pytestmark = needs_compiler
+FRAME = """#include "acl/acl.h"
+#include "kernel_operator.h"
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <unistd.h>
+using namespace AscendC;
+__global__ __vector__ void k(__gm__ uint8_t* x, int64_t n) {{
+  GlobalTensor<float> to;
+  to.SetGlobalBuffer((__gm__ float*)x);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  {kernel}
+}}
+__global__ __vector__ void other(__gm__ uint8_t* x);
+int main(int argc, char** argv) {{
+  uint8_t* x = nullptr;
+  aclrtMalloc((void**)&x, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemset(x, 4096, 0, 4096);
+  {host}
+  return 0;
+}}
+"""
+LAUNCH = "k<<<1, nullptr, nullptr>>>(x, 7);"
+HOSTS = {
+    "null": ("*(volatile int*)0 = 1;", 2, "the program ended with an access to address 0x0"),
+    "wild": (
+        "*(volatile int*)0x1234567 = 1;",
+        2,
+        "the program ended with an access to address 0x1234567",
+    ),
+    "abort": ("abort();", 2, "the program ended with abort"),
+    "raise": ('throw std::runtime_error("no");', 2, "the program ended with abort"),
+    "division": (
+        "volatile int a = 1, b = 0; a = a / b;",
+        2,
+        "the program ended with a division by zero",
+    ),
+    "endless": (
+        "volatile int a = 0; while (true) a = a + 1;",
+        2,
+        "the program did not end within 3 s; check its loops, or raise --timeout",
+    ),
+    "sleep": (
+        "sleep(1000);",
+        2,
+        "the program did not end within 3 s; check its loops, or raise --timeout",
+    ),
+    "exit 0": (LAUNCH + "exit(0);", 0, ""),
+    "exit 5": (LAUNCH + "exit(5);", 5, ""),
+    "return 300": ("return 300;", 44, ""),
+    "_exit": ("_exit(3);", 2, "the program called exit(3); a kernel returns"),
+    "fork": ("if (fork() == 0) _exit(0);", 0, ""),
+    "free twice": ("aclrtFree(x); aclrtFree(x);", 0, ""),
+    "free none": ("aclrtFree(nullptr); aclrtFree((void*)8);", 0, ""),
+    "huge": (
+        "void* y; if (aclrtMalloc(&y, 1ull << 60, ACL_MEM_MALLOC_HUGE_FIRST) == 0) return 9;",
+        0,
+        "",
+    ),
+    "none": ("void* y; if (aclrtMalloc(&y, 0, ACL_MEM_MALLOC_HUGE_FIRST) == 0) return 9;", 0, ""),
+    "no block": (
+        "k<<<0, nullptr, nullptr>>>(x, 7);",
+        2,
+        "k[blocks] must be in [1, 40], the AIVs of Ascend910B3, got 0",
+    ),
+    "blocks": (
+        "k<<<70000, nullptr, nullptr>>>(x, 7);",
+        2,
+        "k[blocks] must be in [1, 40], the AIVs of Ascend910B3, got 70000",
+    ),
+}
+KERNELS = {
+    "null": ("*(volatile int*)0 = 1;", "the program ended with an access to address 0x0"),
+    "abort": ("abort();", "the program ended with abort"),
+    "throw": ("throw 3;", "the kernel threw an exception: something"),
+    "exit": ("exit(3);", "the program called exit(3); a kernel returns"),
+    "endless": (
+        "volatile int v = 0; while (true) v = v + 1;",
+        "the program did not end within 3 s; check its loops, or raise --timeout",
+    ),
+    "assertion": ("ascendc_assert(n == 8);", "the assertion must hold, got n == 8"),
+    "trap": ("Trap();", "the kernel must run to its end, got Trap"),
+    "past UB": (
+        "Adds(a[1 << 20], a, 1.0f, 64);",
+        "vadds.dst must stay inside UB",
+    ),
+    "unknown GM": ("to.SetGlobalBuffer((__gm__ float*)64); to.SetValue(0, 1.0f);", "gm"),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path):
+    """Hold a test to leaving no process of its own and no file in its folder."""
+    yield
+    left = subprocess.run(
+        ["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert left.stdout.split() == []
+
+
+def program(folder, host, kernel=""):
+    """Return the exit code, the output and the errors of a program."""
+    (folder / "p.asc").write_text(FRAME.format(host=host, kernel=kernel))
+    assert cli(folder, "c++", "p.asc", "-o", "demo") == (0, "", "")
+    before = sorted(folder.iterdir())
+    done = subprocess.run(
+        ["./demo"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "CUBECORE_TIMEOUT": "3"},
+    )
+    assert sorted(folder.iterdir()) == before
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_hostile_main_is_one_sentence(tmp_path, name):
+    host, code, said = HOSTS[name]
+    found, _, err = program(tmp_path, host)
+    lines = [line for line in err.splitlines() if not line.startswith(("terminate", "  what"))]
+    assert found == code
+    assert len(lines) == bool(said)
+    assert all(said in line for line in lines)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_hostile_kernel_of_a_program_is_one_sentence(tmp_path, name):
+    kernel, said = KERNELS[name]
+    code, _, err = program(tmp_path, LAUNCH, kernel)
+    assert code in {1, 2}
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_kernel_that_no_file_defines_does_not_link(tmp_path):
+    (tmp_path / "p.asc").write_text(
+        FRAME.format(host="other<<<1, nullptr, nullptr>>>(x);", kernel="")
+    )
+    code, out, err = cli(tmp_path, "c++", "p.asc", "-o", "demo")
+    assert (code, out) == (2, "")
+    assert err == "demo does not link: no other(unsigned char*)\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.asc"]
