@@ -105,3 +105,30 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {{ {body} }}
     assert (code, out.count("race-raw")) == (1, 1)
     code, _, err = cli(tmp_path, *words, "--auto-sync", "no")
     assert (code, err.startswith("--auto-sync must be ")) == (2, True)
+
+
+PROGRAM = """#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __vector__ void k(GM_ADDR x, GM_ADDR z) {{ {body} }}
+int main() {{
+  uint8_t *x, *z;
+  aclrtMalloc((void**)&x, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc((void**)&z, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemset(x, 256, 0, 256);
+  k<<<1, nullptr, nullptr>>>(x, z);
+  return 0;
+}}
+"""
+
+
+def test_a_program_says_it_when_it_is_compiled(tmp_path):
+    body = FRAME.format(body=CASES["V writes, V reads"][0], loaded=LOADED, stored="")
+    (tmp_path / "p.asc").write_text(PROGRAM.format(body=body))
+    for given, code in (("--cce-auto-sync=on", 0), ("--cce-auto-sync=off", 1)):
+        assert cli(tmp_path, "c++", given, "p.asc", "-o", "demo") == (0, "", "")
+        found, out, _ = cli(tmp_path, "run", "demo")
+        assert (found, out.count("race-raw")) == (code, code)
+        assert cli(tmp_path, "run", "demo", "--auto-sync", "off")[0] == 1
+    said = "--cce-auto-sync must be on or off, got no\n"
+    assert cli(tmp_path, "c++", "--cce-auto-sync=no", "p.asc") == (2, "", said)

@@ -82,7 +82,13 @@ class CoreState(ctypes.Structure):
 
 
 class _Registration(ctypes.Structure):
-    _fields_ = (("name", c_char_p), ("kind", c_char_p), ("file", c_char_p), ("line", c_uint32))
+    _fields_ = (
+        ("name", c_char_p),
+        ("kind", c_char_p),
+        ("file", c_char_p),
+        ("line", c_uint32),
+        ("auto_sync", c_uint32),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class RegisteredKernel:
     kind: str
     file: str
     line: int
+    auto_sync: bool = True
 
 
 class _Step(ctypes.Structure):
@@ -193,7 +200,7 @@ class Bridge:
             name, kind, file = (
                 text.decode("utf-8", "replace") for text in (facts.name, facts.kind, facts.file)
             )
-            yield RegisteredKernel(name, kind, file, facts.line)
+            yield RegisteredKernel(name, kind, file, facts.line, bool(facts.auto_sync))
             number += 1
 
     def start(self, program: Any, words: Any, count: int, answer: Callable[..., None]) -> int:

@@ -122,22 +122,30 @@ def _compiled(
 
 
 def unit_command(
-    source: Source, code: Overlay, entry: str, macros: Sequence[str], work: Path
+    source: Source,
+    code: Overlay,
+    entry: str,
+    macros: Sequence[str],
+    work: Path,
+    *,
+    auto_sync: bool = True,
 ) -> list[str]:
     """Return the compiler's arguments for a unit that includes a source, but flags and output."""
     prefix = precompiled(macros)
     unit = work / "unit.cpp"
-    unit.write_text(host_structs(source) + _unit(code, entry), "utf-8", "surrogateescape")
+    unit.write_text(
+        host_structs(source) + _unit(code, entry, auto_sync=auto_sync), "utf-8", "surrogateescape"
+    )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
     return [*search, "-x", "c++", str(unit)]
 
 
-def _unit(code: Overlay, entry: str) -> str:
+def _unit(code: Overlay, entry: str, *, auto_sync: bool) -> str:
     include = f'#include {quoted(code.main)}\n#line 1 "entry"\n'
     if entry == PROGRAM:
         facts = (
-            f'{{"{kernel.name}", "{kind}", {quoted(path)}, {kernel.line}}}'
+            f'{{"{kernel.name}", "{kind}", {quoted(path)}, {kernel.line}, {int(auto_sync)}}}'
             for kernel, kind, path in code.kernels
         )
         return f"{include}" + "".join(

@@ -28,6 +28,7 @@ class CompilerCall:
     output: str | None = None
     compile_only: bool = False
     shared: bool = False
+    auto_sync: bool = True
     verbose: bool = False
     sources: list[str] = field(default_factory=list)
     linked: list[str] = field(default_factory=list)
@@ -75,6 +76,11 @@ def _take(call: CompilerCall, word: str, value: str) -> None:
         got = word.partition("=")[2]
         if got != _ARCHITECTURE:
             raise refuse("--npu-arch", f"be {_ARCHITECTURE} for C++ kernels", got)
+    elif word.startswith("--cce-auto-sync"):
+        got = word.partition("=")[2] or "on"
+        if got not in {"on", "off"}:
+            raise refuse("--cce-auto-sync", "be on or off", got)
+        call.auto_sync = got == "on"
     elif word.startswith(("-Wl,", "-rdynamic")):
         pass  # a library that another process loads is linked as it needs
     elif word.startswith("-") and word.startswith(_IGNORED):
@@ -139,7 +145,7 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     if code.has_device_code or name.endswith((".asc", ".cce")):
         macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), code.part)
         command = [*(f"-D{m}" for m in macros)]
-        command += unit_command(source, code, PROGRAM, macros, work)
+        command += unit_command(source, code, PROGRAM, macros, work, auto_sync=call.auto_sync)
     else:
         command = [f"-I{folder}" for folder in (*source.includes, INCLUDE)]
         command += ["-x", "c++", str(source.path)]

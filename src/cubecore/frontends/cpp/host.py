@@ -207,11 +207,12 @@ class _Program:
         plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
         facts = self._kernels.get(plain, RegisteredKernel(name, "vector", str(self._path), 1))
         kind, where = facts.kind, location_of(facts.file, facts.line, name)
+        auto_sync = self._auto_sync and facts.auto_sync
         self._bridge.restart()
         thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            told = launch_facts(core, kind, self._base, auto_sync=self._auto_sync)
+            told = launch_facts(core, kind, self._base, auto_sync=auto_sync)
             self._bridge.run(core, thunk, held, told, where)
 
         function.__name__ = name

@@ -98,6 +98,7 @@ struct Registration {
   const char* kind;
   const char* file;
   uint32_t line;
+  uint32_t auto_sync;
 };
 
 typedef int (*OnHost)(uint32_t what, uint64_t a, uint64_t b, const char* text, uint64_t entry,
@@ -404,8 +405,9 @@ uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
   return answer;
 }
 
-void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line) {
-  registered.push_back(Registration{name, kind, file, line});
+void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
+                       bool auto_sync) {
+  registered.push_back(Registration{name, kind, file, line, auto_sync});
 }
 
 // The n-th kernel of the program; null behind the last.

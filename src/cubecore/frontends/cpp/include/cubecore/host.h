@@ -7,7 +7,8 @@
 #include "cubecore/keywords.h"
 
 extern "C" {
-void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line);
+void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
+                       bool auto_sync);
 }
 
 namespace cubecore {
@@ -27,8 +28,8 @@ inline void launched(const char* name, int64_t blocks, const F& body) {
 
 // A kernel of a program's files: its kind, and where it is written.
 struct Registered {
-  Registered(const char* name, const char* kind, const char* file, uint32_t line) {
-    cubecore_register(name, kind, file, line);
+  Registered(const char* name, const char* kind, const char* file, uint32_t line, bool auto_sync) {
+    cubecore_register(name, kind, file, line, auto_sync);
   }
 };
 
