@@ -12,7 +12,7 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import footprints
-from cubecore.machine.reference.array_bounds import ArrayWatch
+from cubecore.machine.reference.array_bounds import ArraySpans, ArrayWatch
 from cubecore.machine.reference.scheduler import Task, run
 from cubecore.machine.sanitizer.findings import CHECKS, SanitizerFinding
 
@@ -103,7 +103,7 @@ def recorded(launch):
 
 def replayed(recording, order="program", checks=frozenset()):
     """Run a recording again; the result of one that stands still has nothing left."""
-    gm, values = GlobalMemory(), {}
+    gm, values, spans = GlobalMemory(), {}, ArraySpans(recording.chip)
     tensors = [
         gm.allocate_from(t.name, np.frombuffer(t.data, np.uint8))
         if t.placed
@@ -112,7 +112,7 @@ def replayed(recording, order="program", checks=frozenset()):
     ]
 
     def body(core):
-        arrays = ArrayWatch(core)
+        arrays = ArrayWatch(core, spans)
         for item in recording.streams[core.id]:
             if isinstance(item, Read):
                 load = LoadScalar(
