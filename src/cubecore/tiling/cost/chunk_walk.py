@@ -206,34 +206,39 @@ class _Walk:
         mte1, m, fix, free_c, before = (np.zeros(count) for _ in range(5))
         found = np.zeros((self.walked, count))
         pace = np.maximum(t1, tm)
+        back, last = np.where(double, pace, 0), np.where(double, tm, 0)
+        together = pace + serial
+        part, queued = g * together, depth / IN_MTE1 * together
+        steps, multiplied, twice = g * step, g * tm, 2 * pace
+        begun, written = np.where(begins, tile, 0), np.where(ends, v["written"], 0)
+        waited = [one.waits.any(axis=1).tolist() for one in operands]
         for i in range(self.walked):
-            self.s = self.s + np.where(begins[i], tile, 0)
-            start = np.maximum(mte1, m - np.where(double, pace, 0))
-            for one in operands:
-                if not one.waits[i].any():
+            self.s = self.s + begun[i]
+            start = np.maximum(mte1, m - back)
+            for one, any_waits in zip(operands, waited, strict=True):
+                if not any_waits[i]:
                     continue
                 self.s = self.s + one.work[i]
                 done = self._load(one, i, one.asks[i], mte1)
                 ready = np.where(one.single, done, one.ready)
                 start = np.where(one.waits[i], np.maximum(start, ready), start)
-                one.ready = np.where(one.asks[i], done, one.ready)
+                np.copyto(one.ready, done, where=one.asks[i])
             start = np.maximum(start, self.s)
-            beside = np.clip((self.mte2 - start) / (g * (pace + serial)), 0, 1)
+            beside = np.minimum(np.maximum((self.mte2 - start) / part, 0), 1)
             move = t1 * (1 + contention * beside)
             begin = np.maximum(np.maximum(m, start + move), np.where(begins[i], free_c, 0))
-            self.s = self.s + g * step
-            end = np.maximum(begin + g * tm, start + g * (move + serial) + np.where(double, tm, 0))
+            self.s = self.s + steps
+            end = np.maximum(begin + multiplied, start + g * (move + serial) + last)
             end = np.maximum(end, self.s + move + tm)
-            mte1 = np.maximum(start + g * move, end - 2 * pace + move)
+            mte1 = np.maximum(start + g * move, end - twice + move)
             mte1 = np.where(double, mte1, end - tm)
-            queued = depth / IN_MTE1 * (pace + serial)
             self.s = np.maximum(self.s, np.maximum(mte1, end - pace) - queued)
             m = end
             stored = np.maximum(np.maximum(fix, m), self.s) + fix_cycles
             before = np.where(ends[i], fix, before)
             fix = np.where(ends[i], stored, fix)
             free_c = np.where(pause, fix, before)
-            self.busy = self.busy + np.where(ends[i], v["written"], 0)
+            self.busy = self.busy + written[i]
             found[i] = np.maximum(np.where(ends[i], fix, m), self.s)
         return self._whole(found)
 
