@@ -183,14 +183,19 @@ class _Walk:
         np.copyto(self.done, done, where=asks)
         return done
 
-    def cycles(self) -> Floats:
-        """Return the cycles of a block of C."""
-        v, count = self.v, self.count
+    def _asked_ahead(self) -> list[_Operand]:
+        """Return the operands, the first chunk asked for where there are two buffers."""
         operands = self._operands()
         for one in operands:
             ahead = np.logical_not(one.single)
             self.s = self.s + np.where(ahead, self.scalar.load, 0)
             one.ready = self._load(one, 0, ahead, 0.0)
+        return operands
+
+    def cycles(self) -> Floats:
+        """Return the cycles of a block of C."""
+        v, count = self.v, self.count
+        operands = self._asked_ahead()
         g = v["k_steps"] / v["parts"]
         t1, tm, fix_cycles = v["mte1"], v["m"], v["fix"]
         double, pause = v["double"].astype(bool), v["pause"].astype(bool)
@@ -211,7 +216,7 @@ class _Walk:
         part, queued = g * together, depth / IN_MTE1 * together
         steps, multiplied, twice = g * step, g * tm, 2 * pace
         begun, written = np.where(begins, tile, 0), np.where(ends, v["written"], 0)
-        waited = [one.waits.any(axis=1).tolist() for one in operands]
+        waited = [np.any(one.waits, axis=1) for one in operands]
         for i in range(self.walked):
             self.s = self.s + begun[i]
             start = np.maximum(mte1, m - back)
