@@ -41,3 +41,10 @@ def test_every_page_is_reachable_from_the_readme():
     shown = (ROOT / "README.md").read_text(encoding="utf-8")
     for page in PAGES[1:]:
         assert page.name in shown or page.name == "README.md", f"README does not name {page.name}"
+
+
+def test_a_decisions_number_is_its_own():
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^### (\d+)\.", text, re.MULTILINE)
+    assert len(numbers) > 100
+    assert sorted(numbers, key=int) == [str(n) for n in range(1, len(numbers) + 1)]
