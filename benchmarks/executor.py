@@ -27,17 +27,23 @@ TURNS = 3
 """How often two things are timed in turns; the least of each counts."""
 
 
+def doubled(core: Any, x: Any, z: Any, tiles: tuple[Any, Any], at: int) -> None:
+    """Add one tile to itself."""
+    a, b = tiles
+    core.asc_copy_gm2ub(a, x + at, 4 * TILE)
+    core.asc_sync_pipe("PIPE_ALL")
+    core.asc_add(b, a, a, TILE)
+    core.asc_sync_pipe("PIPE_ALL")
+    core.asc_copy_ub2gm(z + at, b, 4 * TILE)
+
+
 @cubecore.kernel(outputs="z")
 def plain(core: Any, x: Any, z: Any, turns: int) -> None:
     """Add tiles to themselves, one after another."""
-    a, b = core.ubuf("float", TILE), core.ubuf("float", TILE)
+    tiles = core.ubuf("float", TILE), core.ubuf("float", TILE)
     for turn in range(turns):
         at = (core.block_idx * turns + turn) * TILE
-        core.asc_copy_gm2ub(a, x + at, 4 * TILE)
-        core.asc_sync_pipe("PIPE_ALL")
-        core.asc_add(b, a, a, TILE)
-        core.asc_sync_pipe("PIPE_ALL")
-        core.asc_copy_ub2gm(z + at, b, 4 * TILE)
+        doubled(core, x, z, tiles, at)
         core.asc_sync_pipe("PIPE_ALL")
 
 
@@ -49,14 +55,10 @@ def signalling(core: Any, x: Any, z: Any, turns: int) -> None:
             core.asc_sync_block_wait("PIPE_S", 0)
             core.asc_sync_block_arrive("PIPE_FIX", 1)
         return
-    a, b = core.ubuf("float", TILE), core.ubuf("float", TILE)
+    tiles = core.ubuf("float", TILE), core.ubuf("float", TILE)
     for turn in range(turns):
         at = (core.block_idx * turns + turn) * TILE
-        core.asc_copy_gm2ub(a, x + at, 4 * TILE)
-        core.asc_sync_pipe("PIPE_ALL")
-        core.asc_add(b, a, a, TILE)
-        core.asc_sync_pipe("PIPE_ALL")
-        core.asc_copy_ub2gm(z + at, b, 4 * TILE)
+        doubled(core, x, z, tiles, at)
         core.asc_sync_block_arrive("PIPE_MTE3", 0)
         core.asc_sync_block_wait("PIPE_S", 1)
         core.asc_sync_pipe("PIPE_ALL")

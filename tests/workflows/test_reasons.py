@@ -161,6 +161,13 @@ def test_cores_without_a_block_are_counted():
     idle = 20 - answer.tiling.usedCoreNum
     assert idle > 1
     assert by_cause(answer)["idle cores"].text == f"{idle} cores of 20 have no block of C"
+    assert "idle cores" not in by_cause(timed({"m": 64, "n": 64, "k": 64, "batch": 20}))
+    batch = {"m": 64, "n": 64, "k": 64, "batch": 3, "template": "NORM", "chip": CHIP}
+    tiling = cubecore.plan(batch, alternatives=0).tiling
+    groups = min(3, 20 // tiling.usedCoreNum)
+    idle = by_cause(timed(batch)).get("idle cores")
+    busy = groups * tiling.usedCoreNum
+    assert (idle is None) == (busy == 20)
     ragged = timed(LARGE, **{**BLOCK, "usedCoreNum": 18}, singleCoreM=1408, singleCoreN=768)
     assert by_cause(ragged)["uneven blocks"].text.startswith("the largest block is 1.1")
 

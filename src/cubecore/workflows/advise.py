@@ -17,6 +17,7 @@ from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.core_grid import core_blocks
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import Problem
@@ -320,15 +321,8 @@ def _row_starts(product: TimedProduct) -> _Variant:
     t, fields = product.tiling, dict(on_boundary(product))
     if not fields:
         raise _UntriedChange("no share of a core begins off the boundary")
-    fields["usedCoreNum"] = t.usedCoreNum // _blocks(t) * _blocks(replace(t, **fields))
-    return _swapped(product, **fields)
-
-
-def _blocks(t: TCubeTiling) -> int:
-    """Return the blocks into which cores cut a product."""
-    rows, columns = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
-    slices: int = rows * columns * ceil_div(t.Ka, t.singleCoreK)
-    return slices
+    used = len(core_blocks(replace(t, **fields)))
+    return _swapped(product, **fields, usedCoreNum=used)
 
 
 def _accumulators(product: TimedProduct) -> _Variant:

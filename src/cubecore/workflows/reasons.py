@@ -15,6 +15,7 @@ from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
 from cubecore.kernels.matmul_time.launch import launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import start_cycles
+from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, plural
 
 if TYPE_CHECKING:
@@ -207,19 +208,15 @@ def _start_up(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
 def _idle_cores(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
     """Cores without work, and blocks of which one is larger than the others."""
     del line
-    p, t = product.problem, product.tiling
-    limit = p.core_limit(product.chip)
-    if t.usedCoreNum < limit:
-        text = f"{plural(limit - t.usedCoreNum, 'core')} of {limit} have no block of C"
+    p, chip = product.problem, product.chip
+    blocks, limit = problem_blocks(p, chip, product.tiling), p.core_limit(chip)
+    if len(blocks) < limit:
+        text = f"{plural(limit - len(blocks), 'core')} of {limit} have no block of C"
         yield Reason("idle cores", text)
-    whole = t.M * t.N * t.Ka
-    fullest = min(t.singleCoreM, t.M) * min(t.singleCoreN, t.N) * min(t.singleCoreK, t.Ka)
-    blocks = (
-        ceil_div(t.M, t.singleCoreM) * ceil_div(t.N, t.singleCoreN) * ceil_div(t.Ka, t.singleCoreK)
-    )
-    if whole < EVEN * fullest * blocks:
-        text = f"the largest block is {fullest * blocks / whole:.2f} times the mean one"
-        yield Reason("uneven blocks", text)
+    work = [block.m_len * block.n_len * block.k_len * block.batches for block in blocks]
+    uneven = max(work) * len(work) / sum(work)
+    if EVEN * uneven > 1:
+        yield Reason("uneven blocks", f"the largest block is {uneven:.2f} times the mean one")
 
 
 def _serial_products(product: TimedProduct, line: Timeline) -> Iterator[Reason]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.errors import refuse
@@ -34,9 +35,9 @@ _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Timed:
-    """A timeline, the problem and tiling that it is of, why, and the advice that was asked for.
+    """A timeline, the problem and tiling that it is of, and the advice that was asked for.
 
     `step` is the kind of kernel, None for the template's.
     """
@@ -44,9 +45,15 @@ class Timed:
     request: TilingRequest
     tiling: TCubeTiling
     timeline: Timeline
-    reasons: tuple[Reason, ...] = ()
     changes: TimedChanges | None = None
     step: str | None = None
+
+    @cached_property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why it takes its time, the dearest cause first; timed when first asked for."""
+        request = self.request
+        product = TimedProduct(request.problem, self.tiling, request.chip, self.step)
+        return reasons(product, self.timeline)
 
     @property
     def lower_bound(self) -> int:
@@ -128,7 +135,7 @@ def time(
     product = TimedProduct(request.problem, chosen, request.chip, step)
     line = product.timed(record=record, full=full)
     changes = _changes(product, line) if advise else None
-    return Timed(request, chosen, line, reasons(product, line), changes, step)
+    return Timed(request, chosen, line, changes, step)
 
 
 def _timed_request(
@@ -156,9 +163,8 @@ def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Time
         If the kernel does not support the request.
     """
     require_supported(request.problem)
-    product = TimedProduct(request.problem, tiling, request.chip)
-    line = product.timed(record=record)
-    return Timed(request, tiling, line, reasons(product, line))
+    line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)
+    return Timed(request, tiling, line)
 
 
 def _require_walkable(tiling: TCubeTiling, *, full: bool) -> None:

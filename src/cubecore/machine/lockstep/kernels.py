@@ -29,7 +29,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, Recorder, Segment
+from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
@@ -242,7 +242,7 @@ class _Launch:
 
         Where AICs take part, the AIVs of a core take turns, as on the reference engine.
         """
-        found: list[tuple[Segment, list[Recorder]]] = []
+        found: list[tuple[RecordedPart, list[Recorder]]] = []
         apart = self._cross is not None and any(recorder.id.is_aic for recorder in recorders)
         for recorder in recorders:
             own = recorder.segment(self._gm, found[0][0] if found else None)

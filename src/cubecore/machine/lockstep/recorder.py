@@ -45,7 +45,7 @@ class Asked:
     answer: Any
 
 
-class Segment:
+class RecordedPart:
     """The record of a core from some issue on: kinds, and addresses by their memories.
 
     `like` is another core's, which most often has the same kinds.
@@ -56,7 +56,7 @@ class Segment:
         trace: InstructionTrace,
         begin: tuple[int, int],
         gm: GlobalMemory,
-        like: "Segment | None" = None,
+        like: "RecordedPart | None" = None,
     ) -> None:
         issue, at = begin
         names = self._names = trace.names
@@ -73,7 +73,7 @@ class Segment:
         self.owners = gm.owners(self.addresses[self.in_gm])
         self.tensors: list[int] = ascending(self.owners).tolist()
 
-    def apart(self, other: "Segment") -> Addresses | None:
+    def apart(self, other: "RecordedPart") -> Addresses | None:
         """Return how far another core's global addresses lie from this one's; None if not alike."""
         if not np.array_equal(self.kinds, other.kinds):
             return None
@@ -261,9 +261,9 @@ class Recorder(Core):
         """Return a local memory of the core that executes."""
         return None if self.real is None else self.real.memory(mem)
 
-    def segment(self, gm: GlobalMemory, like: "Segment | None" = None) -> "Segment":
+    def segment(self, gm: GlobalMemory, like: "RecordedPart | None" = None) -> "RecordedPart":
         """Return what was recorded and not executed yet; `like` is another core's."""
-        return Segment(self.trace, (self._done, self._at), gm, like)
+        return RecordedPart(self.trace, (self._done, self._at), gm, like)
 
     @property
     def pending_count(self) -> int:

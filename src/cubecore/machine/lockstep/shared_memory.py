@@ -21,7 +21,7 @@ _Key = tuple[int, Footprint, int, int, bool]
 """A class, a footprint, its address, the pipe, and whether it is written."""
 
 
-class Region:
+class SharedRegion:
     """Bytes that one pipe of a group's cores touches, and its last instruction there by number."""
 
     __slots__ = ("address", "kind", "near", "number", "pipe", "touched")
@@ -41,7 +41,7 @@ class _Near:
 
     __slots__ = ("cores", "other", "own", "rows", "seen")
 
-    def __init__(self, other: Region, rows: _Numbers, cores: _Numbers, *, own: bool) -> None:
+    def __init__(self, other: SharedRegion, rows: _Numbers, cores: _Numbers, *, own: bool) -> None:
         self.other, self.rows, self.cores, self.own = other, rows, cores, own
         self.seen = 0
 
@@ -50,10 +50,10 @@ class _Many:
     """Regions with the ends of what their first core touches, in arrays that grow."""
 
     def __init__(self) -> None:
-        self.regions: list[Region] = []
+        self.regions: list[SharedRegion] = []
         self._ends = np.zeros((2, 64), np.int64)
 
-    def add(self, region: Region) -> None:
+    def add(self, region: SharedRegion) -> None:
         """Take one more."""
         count = len(self.regions)
         if count == self._ends.shape[1]:
@@ -62,7 +62,7 @@ class _Many:
         self._ends[1, count] = region.touched.high + region.address
         self.regions.append(region)
 
-    def meeting(self, low: int, high: int, far: _Numbers) -> list[tuple[Region, _Numbers]]:
+    def meeting(self, low: int, high: int, far: _Numbers) -> list[tuple[SharedRegion, _Numbers]]:
         """Return what may share a byte with [low, high) moved by some of `far`, and by which."""
         count = len(self.regions)
         starts, ends = self._ends[:, :count]
@@ -107,7 +107,7 @@ class _Table:
     """The regions of one tensor."""
 
     def __init__(self) -> None:
-        self.regions: dict[_Key, Region] = {}
+        self.regions: dict[_Key, SharedRegion] = {}
         self._classes: dict[tuple[int, int], _Class] = {}
         self._between: dict[tuple[int, int], _Between] = {}
 
@@ -119,7 +119,7 @@ class _Table:
             found = self._classes[key] = _Class(group, cores, far)
         return found
 
-    def enter(self, region: Region, *, writes: bool) -> None:
+    def enter(self, region: SharedRegion, *, writes: bool) -> None:
         """Take a new region, and let it and those that it meets know each other."""
         kind = region.kind
         low, high = region.touched.low + region.address, region.touched.high + region.address
@@ -139,7 +139,7 @@ class _Table:
             self._require_apart(region, low, high)
         (kind.written if writes else kind.read).add(region)
 
-    def _require_apart(self, region: Region, low: int, high: int) -> None:
+    def _require_apart(self, region: SharedRegion, low: int, high: int) -> None:
         """Require that no two cores of a group write the same byte by one instruction."""
         alone = _Many()
         alone.add(region)
@@ -182,7 +182,7 @@ class SharedMemory:
         key = id(kind), footprint, address, pipe, writes
         region = table.regions.get(key)
         if region is None:
-            region = Region(kind, footprint, address, pipe)
+            region = SharedRegion(kind, footprint, address, pipe)
             table.enter(region, writes=writes)
             table.regions[key] = region
         for near in region.near:
@@ -203,7 +203,7 @@ def _require_ordered(order: GroupOrder, near: _Near, by: tuple[int, int]) -> Non
         raise IrregularError("a core that touches the same bytes in no order")
 
 
-def _introduce(region: Region, met: Region, between: _Between, far: _Numbers) -> None:
+def _introduce(region: SharedRegion, met: SharedRegion, between: _Between, far: _Numbers) -> None:
     """Let two regions know each other where they meet."""
     if not far.size:
         return
@@ -212,13 +212,13 @@ def _introduce(region: Region, met: Region, between: _Between, far: _Numbers) ->
     met.near.append(_Near(region, theirs, region.kind.cores[mine], own=False))
 
 
-def _introduce_own(region: Region, met: Region) -> None:
+def _introduce_own(region: SharedRegion, met: SharedRegion) -> None:
     nobody = np.zeros(0, np.int64)
     region.near.append(_Near(met, nobody, nobody, own=True))
     met.near.append(_Near(region, nobody, nobody, own=True))
 
 
-def _exactly(region: Region, met: Region, far: _Numbers) -> _Numbers:
+def _exactly(region: SharedRegion, met: SharedRegion, far: _Numbers) -> _Numbers:
     """Return by which distances the bytes of two regions themselves meet."""
     if region.touched.is_run and met.touched.is_run:
         return far

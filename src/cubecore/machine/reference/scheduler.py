@@ -4,7 +4,7 @@ A core runs until it waits for another core or ends. The next core is the first 
 order of (core, sub-core). When none is ready, the run is a deadlock.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 
@@ -112,19 +112,9 @@ def run(
     """
     log = FindingLog(USUAL if checks is None else checks)
     flags = _CrossFlags(Topology([task.id for task in tasks]))
-    hub = getcurrent()
     stuck: dict[CoreId, DeadlockError] = {}
     waiting: dict[CoreId, Wait] = {}
-
-    def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
-        for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
-            log.add(_overflow(sync, where, core.id, receiver))
-
-    def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
-        while not flags.take(core.id, sync.flag_id):
-            waiting[core.id] = sync.flag_id, where
-            hub.switch()
-
+    signal, wait = _handshake(log, flags, waiting)
     cores: dict[CoreId, Core] = {}
     threads: dict[CoreId, greenlet] = {}
     sanitizer = None
@@ -149,20 +139,53 @@ def run(
             if stuck or waiting:
                 raise _deadlock(stuck, waiting, flags)
         except CubecoreError as error:
-            for ident, stopped in sorted(stuck.items()):
-                queues = cores[ident].queues
-                assert queues is not None
-                assert queues.stuck_at is not None
-                _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
+            _log_stuck(log, stuck, cores)
             if isinstance(error, DeadlockError):
-                for ident, (flag, where) in sorted(waiting.items()):
-                    message = _waits(ident, flag, where, flags)
-                    _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
+                _log_waiting(log, waiting, flags)
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
         sanitizer.finish()
     return RunOutcome(tuple(log), sum(core.issued for core in cores.values()))
+
+
+def _handshake(
+    log: FindingLog, flags: _CrossFlags, waiting: dict[CoreId, Wait]
+) -> tuple[
+    Callable[[Core, FftsCrossCoreSync, Location], None],
+    Callable[[Core, WaitFlagDev, Location], None],
+]:
+    """Return how a core signals and how it waits; a wait hands the turn to the caller's thread."""
+    hub = getcurrent()
+
+    def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
+        for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
+            log.add(_overflow(sync, where, core.id, receiver))
+
+    def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
+        while not flags.take(core.id, sync.flag_id):
+            waiting[core.id] = sync.flag_id, where
+            hub.switch()
+
+    return signal, wait
+
+
+def _log_stuck(
+    log: FindingLog, stuck: Mapping[CoreId, DeadlockError], cores: Mapping[CoreId, Core]
+) -> None:
+    """Log each core whose own pipes wait for each other."""
+    for ident, stopped in sorted(stuck.items()):
+        queues = cores[ident].queues
+        assert queues is not None
+        assert queues.stuck_at is not None
+        _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
+
+
+def _log_waiting(log: FindingLog, waiting: Mapping[CoreId, Wait], flags: _CrossFlags) -> None:
+    """Log each core that waits for another one."""
+    for ident, (flag, where) in sorted(waiting.items()):
+        message = _waits(ident, flag, where, flags)
+        _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
 
 
 def _overflow(
