@@ -21,7 +21,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from cubecore.frontends.cpp.build import headers
+from cubecore.frontends.cpp.compile.build import headers
 
 DATA = Path(__file__).with_name("cpp_programs.jsonl")
 OUTCOMES = {

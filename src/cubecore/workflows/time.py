@@ -50,7 +50,7 @@ class Timed:
 
     @cached_property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why it takes its time, the dearest cause first; timed when first asked for."""
+        """Causes of the time in words, the dearest first; timed when first asked for."""
         request = self.request
         product = TimedProduct(request.problem, self.tiling, request.chip, self.step)
         return reasons(product, self.timeline)

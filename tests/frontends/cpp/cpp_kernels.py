@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import cubecore
-from cubecore.frontends.cpp.compiler import has_compiler
+from cubecore.frontends.cpp.compile.compiler import has_compiler
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "cpp"
 

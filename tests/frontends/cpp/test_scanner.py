@@ -2,7 +2,7 @@
 
 import pytest
 
-from cubecore.frontends.cpp.scanner import scanned
+from cubecore.frontends.cpp.compile.scanner import scanned
 
 REWRITTEN = {
     "add<<<8, nullptr, stream>>>(x, y);": "CUBECORE_LAUNCH((add), (8, nullptr, stream), (x, y));",

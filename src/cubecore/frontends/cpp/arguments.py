@@ -10,11 +10,11 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
+from cubecore.frontends.cpp.compile.source import source_of
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
 from cubecore.frontends.cpp.signature import Parameter
-from cubecore.frontends.cpp.source import source_of
 from cubecore.frontends.cpp.tiling_data import filled
 from cubecore.lazy_dataclass import dataclass
 

@@ -15,12 +15,12 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
-from cubecore.frontends.cpp.build import PROGRAM, built, macros_of, runtime
 from cubecore.frontends.cpp.child import ChildSubject, answered
-from cubecore.frontends.cpp.executable import library_of
+from cubecore.frontends.cpp.compile.build import PROGRAM, built, macros_of, runtime
+from cubecore.frontends.cpp.compile.executable import library_of
+from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
-from cubecore.frontends.cpp.source import Source
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session

@@ -17,11 +17,11 @@ from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.bridge import Bridge, BridgeLaunch
-from cubecore.frontends.cpp.build import Built, built, runtime
 from cubecore.frontends.cpp.child import ChildSubject, answered
+from cubecore.frontends.cpp.compile.build import Built, built, runtime
+from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
-from cubecore.frontends.cpp.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
+from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.launch_options import HERE
-from cubecore.frontends.cpp.scanner import Entry, Scan, scanned
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 

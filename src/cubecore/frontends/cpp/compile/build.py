@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import unable
-from cubecore.frontends.cpp.cache import digest, file_digest, folder, trim
-from cubecore.frontends.cpp.capi_header import header
-from cubecore.frontends.cpp.compiler import compiler
-from cubecore.frontends.cpp.diagnostics import INCLUDE, compile_with
-from cubecore.frontends.cpp.elf import has_variables
+from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
+from cubecore.frontends.cpp.compile.capi_header import header
+from cubecore.frontends.cpp.compile.compiler import compiler
+from cubecore.frontends.cpp.compile.diagnostics import INCLUDE, compile_with
+from cubecore.frontends.cpp.compile.elf import has_variables
+from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.frontends.cpp.launch_options import HERE
-from cubecore.frontends.cpp.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.lazy_dataclass import dataclass
 
 _PARTS = {
@@ -185,7 +185,9 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros))
-    written = "".join(file_digest(HERE / name) for name in ("capi_header.py", "header_names.txt"))
+    written = "".join(
+        file_digest(HERE / name) for name in ("compile/capi_header.py", "header_names.txt")
+    )
     base = folder() / f"pch-{digest((made.identity, headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():

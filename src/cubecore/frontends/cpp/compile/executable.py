@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cubecore.errors import unable, unreadable, unwritable
-from cubecore.frontends.cpp.build import headers
-from cubecore.frontends.cpp.cache import folder
+from cubecore.frontends.cpp.compile.build import headers
+from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.launch_options import PROGRAM_HEAD
 
 _END = b"\nexit 126\n"

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import refuse, shortened, unable
-from cubecore.frontends.cpp.cache import folder
-from cubecore.frontends.cpp.compiler import compiler
+from cubecore.frontends.cpp.compile.cache import folder
+from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.launch_options import HERE
 from cubecore.frontends.source_locations import shown_path
 

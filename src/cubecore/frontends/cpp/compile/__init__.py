@@ -1,0 +1,1 @@
+"""Compiling C and C++ kernels: scanner, overlay, headers, compiler, cache and programs."""
