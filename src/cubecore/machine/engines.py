@@ -16,6 +16,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
+from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
@@ -48,9 +49,9 @@ def run_launch(
     `checks` are those that are on, of which usecheck is for kernels whose author issues every
     instruction: it says nothing of a tree, which a generator wrote. `engine` is one of
     `machine.options.ENGINES`; blas computes products that it proves, and runs program order alone.
-    Everything else is the reference engine's, for all cores: so are other orders, and launches
-    with `traces`, which take what each core issues. `ended` is told of each core that the
-    reference engine has run to its end.
+    lockstep executes equal cores together. Everything else is the reference engine's, for all
+    cores: so are other orders, and launches with `traces`, which take what each core issues.
+    `ended` is told of each core at its end, but of those that BLAS computed.
     """
     require_engine(engine)
     checks -= {USECHECK}
@@ -66,6 +67,8 @@ def run_launch(
             return RunOutcome(findings, issued), "blas"
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
+    if engine == "lockstep" and traces is None and order == "program":
+        return run_together(chip, gm, tasks, checks, ended)
     return run(chip, gm, tasks, checks=checks, order=order, ended=ended), "reference"
 
 

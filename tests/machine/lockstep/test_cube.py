@@ -21,7 +21,7 @@ from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import FindingLog
 from isa.bench import HERE
 
-A2, A5 = "Ascend910B3", "Ascend950PR_9599"
+A2, A5, OLD = "Ascend910B3", "Ascend950PR_9599", "Ascend310P3"
 FAR = 1 << 16
 CORES = [CoreId(n, 0) for n in range(3)]
 F16, F32, I8, I32, FP8 = map(element_type, ("float16", "float32", "int8", "int32", "float8_e5m2"))
@@ -37,6 +37,8 @@ NZ2 |= {"src_nd_matrix_stride": 250, "dst_nz_c0_stride": 7, "dst_nz_matrix_strid
 SCALE = 0x3F800000 | 1 << 46 | 5 << 37
 WINDOW = {"m_step": 2, "k_step": 3, "src_stride": 4, "dst_stride": 3}
 RUNS = {"n_burst": 3, "len_burst": 5, "src_gap": 2, "dst_gap": 4}
+IMAGE = {"height": 6, "width": 7, "pad_left": 1, "pad_top": 1, "filter_w": 3, "filter_h": 2}
+IMAGE |= {"repeat": 2, "stride_w": 1, "stride_h": 2}
 FILLS = {"repeat": 3, "blk_num": 2, "dst_gap": 1}
 
 
@@ -97,6 +99,11 @@ CASES = [
     ("copy_gm_to_cbuf_multi_nd2nz", A2, NZ2 | {"dst_nz_n_stride": 2, "dst_nz_c0_stride": 1}),
     ("copy_matrix_cc_to_gm_v2", A5, ND | TILE | {"n_size": 27}),
     ("copy_matrix_cc_to_gm_v2", A5, quantised("F322F16", nz2nd_en=True)),
+    *((name, OLD, RUNS) for name in ("copy_cbuf_to_ubuf", "copy_ubuf_to_cbuf")),
+    ("copy_matrix_cc_to_ubuf", OLD, {"src_type": F32, "dst_type": F16, "relu": True} | RUNS),
+    ("copy_ubuf_to_matrix_cc", OLD, {"dtype": F32} | RUNS),
+    ("broadcast_ub_to_cc", OLD, {"dtype": F16} | RUNS),
+    *((f"img2col_cbuf_to_{to}", OLD, {"dtype": F16} | IMAGE) for to in ("ca", "cb", "ub")),
 ]
 BEFORE = {
     "copy_gm_to_cbuf_multi_dn2nz": [SetMte2NzPara(config=NzPara(1, 1, 12, 0).pack())],

@@ -123,7 +123,7 @@ class LockstepGroup:
             return self._placed(template) if placed else self._with_left(template, resolved)
         after = resolved.apply(self.registers)
         if resolved.register and not resolved.operands():
-            return lambda _: self.watch.touch(resolved, (), NOWHERE, self.registers)
+            return self._setting(resolved, getattr(after, resolved.register))
         if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
             return lambda _: self._go(state)
@@ -242,6 +242,18 @@ class LockstepGroup:
                 self._require_legal(resolved)
                 prepared = acts[first] = self._with_left(issued, resolved)
             prepared(addresses)
+
+        return act
+
+    def _setting(self, template: Instruction, value: object) -> Act:
+        """Return the act of a template without operands that sets the register with values."""
+        name, sets = template.register, type(template).apply is not Instruction.apply
+
+        def act(_: tuple[int, ...]) -> None:
+            self.watch.touch(template, (), NOWHERE, self.registers)
+            if sets:
+                self._late.pop(name, None)
+                self._own[name], self._synced = [value] * self.count, None
 
         return act
 

@@ -12,7 +12,7 @@ paused. No kernel runs twice.
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -32,6 +32,7 @@ from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 
 _MOST_PARTINGS = 4
@@ -43,9 +44,15 @@ _COLLECT_AFTER = 50_000
 
 
 def run_together(
-    chip: Chip, gm: GlobalMemory, tasks: Sequence[Task], checks: frozenset[str]
+    chip: Chip,
+    gm: GlobalMemory,
+    tasks: Sequence[Task],
+    checks: frozenset[str],
+    ended: Callable[[Core], None] | None = None,
 ) -> tuple[RunOutcome, str]:
     """Run every task to its end; return what was found, and the engine that ran it.
+
+    `ended` is told of each core at its end.
 
     Raises
     ------
@@ -57,11 +64,11 @@ def run_together(
     recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
     try:
         with threadpool_limits(limits=1, user_api="blas"), _collecting_seldom():
-            launch.run(recorders)
+            launch.run(recorders, ended)
     except IrregularError:
         snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
-        return run(chip, gm, again, checks=checks), "reference"
+        return run(chip, gm, again, checks=checks, ended=ended), "reference"
     return RunOutcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
 
 
@@ -127,22 +134,25 @@ class _Launch:
         """Return the core that records a task."""
         return Recorder(task, self._chip, self._gm, self._names)
 
-    def run(self, recorders: Sequence[Recorder]) -> None:
+    def run(self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None) -> None:
         """Let the cores record, and execute what they recorded, until all have ended."""
         for recorder in recorders:
             self._record(recorder)
         for _ in range(_MOST_PARTINGS):
             try:
-                self._execute(recorders)
+                groups = self._execute(recorders)
             except _PartedError:
                 self._snapshots.restore()
                 for recorder in recorders:
                     recorder.rewind()
             else:
+                if ended is not None:
+                    for core in (row for group in groups for row in group.rows()):
+                        ended(core)
                 return
         raise IrregularError("cores that part again and again")
 
-    def _execute(self, recorders: Sequence[Recorder]) -> None:
+    def _execute(self, recorders: Sequence[Recorder]) -> list[LockstepGroup]:
         """Execute what the cores recorded from the start on, and let them go on to their ends."""
         if self._signals():
             self._cross = CrossCore(tuple(recorder.id for recorder in recorders), self._log)
@@ -164,6 +174,7 @@ class _Launch:
             require_apart(running.group.reach for running in groups)
         else:
             self._cross.finish()
+        return [running.group for running in groups]
 
     def _again(self, running: _Running, steps: Iterator[Issued]) -> Iterator[Issued]:
         """Yield the first issues of a group, and ask again between them what was asked there."""

@@ -142,7 +142,7 @@ class TikKernel:
         traces: dict[CoreId, InstructionTrace] = {}
         loads = (node for node in nodes(self.body) if isinstance(node, LoadScalar))
         traced = traces if options.trace and any(loads) else None
-        run = "reference", options.wanted_checks, traced
+        run = "lockstep", options.wanted_checks, traced
         order = options.order or "program"
         outcome, _ = run_launch(
             launch, self.chip, gm, bases, *run, order=order, ended=self._judge_end
