@@ -11,7 +11,6 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.vector.common.mask import MaskState
-from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements, part
 
 HALF, INT4 = element_type("float16"), element_type("int4")
@@ -65,31 +64,6 @@ def test_first_and_span(offsets, element, first, span):
     """Fillers (below 0) and elements of half a byte are never a plain run of bytes."""
     found = Elements.of(np.array(offsets, np.intp), None, element)
     assert (found.first, found.span) == (first, span)
-
-
-def test_a_run_reads_and_writes_as_its_offsets_do():
-    rng = np.random.default_rng(7)
-    offsets = np.arange(5, 29, dtype=np.intp).reshape(4, 6)
-    values = rng.integers(-99, 99, (4, 6)).astype(np.int16)
-    plain, run = MemoryBuffer(128), MemoryBuffer(128)
-    for buffer, first in ((plain, None), (run, 5)):
-        buffer.write(3, offsets, element_type("int16"), values, first)
-        buffer.mark(3, offsets, element_type("int16"), None, first)
-        read = buffer.read(3, offsets, element_type("int16"), first)
-        assert np.array_equal(read, values)
-        read[:] = 0
-        assert np.array_equal(buffer.read(3, offsets, element_type("int16"), first), values)
-    assert np.array_equal(plain.data, run.data)
-    assert np.array_equal(plain.valid, run.valid)
-
-
-def test_written_looks_at_every_byte():
-    buffer = MemoryBuffer(64)
-    buffer.valid[8:16] = 1
-    assert buffer.written(8, (0, 8))
-    assert buffer.written(0, (8, 16))
-    assert not buffer.written(8, (-1, 8))
-    assert not buffer.written(8, (0, 9))
 
 
 def test_a_template_is_the_same_key_in_another_process():

@@ -22,6 +22,8 @@ from cubecore.layouts import (
 )
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import MemoryBuffer
+from cubecore.machine.memory.elements import Elements
+from cubecore.machine.memory.places import Place, Spot
 from cubecore.machine.reference.core import Core
 from cubecore.numerics.codes import numbers
 from cubecore.units import FRACTAL_ROWS, align_up
@@ -128,9 +130,9 @@ def view(
     there = _offsets(LAYOUTS[name], mem, dtype, shape)
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
-    values = numbers(buffer.read(local, there, dtype), dtype)
-    written = buffer.initialised(local, there, dtype)
-    return MatrixView(memory, local, local + size, dtype, name, values, written)
+    place = Place(Spot.of(buffer, local), Elements.of(there, None, dtype), dtype)
+    values = numbers(place.read(), dtype)
+    return MatrixView(memory, local, local + size, dtype, name, values, place.ready())
 
 
 def _offsets(

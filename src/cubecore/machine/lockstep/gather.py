@@ -23,6 +23,7 @@ from cubecore.machine.lockstep.operands import (
 )
 from cubecore.machine.lockstep.sanitizer import NOWHERE
 from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.memory.places import Place
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import touches
 
@@ -85,10 +86,7 @@ def picking(
         cores.watch.enter(pipe, found)
         values = _gathered(source, places[source.place], picked.offsets)
         results = template.compute({source.operand.name: values}, cores.registers)
-        assert target.stack is not None
-        given = places[target.place], target.elements, target.element
-        target.stack.writer(*given)(results[target.operand.name])
-        target.stack.marker(*given)()
+        _placed(target, places).write(results[target.operand.name])
 
     return act
 
@@ -101,8 +99,15 @@ def _read(steering: LockstepOperand, places: tuple[int, ...]) -> Array | None:
     """Return the values that steer, [cores, *shape]; None where not all were written."""
     stack, at, span = steering.stack, places[steering.place], steering.elements.span
     assert stack is not None
-    values = stack.read_inside(at, steering.elements, steering.element)
-    return None if values is None or span is None or not stack.map.written(at, span) else values
+    if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
+        return None
+    place = _placed(steering, places)
+    return place.read() if place.written() else None
+
+
+def _placed(one: LockstepOperand, places: tuple[int, ...]) -> Place:
+    assert one.stack is not None
+    return Place(one.stack.spot(places[one.place]), one.elements, one.element)
 
 
 def _lies_well(
@@ -121,7 +126,7 @@ def _lies_well(
     first, last = _hull(steering, places)
     if (start < high and low < end) or (start < last and first < end):
         return False
-    return stack.map.written(0, (low, high))
+    return bool(stack.valid[low:high].all())
 
 
 def _hull(one: LockstepOperand, places: tuple[int, ...]) -> tuple[int, int]:

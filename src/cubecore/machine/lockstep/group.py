@@ -1,6 +1,6 @@
 """Cores in lockstep: one walk, and one call of NumPy, for all cores of a group.
 
-Their local memories are stacked (`stacked_memory`), their registers are one but for what
+Their local memories are stacked (`memory.places`), their registers are one but for what
 values left there. For each template, what the reference engine does at every issue is prepared
 once, and only addresses change. What is not prepared (values decide which elements are touched,
 registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
@@ -16,6 +16,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
@@ -29,9 +30,9 @@ from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.sanitizer import NOWHERE, Collecting, GroupWatch
-from cubecore.machine.lockstep.stacked_memory import Stack
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.memory.elements import elements
+from cubecore.machine.memory.elements import Elements, elements
+from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
 from cubecore.machine.sanitizer.findings import FindingLog
@@ -63,7 +64,7 @@ class LockstepGroup:
         self.watch = GroupWatch(gm, log, watched, cross, joined=chip.joins_vector)
         self.registers = Registers()
         self._positions = [position for _, position in cores]
-        self._stacks: dict[Mem, Stack] = {}
+        self._stacks: dict[Mem, MemoryStack] = {}
         self._rows = [_Row(self, number, core, log) for number, (core, _) in enumerate(cores)]
         self._own: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
@@ -72,13 +73,13 @@ class LockstepGroup:
         self._acts: dict[Instruction, Act] = {}
         self._enter(self.registers)
 
-    def stack(self, mem: Mem) -> Stack:
+    def stack(self, mem: Mem) -> MemoryStack:
         """Return a local memory of all cores, made on first use."""
         found = self._stacks.get(mem)
         if found is None:
             if not self._rows[0].has(mem):
                 raise IrregularError(f"a memory that {self._rows[0].id} lacks")
-            found = self._stacks[mem] = Stack(self.count, memory_bytes(self.chip, mem)[0])
+            found = self._stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
         return found
 
     # --- instructions
@@ -186,7 +187,7 @@ class LockstepGroup:
         def act(addresses: tuple[int, ...]) -> None:
             places, values = template.operand_addresses(addresses), {}
             for place, operand, stack, here, element in reads:
-                found = stack.read_inside(places[place], here, element)
+                found = _inside(stack, places[place], here, element)
                 if found is None or (self.count > 1 and (found != found[0]).any()):
                     apart(addresses)
                     return
@@ -400,6 +401,14 @@ class LockstepGroup:
         self.watch.finish()
 
 
+def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -> Array | None:
+    """Return elements of every core; None where that would leave the memory, or nothing is read."""
+    span = here.span
+    if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
+        return None
+    return Place(stack.spot(at), here, element).read()
+
+
 def _decides(template: Instruction) -> bool:
     """True if an initialised map depends on values, or on what it was."""
     return template.propagates or template.copies or bool(template.steering)
@@ -408,7 +417,7 @@ def _decides(template: Instruction) -> bool:
 class _Maps:
     """The maps that cores share, while they take turns: each finds what the first one found."""
 
-    def __init__(self, stacks: Mapping[Mem, Stack]) -> None:
+    def __init__(self, stacks: Mapping[Mem, MemoryStack]) -> None:
         self._maps = {mem: stack.valid for mem, stack in stacks.items()}
         self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
         self._left: list[tuple[Mem, int, bytes]] | None = None

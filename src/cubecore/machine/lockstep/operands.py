@@ -1,6 +1,9 @@
 """Operands of cores in lockstep: their memories, their elements, and where they may lie."""
 
+from collections.abc import Callable
 from typing import Protocol
+
+import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
@@ -11,9 +14,9 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.sanitizer import GroupWatch
-from cubecore.machine.lockstep.stacked_memory import Stack
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.elements import Elements, elements
+from cubecore.machine.memory.places import MemoryStack, Place, Spot
 
 
 class Cores(Protocol):
@@ -27,7 +30,7 @@ class Cores(Protocol):
     snapshots: Snapshots
     registers: Registers
 
-    def stack(self, mem: Mem) -> Stack:
+    def stack(self, mem: Mem) -> MemoryStack:
         """Return a local memory of all cores."""
         ...
 
@@ -38,7 +41,7 @@ class LockstepOperand:
 
     place: int
     operand: Operand
-    stack: Stack | None
+    stack: MemoryStack | None
     elements: Elements
     element: ElementType
 
@@ -87,3 +90,45 @@ def require_inside(template: Instruction, limits: list[Limit], places: tuple[int
         address = places[limit.place]
         if address % limit.unit or not limit.low <= address <= limit.high:
             raise IrregularError(f"{template.name} leaves its memory")
+
+
+def finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Spot]:
+    """Return what finds an operand at an address of the first core.
+
+    It raises an `IrregularError` if a core would leave its tensor, or read uninitialised bytes.
+    """
+    if one.stack is not None:
+        return one.stack.spot
+    if one.elements.span is None:  # all of it is filled
+        nothing = np.zeros(1, np.uint8)
+        spot = Spot(nothing, nothing, ((1, 0, 0),), ((1, 0, 0),))
+        return lambda _: spot
+    return _outside(cores, one, one.elements.span)
+
+
+def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Callable[[int], Spot]:
+    """Return what finds an operand in global memory."""
+    unit, writes, count = one.operand.alignment, one.operand.access.writes, cores.count
+    reach, gm, snapshots = cores.reach, cores.gm, cores.snapshots
+    filled = one.elements.offsets < 0
+
+    def find(address: int) -> Spot:
+        low = address + span[0]
+        tensor = reach.visible(gm.at(low), low, address + span[1])
+        far, at, buffer = reach.distances(tensor), address - tensor.address, tensor.buffer
+        if address % unit or far.unit % unit:
+            raise IrregularError("a global address that is misaligned")
+        if writes:
+            snapshots.keep(tensor)
+        elif not tensor.placed:
+            for distance in far.values.tolist():
+                own = Place(Spot.of(buffer, at + distance), one.elements, one.element)
+                if not (own.written() or (own.ready() | filled).all()):
+                    raise IrregularError("uninitialised global memory")
+        if far.step is None:
+            rows = tuple([(1, 0, at + distance) for distance in far.values.tolist()])
+        else:
+            rows = ((count, far.step, at),)
+        return Spot(buffer.data, buffer.valid, rows, rows)
+
+    return find

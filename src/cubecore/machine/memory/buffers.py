@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.dtypes import ElementType
-from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory import int4
 
 POISON_BYTE = 0xFF
 """The contents of uninitialised memory: NaN in every float type, -1 in every integer type."""
@@ -33,10 +30,7 @@ def word_of(size: int) -> np.dtype[Any]:
 
 
 class MemoryBuffer:
-    """A run of bytes with an initialised map; addresses are bytes from its start.
-
-    Elements are whole bytes, or of 4 bits and packed (`cubecore.machine.memory.int4`).
-    """
+    """A run of bytes with an initialised map; addresses are bytes from its start."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -50,148 +44,9 @@ class MemoryBuffer:
         made.size_bytes, made.data, made.valid = data.size, data, valid
         return made
 
-    def read(
-        self, address: int, offsets: Offsets, element: ElementType, first: int | None = None
-    ) -> Array:
-        """Return the elements at `offsets` (elements from `address`), shaped as the offsets.
-
-        The address may be any byte; all elements must lie inside the buffer. `first` says that the
-        offsets count up from there one by one, here and below: it is faster to be told.
-        """
-        if first is not None:
-            size = element.size_bytes
-            start = address + first * size
-            run = self.data[start : start + offsets.size * size].copy()
-            return run.view(element.numpy).reshape(offsets.shape)
-        if element.bits == int4.BITS:
-            return int4.decode(int4.take(self.data[address:], offsets), element)
-        return self._window(self.data, address, element).take(offsets, mode="clip")
-
     def written(self, address: int, span: tuple[int, int]) -> bool:
         """Return whether all bytes [start, end) from `address` were written, gaps included."""
         return 0 not in self.valid[address + span[0] : address + span[1]].tobytes()
-
-    def initialised(
-        self, address: int, offsets: Offsets, element: ElementType
-    ) -> NDArray[np.bool_]:
-        """Return whether every byte of each element was written, shaped as the offsets."""
-        if element.bits == int4.BITS:
-            return np.asarray(self.valid[address:].take(offsets >> 1, mode="clip") == 1)
-        size = element.size_bytes
-        window = self.valid[address : self._end(address, size)]
-        if size not in WORDS:  # a block
-            return np.asarray(window.reshape(-1, size).all(axis=1).take(offsets, mode="clip"))
-        word, full = WORDS[size]
-        return np.asarray(window.view(word).take(offsets, mode="clip") == full)
-
-    def write(
-        self,
-        address: int,
-        offsets: Offsets,
-        element: ElementType,
-        values: Array,
-        first: int | None = None,
-    ) -> None:
-        """Store `values` at `offsets`; says nothing about the initialised map."""
-        if first is not None:
-            window = self._window(self.data, address, element)
-            window[first : first + offsets.size] = values.reshape(-1)
-            return
-        if element.bits == int4.BITS:
-            int4.put(self.data[address:], offsets, int4.encode(values))
-        else:
-            self._window(self.data, address, element)[offsets] = values
-
-    def mark(
-        self,
-        address: int,
-        offsets: Offsets,
-        element: ElementType,
-        valid: NDArray[np.bool_] | None,
-        first: int | None = None,
-    ) -> None:
-        """Record that elements are initialised (None) or as initialised as `valid` says."""
-        if first is not None and valid is None:
-            start = address + first * element.size_bytes
-            self.valid[start : start + offsets.size * element.size_bytes] = 1
-            return
-        if element.bits == int4.BITS:
-            window, places = self.valid[address:], offsets >> 1
-            window[places] = 1
-            if valid is not None:
-                window[places[~valid]] = 0
-            return
-        size = element.size_bytes
-        raw = self.valid[address : self._end(address, size)].view(f"V{size}")
-        full, none = np.ones(size, np.uint8).view(f"V{size}"), np.zeros(size, np.uint8)
-        if valid is None:
-            raw[offsets] = full
-        else:
-            raw[offsets] = np.where(valid, full, none.view(f"V{size}"))
-
-    def move_to(
-        self,
-        target: "MemoryBuffer",
-        addresses: tuple[int, int],
-        offsets: tuple[Offsets, Offsets],
-        element: ElementType,
-        fill: bytes | None = b"",
-        firsts: tuple[int, int] | None = None,
-    ) -> None:
-        """Copy elements to `target` with their initialised bytes.
-
-        `addresses` and `offsets` are (here, at the target). A negative offset here is filled: -1
-        with the first element of `fill`, -2 with the second; with zeros if there are no bytes, left
-        unwritten if it is None. `firsts` says that both count up from there.
-        """
-        here, there = offsets
-        if firsts is not None:
-            size = element.size_bytes
-            start, end = addresses[0] + firsts[0] * size, addresses[1] + firsts[1] * size
-            stop = start + here.size * size
-            target.data[end : end + stop - start] = self.data[start:stop]
-            target.valid[end : end + stop - start] = self.valid[start:stop]
-            return
-        filled = here < 0
-        if element.bits == int4.BITS:
-            codes = int4.take(self.data[addresses[0] :], here)
-            codes[filled] = (fill or b"\0")[0] & 0xF if fill is not None else POISON_BYTE & 0xF
-            int4.put(target.data[addresses[1] :], there, codes)
-            known = self.initialised(addresses[0], here, element)
-            known = np.where(filled, fill is not None, known)
-            target.mark(addresses[1], there, element, known)
-            return
-        size = element.size_bytes
-        parts: tuple[Array, Array] | None = None
-        if filled.any():
-            number = -here[filled] - 1
-            filler, known = (part.take(number, mode="clip") for part in fillers(fill, size))
-            parts = filler, known
-        word = word_of(size)
-        last = target._end(addresses[1], size)  # noqa: SLF001 - the same class
-        for part, source, sink in (0, self.data, target.data), (1, self.valid, target.valid):
-            whole = source[addresses[0] : self._end(addresses[0], size)].view(word)
-            values = whole.take(here, mode="clip")
-            if parts is not None:
-                values[filled] = parts[part].view(word)
-            sink[addresses[1] : last].view(word)[there] = values
-
-    def _window(self, data: NDArray[np.uint8], address: int, element: ElementType) -> Array:
-        return data[address : self._end(address, element.size_bytes)].view(element.numpy)
-
-    def _end(self, address: int, size: int) -> int:
-        return address + (self.size_bytes - address) // size * size
-
-
-def fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
-    """Return the elements that fill, and the same of the initialised map."""
-    if fill is None:
-        raw, known = bytes([POISON_BYTE]) * size, 0
-    else:
-        raw, known = fill or bytes(size), 1
-    count = len(raw) // size
-    mark = np.full(count * size, known, np.uint8).view(f"V{size}")
-    return np.frombuffer(raw, f"V{size}"), mark
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -32,6 +32,13 @@ def put(data: Bytes, offsets: Offsets, codes: Bytes) -> None:
     data[odd] = data[odd] & 0x0F | codes[~low] << BITS
 
 
+def mark(valid: Bytes, offsets: Offsets, known: NDArray[np.bool_] | None) -> None:
+    """Note that the bytes of elements are written (None), or those of the `known` ones alone."""
+    valid[offsets >> 1] = 1
+    if known is not None:
+        valid[offsets[~known] >> 1] = 0
+
+
 def decode(codes: Bytes, element: ElementType) -> Array:
     """Return the values of `codes` as NumPy holds them, one to a byte."""
     if element.kind == "int":

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
@@ -186,8 +184,7 @@ class Core:
             got = f"bytes [{local}, {local + size})"
             self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
             return 0
-        zero = np.zeros(1, np.intp)
-        if not buffer.initialised(local, zero, load.element)[0]:
+        if not buffer.written(local, (0, size)):
             self._log_scalar(
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )
@@ -196,9 +193,8 @@ class Core:
                 SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
             )
             self.watch.scalar_read(touch, address, address + size)
-        value = buffer.read(local, zero, load.element)
-        bits = value.view(f"u{size}")
-        return int(value[0]) if load.element.kind != "float" else int(bits[0])
+        raw = buffer.data[local : local + size].tobytes()
+        return int.from_bytes(raw, "little", signed=load.element.kind == "int")
 
     def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
         text = f"the scalar {load.target.name} must {message}"

@@ -1,6 +1,6 @@
 """The reference engine: slow, readable, and the definition of what an instruction does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +18,9 @@ from cubecore.isa.scalar.sync import Sync
 from cubecore.layouts import Offsets
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, Use, part, use, uses
+from cubecore.machine.memory.moves import move_of
+from cubecore.machine.memory.operation import Inputs, Read, Write, operate
+from cubecore.machine.memory.places import Known, Place, Spot
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.issue_cache import CachedIssue, plan
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
@@ -25,9 +28,6 @@ from cubecore.numerics.quantisation import atomic
 
 Placed = tuple[Use, MemoryBuffer, int]
 """An operand, the memory that it lies in, and its address there."""
-Target = tuple[Instruction, Use, MemoryBuffer, int]
-Values = tuple[Array, NDArray[np.bool_] | None]
-"""The bytes written, and the known part of them; None: all."""
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -127,7 +127,7 @@ def _steered(
     if len(found) < len(placed):
         return None
     values = tuple(
-        (name, used.element, buffer.read(address, used.elements.offsets, used.element).tobytes())
+        (name, used.element, _place_of(used, buffer, address).read().tobytes())
         for name, (used, buffer, address) in found.items()
     )
     located, violations = _located(template, core.chip, values)
@@ -137,6 +137,10 @@ def _steered(
     if not core.report(violations, located, where):
         return None
     return located, {name: (buffer, address) for name, (_, buffer, address) in found.items()}
+
+
+def _place_of(used: Use, buffer: MemoryBuffer, address: int) -> Place:
+    return Place(Spot.of(buffer, address), used.elements, used.element)
 
 
 def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
@@ -235,66 +239,64 @@ def _inside(what: str, size: int, first: int, last: int) -> str:
 
 def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
     by_name = {place[0].name: place for place in placed}
-    for target, origin in template.pairs:
-        _move_one(core, template, by_name[target], by_name[origin], where)
-
-
-def _move_one(
-    core: Core, template: Instruction, target: Placed, origin: Placed, where: Location
-) -> None:
-    (dst, to, dst_address), (src, source, src_address) = target, origin
-    offsets = src.elements.offsets, dst.elements.offsets
-    if dst.operand.mem is Mem.GM and core.registers.atomic:
-        element = element_type(core.registers.atomic_type)
-        here, there = (_cut(o, dst.element.bits // element.bits) for o in offsets)
-        values = source.read(src_address, here, element)
-        known = source.initialised(src_address, here, element)
-        _combine(core, (template, *target), (there, element), (values, known), where)
-        return
-    places, first, target_first = (src_address, dst_address), src.elements.first, dst.elements.first
     fill = template.fill(core.registers)
-    firsts = None if first is None or target_first is None else (first, target_first)
-    source.move_to(to, places, offsets, src.element, fill, firsts)
+    for target, origin in template.pairs:
+        (dst, to, to_address), (src, source, address) = by_name[target], by_name[origin]
+        here = Spot.of(source, address)
+        if dst.operand.mem is Mem.GM and core.registers.atomic:
+            element = element_type(core.registers.atomic_type)
+            cut, there = (_cut(template, name, element) for name in (origin, target))
+            place = Place(here, cut, element)
+            combining = _Combining(core, template, by_name[target], there, element, where)
+            combining.write(place.read(), place.ready())
+        else:
+            move_of(template, src.operand, dst.operand, fill)(here, Spot.of(to, to_address))
 
 
-def _cut(offsets: Offsets, ratio: int) -> Offsets:
-    """Return the offsets of the `ratio` elements that make up each block, last axis new."""
-    return offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
+@lru_cache(maxsize=64)
+def _cut(template: Instruction, operand: str, element: ElementType) -> Elements:
+    """Return the elements that make up each block of an operand, last axis new."""
+    (found,) = (used for used in uses(template) if used.name == operand)
+    ratio = found.element.bits // element.bits
+    offsets = found.elements.offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
+    return Elements.of(offsets, None, element)
 
 
-def _store(core: Core, target: Target, there: Elements, values: Values, where: Location) -> None:
-    """Write the values that the mask lets through."""
-    _, used, buffer, address = target
-    if there.active is not None:
-        found, known = values
-        values = found[there.active], None if known is None else known[there.active]
-    if used.operand.mem is Mem.GM and core.registers.atomic:
-        _combine(core, target, (there.through, used.element), values, where)
-        return
-    first = there.first if there.active is None else None
-    buffer.write(address, there.through, used.element, values[0], first)
-    buffer.mark(address, there.through, used.element, values[1], first)
+class _Combining:
+    """Stores under set_atomic, combined with what the memory holds."""
 
+    def __init__(
+        self,
+        core: Core,
+        template: Instruction,
+        target: Placed,
+        there: Elements,
+        element: ElementType,
+        where: Location,
+    ) -> None:
+        self._core, self._template, self._where = core, template, where
+        self._there = there
+        used, buffer, address = target
+        self._operand, self._place = used.operand, Place(Spot.of(buffer, address), there, element)
 
-def _combine(
-    core: Core,
-    target: Target,
-    elements_of: tuple[Offsets, ElementType],
-    values: Values,
-    where: Location,
-) -> None:
-    """Write values under set_atomic, combined with what the memory holds."""
-    template, used, buffer, address = target
-    operand, (offsets, element), (new, known) = used.operand, elements_of, values
-    there = buffer.initialised(address, offsets, element)
-    blocks = there.ndim > len(operand.axes.split())
-    ready = np.asarray(there.all(axis=-1)) if blocks else there
-    _log_uninitialised(core, template, operand, ready, where)
-    old = buffer.read(address, offsets, element)
-    finite = not core.registers.float_ieee
-    made = atomic(core.registers.atomic, old, new, finite=finite)
-    buffer.write(address, offsets, element, made)
-    buffer.mark(address, offsets, element, there if known is None else there & known)
+    def write(self, values: Array, known: Known) -> None:
+        """Store values where the mask lets them through."""
+        core, operand, place, active = self._core, self._operand, self._place, self._there.active
+        if self._there.span is None:
+            return
+        there = place.ready()
+        blocks = there.ndim > len(operand.axes.split())
+        ready = there if active is None else there[active]
+        _log_uninitialised(
+            core,
+            self._template,
+            operand,
+            np.asarray(ready.all(axis=-1)) if blocks else ready,
+            self._where,
+        )
+        finite = not core.registers.float_ieee
+        made = atomic(core.registers.atomic, place.read(), values, finite=finite)
+        place.write(made, there if known is None else there & known)
 
 
 def _compute(
@@ -316,27 +318,31 @@ def _compute_part(
     touched: list[Elements],
     where: Location,
 ) -> None:
-    inputs: dict[str, Array] = {}
-    valid: NDArray[np.bool_] | None = None
-    for (used, buffer, address), here in zip(placed, touched, strict=True):
-        if not used.reads:
-            continue
-        inputs[used.name] = buffer.read(address, here.offsets, used.element, here.first)
-        if here.span is None or buffer.written(address, here.span):
-            continue
-        if template.propagates and not used.operand.used:
-            ready = buffer.initialised(address, here.offsets, used.element)
-            valid = ready if valid is None else valid & ready
-        else:
-            _require_written(core, template, (used, buffer, address), here, where)
     before = core.registers
-    results, core.registers = template.run(inputs, before)
-    if core.planned_for is before:  # what values leave decides nothing of other templates
-        core.planned_for = core.registers
-    for (used, buffer, address), there in zip(placed, touched, strict=True):
+    reads, writes, own = list[Read](), list[Write](), dict[str, tuple[Placed, Elements]]()
+    for one, here in zip(placed, touched, strict=True):
+        used, buffer, address = one
+        place = Place(Spot.of(buffer, address), here, used.element)
+        if used.reads:
+            own[used.name] = one, here
+            reads.append((used.name, place, template.propagates and not used.operand.used))
         if used.writes:
-            values = results[used.name], valid
-            _store(core, (template, used, buffer, address), there, values, where)
+            if used.operand.mem is Mem.GM and before.atomic:
+                combining = _Combining(core, template, one, here, used.element, where)
+                writes.append((used.name, combining.write))
+            else:
+                writes.append((used.name, place.write))
+
+    def compute(inputs: Inputs) -> Mapping[str, Array]:
+        results, core.registers = template.run(inputs, before)
+        if core.planned_for is before:  # what values leave decides nothing of other templates
+            core.planned_for = core.registers
+        return results
+
+    def unwritten(name: str, _: Place) -> None:
+        _require_written(core, template, *own[name], where)
+
+    operate(reads, writes, compute, unwritten)
 
 
 def _require_written(
@@ -344,7 +350,7 @@ def _require_written(
 ) -> None:
     """Log the uninitialised elements of an operand that are used."""
     used, buffer, address = place
-    ready = buffer.initialised(address, here.offsets, used.element)
+    ready = Place(Spot.of(buffer, address), here, used.element).ready()
     if here.active is not None:
         ready |= ~here.active
     missing = _extent(here.offsets[~ready], address, used.element)

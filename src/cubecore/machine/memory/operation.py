@@ -1,0 +1,39 @@
+"""One operation on places in memory: read, compute, write, and follow what was never written."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cubecore.arrays import Array
+from cubecore.machine.memory.places import Known, Place
+
+Read = tuple[str, Place, bool]
+"""An operand that is read, its place, and whether what was never written there propagates."""
+Write = tuple[str, Callable[[Array, Known], None]]
+"""An operand that is written, and what stores its values and the known part of them."""
+Inputs = dict[str, Array]
+
+
+def operate(
+    reads: Sequence[Read],
+    writes: Sequence[Write],
+    compute: Callable[[Inputs], Mapping[str, Array]],
+    unwritten: Callable[[str, Place], object],
+) -> Inputs:
+    """Compute of what is read, store the results, and return what was read, perhaps as views.
+
+    Results of elements that were never written are unknown where that propagates; elsewhere
+    `unwritten` is told of an operand some of whose bytes were not, before anything is computed.
+    """
+    inputs: Inputs = {}
+    known: Known = None
+    for name, place, propagates in reads:
+        inputs[name] = place.read()
+        if not place.written():
+            if propagates:
+                ready = place.ready()
+                known = ready if known is None else known & ready
+            else:
+                unwritten(name, place)
+    results = compute(inputs)
+    for name, write in writes:
+        write(results[name], known)
+    return inputs

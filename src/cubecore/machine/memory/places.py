@@ -1,0 +1,266 @@
+"""Places of operands in memory: elements from an address on, of one core or of many at once.
+
+A place knows the bytes and the initialised map that its elements lie in, and how the cores' shares
+of both are apart: rows of a stack that share a map, or distances in a tensor.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.arrays import Array
+from cubecore.dtypes import ElementType
+from cubecore.machine.memory import int4
+from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer, word_of
+from cubecore.machine.memory.elements import Elements, even
+from cubecore.machine.memory.strided import Lattice, Rows, gathered, scatter, whole
+
+Bytes = NDArray[np.uint8]
+Known = NDArray[np.bool_] | None
+"""The known elements of what is written, alike on all cores; None: all."""
+
+
+class Spot(NamedTuple):
+    """An address in the memory of each of some cores.
+
+    `rows` are where the cores' bytes from there on lie in `data`, and `maps` where the marks of
+    what was written lie in `valid`. `alone`: it is one core's, and arrays have no axis of cores.
+    """
+
+    data: Bytes
+    valid: Bytes
+    rows: Sequence[Rows]
+    maps: Sequence[Rows]
+    alone: bool = False
+
+    @staticmethod
+    def of(buffer: MemoryBuffer, address: int) -> "Spot":
+        """Return an address in one core's memory."""
+        rows = ((1, 0, address),)
+        return Spot(buffer.data, buffer.valid, rows, rows, alone=True)
+
+
+class MemoryStack:
+    """One local memory of each core of a group; addresses are bytes from its start.
+
+    Cores in lockstep write the same places, so that one initialised map says it for all of them.
+    """
+
+    def __init__(self, cores: int, size_bytes: int) -> None:
+        self.cores, self.size_bytes = cores, size_bytes
+        self.data = np.full((cores, size_bytes), POISON_BYTE, np.uint8)
+        self.valid = np.zeros(size_bytes, np.uint8)
+        self.rows = [MemoryBuffer.over(row, self.valid) for row in self.data]
+        self._flat = self.data.reshape(-1)
+
+    def spot(self, address: int) -> Spot:
+        """Return an address, the same on every core."""
+        rows = ((self.cores, self.size_bytes, address),)
+        return Spot(self._flat, self.valid, rows, ((1, 0, address),))
+
+
+class Place:
+    """The elements of an operand at a spot: [cores, *shape of the offsets], or the shape alone."""
+
+    __slots__ = ("_element", "_evenly", "_here", "_map", "_shape", "_spot", "_view")
+
+    def __init__(self, spot: Spot, here: Elements, element: ElementType) -> None:
+        self._spot, self._here, self._element = spot, here, element
+        self._view: Array | None = None
+        self._map: Bytes | None = None
+        self._evenly: _Even | None = None
+        cores = () if spot.alone else (sum(row[0] for row in spot.rows),)
+        self._shape = *cores, *here.offsets.shape
+
+    # --- reading
+
+    def read(self) -> Array:
+        """Return the elements; of many cores perhaps a view.
+
+        Those that the mask excludes may lie outside of the memory, and are anything.
+        """
+        spot, here, element, view = self._spot, self._here, self._element, self._view
+        if view is not None:
+            return view if here.first is not None else view.reshape(self._shape)
+        if here.span is None:
+            return np.zeros(self._shape, element.numpy)
+        if element.bits == int4.BITS:
+            codes = [int4.take(spot.data[at:], here.offsets) for at in _starts(spot.rows)]
+            return int4.decode(np.stack(codes), element).reshape(self._shape)
+        parts = []
+        for rows in spot.rows:
+            lattice = even(here)
+            if lattice is None or not self._fits(lattice, rows):
+                parts.append(self._gathered(rows))
+                continue
+            view = lattice.view(spot.data, rows, element.numpy, element.size_bytes)
+            if not spot.alone and len(spot.rows) == 1:
+                self._view = view if here.first is None else view.reshape(self._shape)
+                return view.reshape(self._shape)
+            parts.append(np.array(view, order="C"))
+        found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return found.reshape(self._shape)
+
+    def _fits(self, lattice: Lattice, rows: Rows) -> bool:
+        """True if all elements lie inside of the bytes, those too that the mask excludes."""
+        count, step, at = rows
+        behind = at + (lattice.last + 1) * self._element.size_bytes
+        return behind + step * (count - 1) <= self._spot.data.size
+
+    def _gathered(self, rows: Rows) -> Array:
+        window = whole(self._spot.data, rows, self._element.numpy, self._element.size_bytes)
+        places = np.clip(self._here.offsets.reshape(-1), 0, window.shape[1] - 1)
+        return gathered(window, places)
+
+    # --- the initialised map
+
+    def written(self) -> bool:
+        """Return whether all between the first byte and the last was written, on every core."""
+        known = self._map
+        if known is None:
+            span = self._here.span
+            if span is None:
+                return True
+            valid, starts = self._spot.valid, list(_starts(self._spot.maps))
+            if len(starts) > 1:
+                parts = [valid[at + span[0] : at + span[1]] for at in starts]
+                return all(0 not in part.tobytes() for part in parts)
+            known = self._map = valid[starts[0] + span[0] : starts[0] + span[1]]
+        return 0 not in known.tobytes()
+
+    def ready(self) -> NDArray[np.bool_]:
+        """Return whether every byte of each element was written, shaped as the offsets.
+
+        The map must be one.
+        """
+        ((_, _, at),) = self._spot.maps
+        offsets, bits = self._here.offsets, self._element.bits
+        valid = self._spot.valid
+        if bits == int4.BITS:
+            return np.asarray(valid[at:].take(offsets >> 1, mode="clip") == 1)
+        size = bits // 8
+        window = valid[at : at + (valid.size - at) // size * size]
+        if size not in WORDS:  # a block
+            return np.asarray(window.reshape(-1, size).all(axis=1).take(offsets, mode="clip"))
+        word, full = WORDS[size]
+        return np.asarray(window.view(word).take(offsets, mode="clip") == full)
+
+    # --- writing
+
+    def write(self, values: Array, known: Known = None) -> None:
+        """Store values, of each core or alike for all, where the mask lets them through.
+
+        What is stored counts as written, or of `known` elements that part.
+        """
+        here, element = self._here, self._element
+        if here.span is None:
+            return
+        axes = here.offsets.ndim
+        flat = values.reshape(*values.shape[: values.ndim - axes], -1)
+        if element.bits == int4.BITS:
+            self._write_nibbles(flat, known)
+            return
+        even_ = self._evenly
+        if even_ is None:
+            even_ = self._evenly = self._layout() or _NOWHERE
+        if even_ is _NOWHERE:
+            self._scatter(flat, known)
+            return
+        views, maps, kept, full = even_
+        if kept is not None:
+            flat = flat[..., kept]
+        for number, view in views:
+            own = flat[number : number + len(view)] if flat.ndim > 1 else flat
+            view[...] = own.reshape(*own.shape[:-1], *view.shape[1:])
+        for map_ in maps:
+            if known is None:
+                map_.fill(full)
+            else:
+                marks = known.reshape(-1)[kept or slice(None)].reshape(map_.shape[1:])
+                map_[...] = np.where(marks, full, np.zeros_like(full))
+
+    def _layout(self) -> "_Even | None":
+        """Return where elements lie that are stored evenly; None if they do not."""
+        spot, here, element = self._spot, self._here, self._element
+        size, kept = element.size_bytes, None
+        if size not in WORDS:
+            return None
+        if here.run is not None:
+            first, start, stop = here.run
+            lattice, kept = Lattice(first, (stop - start,), (1,)), slice(start, stop)
+        else:
+            found = even(here) if here.active is None else None
+            if found is None or not found.distinct:
+                return None
+            lattice = found
+        word, full = WORDS[size]
+        views = [
+            (number, lattice.view(spot.data, rows, element.numpy, size))
+            for number, rows in _numbered(spot.rows)
+        ]
+        maps = [lattice.view(spot.valid, rows, word, size) for rows in spot.maps]
+        return views, maps, kept, np.dtype(word).type(full)
+
+    def _scatter(self, flat: Array, known: Known) -> None:
+        """Store flat values wherever they lie."""
+        spot, here, size = self._spot, self._here, self._element.size_bytes
+        through, marks = here.through.reshape(-1), _full(size)
+        if known is not None:
+            marks = np.where(known.reshape(-1), marks, _none(size))
+        if here.active is not None:
+            chosen = np.flatnonzero(here.active)
+            flat = flat[..., chosen]
+            marks = marks if known is None else marks[chosen]
+        if np.may_share_memory(flat, spot.data):
+            flat = flat.copy()
+        for number, rows in _numbered(spot.rows):
+            own = flat[number : number + rows[0]] if flat.ndim > 1 else flat[None]
+            scatter(whole(spot.data, rows, self._element.numpy, size), through, own)
+        for rows in spot.maps:
+            scatter(whole(spot.valid, rows, marks.dtype, size), through, marks[None])
+
+    def _write_nibbles(self, flat: Array, known: Known) -> None:
+        spot, here = self._spot, self._here
+        through = here.through.reshape(-1)
+        chosen = slice(None) if here.active is None else np.flatnonzero(here.active)
+        codes = int4.encode(flat)[..., chosen]
+        for number, at in enumerate(_starts(spot.rows)):
+            int4.put(spot.data[at:], through, codes[number] if codes.ndim > 1 else codes)
+        for at in _starts(spot.maps):
+            int4.mark(
+                spot.valid[at:], through, None if known is None else known.reshape(-1)[chosen]
+            )
+
+
+_Even = tuple[Sequence[tuple[int, Array]], Sequence[Array], slice | None, np.generic]
+"""Views of bytes, each with its first core, and of maps; what they take of the values; a mark."""
+_NOWHERE: _Even = (), (), None, np.uint8(0)
+
+
+def _starts(rows: Sequence[Rows]) -> Iterator[int]:
+    """Yield where each core's bytes start."""
+    for count, step, at in rows:
+        for core in range(count):
+            yield at + core * step
+
+
+def _numbered(rows: Sequence[Rows]) -> Iterator[tuple[int, Rows]]:
+    """Yield rows with the number of their first core."""
+    number = 0
+    for own in rows:
+        yield number, own
+        number += own[0]
+
+
+@lru_cache
+def _full(size: int) -> Array:
+    """Return the mark of one element all of which is written."""
+    return np.ones(size, np.uint8).view(word_of(size))
+
+
+@lru_cache
+def _none(size: int) -> Array:
+    return np.zeros(size, np.uint8).view(word_of(size))
