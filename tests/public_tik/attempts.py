@@ -40,7 +40,6 @@ def _relayouts() -> list[Attempt]:
         _op("impl.nhwc_2_fractal_z_c04", tensor((32, 3, 3, 3)), z_c04, "NHWC", "FRACTAL_Z_C04"),
         _op("impl.hwcn_2_fractal_z_g", hwcn, z_g, "HWCN", "FRACTAL_Z", 2),
         _op("impl.zng_2_nchw_hwcn", z_g, hwcn, "FRACTAL_Z", "HWCN", 2),
-        _op("impl.hwc_2_chw", (60 * 50, 32), F32),
         _op(
             "impl.transpose_d_014253_big",
             tensor((2, 3, 20, 300, 40, 30)),
@@ -291,7 +290,6 @@ def _networks() -> list[Attempt]:
             soc="Ascend910B3",
         ),
         _contrib("heatmap2_coord", tensor((1, 1, 17, 24, 16), layout="NC1HWC0"), tensor((1, 34))),
-        _contrib("tile_caffe", tensor((2, 2, 4, 16)), tensor((2, 6, 4, 16)), 1, 3),
         _contrib("batch_matmul", *[tensor(s) for s in ((16, 32, 48), (16, 48, 16), (16, 32, 16))]),
         _package(
             "resample",

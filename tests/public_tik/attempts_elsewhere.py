@@ -190,12 +190,6 @@ ELSEWHERE: tuple[Attempt, ...] = (
     _gekowa("dynamic.strided_slice_grad", *[_open(1, I32)] * 4, _open(3), _open(3)),
     _gekowa("dynamic.transpose_d", tensor((64, 32, 48), F32), tensor((64, 48, 32), F32), [0, 2, 1]),
     _mindspore(
-        "matmul_cube_dense_right_impl",
-        "CusMatMulCubeDenseRight",
-        *(tensor((128, 63, 16, 16), layout=_NZ), tensor((128, 128, 16, 16), layout=_NZ), _ONE),
-        *(None, tensor((1001, 2048), F32)),
-    ),
-    _mindspore(
         "matmul_cube_fracz_right_mul_impl",
         "CusMatMulCubeFraczRightMul",
         *(tensor((4, 4, 16, 16), layout=_NZ), tensor((4, 4, 16, 16), layout=_NZ), _ONE),

@@ -18,7 +18,7 @@ from .case import (
     ints,
     tensor,
 )
-from .layouts import fractals_of_rows
+from .layouts import fractals_of_rows, from_nz, to_nz
 
 _COUNT = 4096
 _TOLD = np.array([_COUNT] + [0] * 7, "uint32")
@@ -60,6 +60,13 @@ def attention(query: Array, key: Array, value: Array) -> Array:
     scores = query.astype(float) @ key.astype(float).transpose(0, 2, 1)
     e = np.exp(scores - scores.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True) @ value.astype(float)
+
+
+def diagonal_products(rows: Array, blocks: Array, factor: Array) -> Array:
+    """Multiply each 128 columns by the block of 128 x 128 that lies on the diagonal there."""
+    cut = rows.astype(F32).reshape(len(rows), -1, 128).transpose(1, 0, 2)
+    own = [blocks[i : i + 128, i : i + 128].astype(F32) for i in range(0, len(blocks), 128)]
+    return (cut @ np.array(own)).transpose(1, 0, 2).reshape(rows.shape) * factor[0]
 
 
 def _columns(x: Array) -> Array:
@@ -307,5 +314,25 @@ CASES = (
             "csrc/ops/tik/tbe/impl/flash_attention_fwd.py",
             "csrc/ops/tik/tbe/impl/tik_ops_utils.py",
         ),
+    ),
+    Case(
+        repository="kungfu-team/mindspore",
+        folder="mindspore/ops/_op_impl/_custom_op",
+        module="matmul_cube_dense_right_impl",
+        function="CusMatMulCubeDenseRight",
+        category="cube",
+        arguments=(
+            tensor((128, 63, 16, 16), layout="FRACTAL_NZ"),
+            tensor((128, 128, 16, 16), layout="FRACTAL_NZ"),
+            tensor((1,), F32),
+            None,
+            tensor((128, 63, 16, 16), F32, "FRACTAL_NZ"),
+        ),
+        draw=lambda rng: [
+            ints(rng, (128, 63, 16, 16), F16, -2, 3),
+            ints(rng, (128, 128, 16, 16), F16, -2, 3),
+            np.full(1, 0.5, F32),
+        ],
+        oracle=lambda a, b, factor: to_nz(diagonal_products(from_nz(a), from_nz(b), factor)),
     ),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import AI_CORE, BUILT_IN, F16, GEKOWA, Array, Case, tensor, whole
+from .case import AI_CORE, BUILT_IN, CONTRIB, F16, F32, GEKOWA, Array, Case, tensor, whole
 
 
 def fractal_z_3d(x: Array) -> Array:
@@ -78,6 +78,13 @@ def channels_by_16(x: Array) -> Array:
     return padded.reshape(n, -1, 16, h, w).transpose(0, 1, 3, 4, 2)
 
 
+def open_channels(x: Array) -> Array:
+    """Lay NCHW out as `channels_by_16` does, NaN where no channel lies."""
+    lying: Array = channels_by_16(x).astype(float)
+    lying[channels_by_16(np.ones_like(x)) == 0] = np.nan
+    return lying
+
+
 def channels_together(x: Array, channels: int) -> Array:
     """Return NCHW of [N, C1, H, W, 16 of C], without the channels that only pad."""
     n, c1, h, w, c0 = x.shape
@@ -87,6 +94,28 @@ def channels_together(x: Array, channels: int) -> Array:
 def padded_nz(x: Array) -> Array:
     """Lay a matrix out as `to_nz` does, its edges filled with 0 up to 16."""
     return to_nz(np.pad(x, [(0, -size % 16) for size in x.shape]))
+
+
+def _tiled(channels: int, axis: int) -> Case:
+    """Return a case that repeats NCHW three times along an axis; channels that pad are open."""
+    shape, times = (2, channels, 4, 16), tuple(3 if i == axis else 1 for i in range(4))
+    out = tuple(size * by for size, by in zip(shape, times, strict=True))
+
+    def by_16(n: int, c: int, h: int, w: int) -> dict[str, Any]:
+        lying = (n, -(-c // 16), h, w, 16)
+        return tensor(lying, F16, "NC1HWC0", ori_shape=(n, c, h, w), ori_format="NCHW")
+
+    return Case(
+        folder=CONTRIB,
+        module="tile_caffe",
+        function="tile_caffe",
+        category="layout",
+        soc="Ascend310",
+        arguments=(by_16(*shape), by_16(*out), axis, 3),
+        draw=whole(shape),
+        feed=lambda x: [channels_by_16(x)],
+        oracle=lambda x: open_channels(np.tile(x, times)),
+    )
 
 
 def _gekowa(
@@ -286,5 +315,17 @@ CASES = (
         "FRACTAL_NZ",
         oracle=padded_nz,
         covers=_helper("trans_data_positive_source_tc"),
+    ),
+    _tiled(32, 1),
+    _tiled(32, 3),
+    _tiled(24, 1),
+    Case(
+        module="impl.hwc_2_chw",
+        function="hwc_2_chw",
+        category="layout",
+        arguments=((7 * 31 * 31, 128), F32),
+        draw=whole((7 * 31 * 31, 128), dtype=F32),
+        oracle=lambda x: x.T,
+        note="for 128 to 240 channels, which its caller has",
     ),
 )

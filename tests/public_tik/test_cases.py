@@ -72,6 +72,8 @@ def test_the_layouts_of_channels_hold_each_element_at_its_place():
         assert by_16[n, c // 16, h, w, c % 16] == value
     assert (by_16 != 0).sum() == x.size
     assert np.array_equal(layouts.channels_together(by_16, 20), x)
+    assert np.array_equal(np.nan_to_num(layouts.open_channels(x)), by_16)
+    assert np.isnan(layouts.open_channels(x)).sum() == by_16.size - x.size
     deep = RNG.integers(0, 99, (2, 32, 2, 3, 4))
     for (n, c, d, h, w), value in np.ndenumerate(deep):
         assert layouts.to_ndc1hwc0(deep)[n, d, c // 16, h, w, c % 16] == value
@@ -86,6 +88,14 @@ def test_blocks_of_space_and_shuffled_channels():
     assert np.array_equal(layouts.depth_to_space(out, 2), x)
     channels = np.arange(6).reshape(1, 6, 1, 1)
     assert layouts.shuffle_channel(channels, 3).reshape(-1).tolist() == [0, 2, 4, 1, 3, 5]
+
+
+def test_products_along_the_diagonal():
+    a, b = RNG.integers(0, 9, (3, 256)), RNG.integers(0, 9, (256, 256))
+    got = cube.diagonal_products(a, b, np.array([2]))
+    for i, j in np.ndindex(3, 256):
+        block = slice(j // 128 * 128, j // 128 * 128 + 128)
+        assert got[i, j] == 2 * (a[i, block] @ b[block, j])
 
 
 def test_updates_by_an_index():

@@ -49,6 +49,8 @@ CALLS = {
     "TensorAddrList": "it needs addresses of global memory as values of a program",
     "vcbd": "it needs Hi3796CV300 or SD3403, which are not in the catalogue",
     "StartProfiling": "it needs the vendor's simulator; `cubecore time PROGRAM.py` times a program",
+    "load_image": "it needs parameters of image preprocessing, which no public page of TIK "
+    "documents",
     "vfancy": "no page documents it",
 }
 

@@ -216,7 +216,8 @@ class Snapshots:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
             buffer = tensor.buffer
-            held = (buffer.data.copy(), buffer.valid.copy()) if buffer.valid.any() else None
+            fresh = not buffer.valid.any() and bool((buffer.data == POISON_BYTE).all())
+            held = None if fresh else (buffer.data.copy(), buffer.valid.copy())
             self._kept[tensor.address] = tensor, held
 
     def restore(self) -> None:

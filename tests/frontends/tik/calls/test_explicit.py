@@ -109,18 +109,6 @@ def test_ub_to_l0c_keeps_the_type():
     )
 
 
-def test_high_precision_is_correctly_rounded():
-    t = Tik(Dprofile("v100", "cloud"))
-    x, y = (t.Tensor("float32", (64,), GM, name) for name in ("x", "y"))
-    ub, work = t.Tensor("float32", (64,), UB, "ub"), t.Tensor("float32", (256,), UB, "work")
-    t.data_move(ub, x, 0, 1, 8, 0, 0)
-    t.vec_rec_high_preci(64, ub, ub, work, 1, 8, 8)
-    t.data_move(y, ub, 0, 1, 8, 0, 0)
-    t.BuildCCE("k", [x], [y])
-    values = np.random.default_rng(1).uniform(0.1, 9, 64).astype(np.float32)
-    assert np.array_equal(t.launch({"x": values}).outputs["y"], np.float32(1) / values)
-
-
 def test_modules_of_the_kit():
     with provided():
         from te import tvm

@@ -1,9 +1,7 @@
-"""TIK's explicit style: fractals to L0, products of L0; and high-precision forms."""
+"""TIK's explicit style: fractals to L0, and products of L0."""
 
-from typing import Any
-
-from cubecore.frontends.tik.calls.vector import VectorCalls
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
+from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.frontends.tik.trace.values import TikValue, integer
 from cubecore.isa.cube.mad import Mad
@@ -24,8 +22,8 @@ _TRANSPOSED_BITS = 16
 """Types whose square of 16 x 16 is one fractal, so that it can be transposed in place."""
 
 
-class ExplicitCalls(VectorCalls):
-    """load2dv1, mmad, vec_rec_high_preci and its kin."""
+class ExplicitCalls(Language):
+    """load2dv1, load2dv2 and mmad."""
 
     def load2dv1(
         self,
@@ -106,31 +104,3 @@ class ExplicitCalls(VectorCalls):
         types = {"a_type": a.record, "b_type": b.record, "c_type": dst.record}
         parameters = {**types, **extents, "c_matrix_init_val": not accumulates}
         self.trace.issue(Mad, parameters, (dst, a, b), "mmad")
-
-    def vec_rec_high_preci(self, *args: Any, **kwargs: Any) -> None:
-        """Take the reciprocal, correctly rounded, as every vrec here."""
-        self._precise("vec_rec", *args, **kwargs)
-
-    def vec_rsqrt_high_preci(self, *args: Any, **kwargs: Any) -> None:
-        """Take the reciprocal of the square root, correctly rounded."""
-        self._precise("vec_rsqrt", *args, **kwargs)
-
-    def vec_ln_high_preci(self, *args: Any, **kwargs: Any) -> None:
-        """Take the logarithm, correctly rounded."""
-        self._precise("vec_ln", *args, **kwargs)
-
-    def _precise(
-        self,
-        call: str,
-        mask: TikValue,
-        dst: Tensor,
-        src: Tensor,
-        work_tensor: Tensor,
-        repeat_times: TikValue,
-        dst_rep_stride: TikValue,
-        src_rep_stride: TikValue,
-    ) -> None:
-        """Issue the plain form: its result is rounded correctly; the work tensor stays as it is."""
-        strides = {"dst_rep_stride": dst_rep_stride, "src_rep_stride": src_rep_stride}
-        given = {"mask": mask, "dst": dst, "src": src, "repeat_times": repeat_times, **strides}
-        self.plain(call, given)

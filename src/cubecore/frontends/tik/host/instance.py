@@ -10,6 +10,7 @@ from cubecore.frontends.tik.calls.compare_select import CompareMask
 from cubecore.frontends.tik.calls.data_move import DataMoveCalls
 from cubecore.frontends.tik.calls.explicit import ExplicitCalls
 from cubecore.frontends.tik.calls.gather import GatherCalls
+from cubecore.frontends.tik.calls.high_precision import HighPrecisionCalls
 from cubecore.frontends.tik.calls.img2col import Img2ColCalls
 from cubecore.frontends.tik.calls.region_proposals import RegionProposalCalls
 from cubecore.frontends.tik.calls.scalar import ScalarCalls
@@ -33,6 +34,7 @@ class Tik(
     RegionProposalCalls,
     ScalarCalls,
     ExplicitCalls,
+    HighPrecisionCalls,
     Img2ColCalls,
 ):
     """One kernel: built by its calls, run by `tikdb` or `launch`.

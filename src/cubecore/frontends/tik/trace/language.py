@@ -44,7 +44,7 @@ _NEEDED = {
     "vmrgch": "the order of a channel merge, which no public page documents",
     "vbi": "a gather, a product and a sum of blocks in one instruction, which is not declared",
     "scatter_vmul": "products of blocks at up to eight addresses, whose page is not public",
-    "load_image": "the camera's path into L1, which no chip of the catalogue has",
+    "load_image": "parameters of image preprocessing, which no public page of TIK documents",
     "vcbd": "Hi3796CV300 or SD3403, which are not in the catalogue",
     "set_overflow_status": "an overflow status of every instruction",
     "get_overflow_status": "an overflow status of every instruction",
