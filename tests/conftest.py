@@ -100,8 +100,8 @@ def published(made_once) -> "Validation":
 
 
 @pytest.fixture(scope="session")
-def without_publications(made_once) -> "tuple[HeldOut, ...]":
+def without_publications(made_once, published) -> "tuple[HeldOut, ...]":
     """Return the errors on each publication that a fit was made without."""
     from cubecore.workflows.calibration.held_out import held_out
 
-    return made_once("without_publications", held_out)
+    return made_once("without_publications", lambda: held_out(published))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Pipe
 
@@ -21,6 +23,7 @@ def answer_of(script, *arguments):
     return json.loads(done.stdout)
 
 
+@pytest.mark.sweep
 def test_the_spines_figures_stand_beside_their_targets():
     answer = answer_of("spine.py", "1")
     assert set(answer) == {"machine", "repeats", "figures", "ratios"}
@@ -46,6 +49,7 @@ def test_the_figures_of_execution_are_verified_ratios():
         assert figure["ratio"] * figure["reference_wall_s"] > 0
 
 
+@pytest.mark.sweep
 def test_the_figures_of_timing_stand_beside_their_targets():
     answer = answer_of("timing.py", "1", "8192")
     assert answer["cores"] == 24
@@ -54,6 +58,7 @@ def test_the_figures_of_timing_stand_beside_their_targets():
         assert set(figure) == {"value", "target", "met"}
 
 
+@pytest.mark.sweep
 def test_the_planners_figures_stand_beside_their_targets():
     answer = answer_of("plan.py", "4", "3", "8192")
     assert answer["seed"] == 3
@@ -70,6 +75,7 @@ def test_the_planners_figures_stand_beside_their_targets():
     assert all(ratio > 0 for ratio in answer["ratios"].values())
 
 
+@pytest.mark.sweep
 def test_instructions_stand_beside_numpys_own_time():
     answer = answer_of("instructions.py", "0.001")
     assert answer["repeats"] == [1, 64]
@@ -146,6 +152,7 @@ def test_the_regret_of_a_plan_is_against_tilings_that_were_timed():
     assert bool(row["faster"]) == (row["regret"] > 0)
 
 
+@pytest.mark.sweep
 def test_every_command_s_start_stands_beside_its_target():
     answer = answer_of("startup.py", "1")
     assert answer["repeats"] == 1

@@ -277,7 +277,8 @@ def validation() -> str:
     from cubecore.workflows.calibration.held_out import held_out
     from cubecore.workflows.calibration.validate import published_validation
 
-    return validation_page(replace(published_validation(), held_out=held_out()))
+    shipped = published_validation()
+    return validation_page(replace(shipped, held_out=held_out(shipped)))
 
 
 _MUTATIONS_INTRODUCTION = """\

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cubecore.chips import chip, chip_names, costs
 from cubecore.dtypes import ELEMENT_TYPES, element_type
 from cubecore.errors import RequestError
+from parts import examples
 
 A2 = chip("Ascend910B1")
 A5 = chip("Ascend950PR_9589")
@@ -225,6 +226,7 @@ every_cost = pytest.mark.parametrize("cost", SIZED.values(), ids=SIZED)
 
 
 @every_cost
+@examples(100)
 @given(c=chips, one=sizes, other=sizes)
 def test_more_never_costs_less(cost, c, one, other):
     small, large = sorted((one, other))
@@ -232,6 +234,7 @@ def test_more_never_costs_less(cost, c, one, other):
 
 
 @every_cost
+@examples(100)
 @given(c=chips, values=st.lists(sizes, min_size=1, max_size=8))
 def test_an_array_costs_what_its_elements_cost(cost, c, values):
     assert np.array_equal(

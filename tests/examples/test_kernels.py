@@ -11,6 +11,7 @@ import pytest
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.reports.html.page import launch_report
 from cubecore.workflows.scripts.script import time_script
+from parts import strided
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -64,7 +65,7 @@ def test_each_style_of_synchronisation_adds(order):
         assert_right(module, given, got)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strided(NAMES, 2))
 def test_the_time_and_the_report(name, golden, capsys):
     """The script verifies itself; what it prints is one line for each launch."""
     timed = time_script(str(FOLDER / f"{name}.py"), record=200)

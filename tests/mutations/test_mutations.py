@@ -8,6 +8,7 @@ from mutations import suite
 from mutations.judge import judged
 from mutations.mutants import KINDS, mutants
 from mutations.recording import ALL, recorded, replayed
+from parts import strided
 
 WHOLE = ("reduction",)
 SAMPLE = 3
@@ -74,7 +75,7 @@ def test_every_mutant_of_a_kernel_with_flags_between_cores():
     assert table.share()[1] > 50
 
 
-@pytest.mark.parametrize("name", suite.NAMES)
+@pytest.mark.parametrize("name", strided(suite.NAMES, 2))
 def test_a_sample_of_the_examples(name):
     """What is missed of the whole, as the table says, may be among the sample."""
     known = suite.known()

@@ -24,7 +24,7 @@ docs = load_docs()
 def made_before(monkeypatch, published, without_publications):
     """Give the page of the validation what other tests of the run need too."""
     monkeypatch.setattr(validate, "published_validation", lambda: published)
-    monkeypatch.setattr(held_out, "held_out", lambda: without_publications)
+    monkeypatch.setattr(held_out, "held_out", lambda _: without_publications)
 
 
 @pytest.mark.parametrize("name", docs.DOCUMENTS)

@@ -95,14 +95,14 @@ def test_what_the_vendor_always_keeps(rule_id, reading):
     assert broken(rule_id, "000", reading) == set()
 
 
-PART = 4
+PART = 10
 """An ordinary run plans one recorded problem of so many; a sweep plans them all."""
 
 
 @pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.sweep)])
 def test_every_plan_is_legal(every):
     plans = plans_beside_answers(every)
-    assert len(plans) > 480 // every
+    assert len(plans) >= 480 // every
     for beside in plans:
         ours, p, soc = beside.ours, beside.problem, beside.chip
         for ranked in (ours.best, *ours.alternatives):
@@ -115,7 +115,7 @@ def test_every_plan_is_legal(every):
 @pytest.mark.parametrize("every", [PART, pytest.param(1, marks=pytest.mark.sweep)])
 def test_no_legal_answer_is_predicted_to_be_faster_than_ours(every):
     legal = [beside for beside in plans_beside_answers(every) if beside.theirs is not None]
-    assert len(legal) > 400 // every
+    assert len(legal) >= 400 // every
     assert [(beside.id, beside.ratio) for beside in legal if beside.ratio < 1] == []
 
 

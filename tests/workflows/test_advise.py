@@ -14,6 +14,7 @@ from cubecore.reports.html.page import page_data
 from cubecore.tiling.model.problem import Problem
 from cubecore.workflows.advise import HARDWARE
 from cubecore.workflows.scripts.script import time_script
+from parts import strided
 from workflows.command import DONE, cli
 
 KINDS = (
@@ -45,7 +46,7 @@ def _advised(problem):
     return cubecore.time(json.loads(problem), advise=True)
 
 
-@pytest.fixture(scope="module", params=PROBLEMS, ids=str)
+@pytest.fixture(scope="module", params=strided(PROBLEMS, 2), ids=str)
 def timed(request):
     return advised(request.param)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cubecore.cli.commands import main
 from fuzz.words import FLAGS, OPTIONS, SHAPED, WORDS
+from parts import examples
 from workflows.command import BAD_REQUEST, DONE, FOUND
 
 COUNTS = st.one_of(st.integers(1, 70), st.integers(1, 70), st.integers(-2, 2**31 + 1)).map(str)
@@ -50,7 +51,7 @@ def assert_no_traceback(arguments):
 
 
 @given(requests())
-@settings(max_examples=150)
+@examples(150)
 def test_no_request_ends_in_a_traceback(arguments):
     assert_no_traceback(arguments)
 

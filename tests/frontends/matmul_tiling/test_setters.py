@@ -689,7 +689,7 @@ def cycles(tiling, problem, target):
 
 def test_recorded_options_are_kept_to_and_no_slower():
     count = faster = 0
-    for record, options in list(option_records())[:: stride(2)]:
+    for record, options in list(option_records())[:: stride(4)]:
         tiling = ported(record, options)
         problem, target = tiling.problem, chip(record["problem"]["chip"])
         if problem.split_k and problem.c != problem.accumulator_type.name:
@@ -712,8 +712,8 @@ def test_recorded_options_are_kept_to_and_no_slower():
             assert told <= most * known, (record["id"], told / known)
             faster += 1
         count += 1
-    assert count > 25 / stride(2), count
-    assert faster > 15 / stride(2), faster
+    assert count > 25 / stride(4), count
+    assert faster > 15 / stride(4), faster
 
 
 def test_what_the_search_leaves_out_is_had_if_it_is_legal():

@@ -14,6 +14,7 @@ from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.infeasibility import narrowing
 from cubecore.workflows.request import make_request
+from parts import part
 
 CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend950PR_9589"]
 CHANGES = (
@@ -95,11 +96,11 @@ def compared(seed, draw=drawn):
 
 
 def test_it_is_the_time_of_the_trees():
-    assert sum(compared(seed) for seed in range(12)) > 40
+    assert sum(compared(seed) for seed in range(part(12))) > part(40)
 
 
 def test_few_rows_and_long_k_take_the_time_of_the_trees():
-    assert sum(compared(seed, decoded) for seed in range(3)) > 20
+    assert sum(compared(seed, decoded) for seed in range(part(3))) >= part(20)
 
 
 @pytest.mark.sweep

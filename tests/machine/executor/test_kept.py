@@ -6,7 +6,7 @@ from data_files import data
 from machine.executor import answers
 
 KEPT = data("executor")
-DRAWN = range(0, answers.PROGRAMS, 53)
+DRAWN = range(0, answers.PROGRAMS, 101)
 """The programs of an ordinary run; `sweep` runs all."""
 
 

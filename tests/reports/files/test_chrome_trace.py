@@ -66,7 +66,9 @@ def test_every_segment_is_an_event_with_its_times(problem):
     assert sum(map(len, events.values())) == sum(len(g.segments) for g in of.timeline.groups)
 
 
-@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+@pytest.mark.parametrize(
+    "problem", [*PROBLEMS, pytest.param(LARGE, marks=pytest.mark.sweep)], ids=str
+)
 def test_events_of_a_thread_follow_each_other_even_in_truncated_nanoseconds(problem):
     for events in by_thread(trace_json(timed(**problem), TraceView(5000))).values():
         end = 0
@@ -167,7 +169,9 @@ def test_waits_have_lanes_of_their_own_where_they_are_asked_for():
     assert {"S work", "S waits", "M waits"} <= names
 
 
-@pytest.mark.parametrize("problem", [*PROBLEMS, LARGE], ids=str)
+@pytest.mark.parametrize(
+    "problem", [*PROBLEMS, pytest.param(LARGE, marks=pytest.mark.sweep)], ids=str
+)
 def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
     of = timed(**problem)
     size = len(trace_bytes(of))

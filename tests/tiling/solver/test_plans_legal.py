@@ -25,7 +25,7 @@ ONLY_IN_001 = {"A-INNER-EXTENT", "B-INNER-EXTENT", "BASE-K-ALIGNMENT"}
 """Plans keep to edition 000, which takes stored rows over 65535 with intrinsicsCheck, and asks for
 another baseK (docs/rules.md)."""
 FEW = 150
-PART = 3
+PART = 6
 """An ordinary run plans one of so many of the few requests."""
 MANY = int(os.environ.get("CUBECORE_SWEEP_PROBLEMS", "5000"))
 MOST_SECONDS = 1.0

@@ -82,7 +82,7 @@ SHAPES = [
     (4096, 4096, 500, {"a": "int8", "cores": 3}),
     (700, 900, 20000, {"trans_a": True, "trans_b": True, "cores": 2}),
     (2500, 2500, 2500, {"launch": "mix", "cores": 6}),
-    (640, 70000, 640, {"cores": 2}),
+    pytest.param(640, 70000, 640, {"cores": 2}, marks=pytest.mark.sweep),
 ]
 
 

@@ -248,6 +248,7 @@ def test_a_killed_sweep_goes_on_with_nothing_lost_or_doubled(tmp_path, kill):
     assert names_in(tmp_path) == ["o.jsonl", "q.jsonl", "s.sqlite"]
 
 
+@pytest.mark.sweep
 def test_a_killed_sweep_into_a_store_alone(tmp_path):
     asked = problems(MANY)
     path = write_queries(tmp_path / "q.jsonl", asked)
@@ -272,9 +273,9 @@ def rows_of(store):
 
 
 def test_two_sweeps_fill_one_store_at_once(tmp_path):
-    asked = problems(48)
-    first = write_queries(tmp_path / "a.jsonl", asked[:32])
-    second = write_queries(tmp_path / "b.jsonl", asked[16:][::-1])
+    asked = problems(24)
+    first = write_queries(tmp_path / "a.jsonl", asked[:16])
+    second = write_queries(tmp_path / "b.jsonl", asked[8:][::-1])
     store = tmp_path / "s.sqlite"
     both = []
     for path, name in ((first, "a.out"), (second, "b.out")):
@@ -284,8 +285,8 @@ def test_two_sweeps_fill_one_store_at_once(tmp_path):
         _, errors = process.communicate(timeout=120)
         assert (process.returncode, errors) == (0, b"")
     assert_whole(store, asked)
-    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:32])
-    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[16:][::-1])
+    assert lines_of((tmp_path / "a.out").read_text()) == expected(asked[:16])
+    assert lines_of((tmp_path / "b.out").read_text()) == expected(asked[8:][::-1])
 
 
 def test_two_sweeps_do_not_write_one_file(tmp_path):

@@ -42,7 +42,7 @@ def validate(
     with working("timing the points"):
         answer = make_validation(points, settings=settings, chip=chip)
         if held_out:
-            answer = replace(answer, held_out=make_held_out())
+            answer = replace(answer, held_out=make_held_out(answer))
         if report is not None:
             write_whole(report, scatter_page(answer), "--report")
     show(answer, as_json, validation_text)

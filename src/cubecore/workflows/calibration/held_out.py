@@ -5,18 +5,19 @@ case of that publication is timed with those values.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
+from cubecore.chips import chip as named_chip
 from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
-from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped
-from cubecore.workflows.calibration.measured_points import Point, published
-from cubecore.workflows.calibration.validate import beside, case_of
-from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredPair
+from cubecore.workflows.calibration.cases import CalibrationCase
+from cubecore.workflows.calibration.measured_points import Point
+from cubecore.workflows.calibration.validate import beside, published_cases
+from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredPair, Validation
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -76,18 +77,12 @@ class FitCase:
 
 @cache
 def fit_cases() -> tuple[FitCase, ...]:
-    """Return the published points that fits are made on; their launches are built once."""
-    return tuple(_fit_cases())
-
-
-def _fit_cases() -> Iterator[FitCase]:
-    for point in published():
-        try:
-            case = case_of(point)
-        except Unmapped:
-            continue
-        if case.group in FITTED:
-            yield FitCase(point, replace(case, launch=cache(case.launch)))
+    """Return the published points that fits are made on."""
+    return tuple(
+        FitCase(point, case)
+        for point, case in published_cases()
+        if not isinstance(case, str) and case.group in FITTED
+    )
 
 
 def refitted() -> dict[str, dict[str, dict[str, float]]]:
@@ -96,18 +91,29 @@ def refitted() -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-@cache
-def held_out() -> tuple[HeldOut, ...]:
-    """Return the errors on each publication that a fit was made without."""
+def held_out(validation: Validation) -> tuple[HeldOut, ...]:
+    """Return the errors on each publication that a fit was made without.
+
+    `validation` is that of the published points: its errors are those of the chip files.
+    """
     return tuple(
-        _held_out(arch, source, fits)
+        _held_out(arch, source, fits, validation)
         for arch, fits in sorted(refitted().items())
         for source in sorted(fits)
         if source
     )
 
 
-def _held_out(arch: str, source: str, fits: Mapping[str, Mapping[str, float]]) -> HeldOut:
+def _held_out(
+    arch: str, source: str, fits: Mapping[str, Mapping[str, float]], validation: Validation
+) -> HeldOut:
+    shipped = [
+        one.wall
+        for one in validation.timed
+        if one.group in FITTED
+        and one.point.repository == source
+        and named_chip(one.chip).arch == arch
+    ]
     cases = [
         one for one in fit_cases() if one.case.chip.arch == arch and one.point.repository == source
     ]
@@ -115,4 +121,4 @@ def _held_out(arch: str, source: str, fits: Mapping[str, Mapping[str, float]]) -
     def errors(values: Mapping[str, float]) -> Errors:
         return Errors.of([one.errors(values)[0] for one in cases])
 
-    return HeldOut(arch, source, errors({}), errors(fits[""]), errors(fits[source]))
+    return HeldOut(arch, source, Errors.of(shipped), errors(fits[""]), errors(fits[source]))

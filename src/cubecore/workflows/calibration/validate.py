@@ -1,6 +1,7 @@
 """validate: the timing model against published measurements, case by case."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.calibration.cases import CalibrationCase, Unmapped, because
 from cubecore.workflows.calibration.matmul_cases import matmul_case
-from cubecore.workflows.calibration.measured_points import PUBLISHED, Point, read_points
+from cubecore.workflows.calibration.measured_points import Point, Unreadable, published, read_points
 from cubecore.workflows.calibration.msprof import read_profile
 from cubecore.workflows.calibration.rates import rated_us
 from cubecore.workflows.calibration.validation import MeasuredPair, Validated, Validation
@@ -77,17 +78,36 @@ def validate(
     --------
     >>> cubecore.validate("points.jsonl")  # doctest: +SKIP
     """
-    path = PUBLISHED if points is None else Path(points)
-    if isinstance(path, Path) and path.suffix == ".csv":
+    is_table = points is not None and Path(points).suffix == ".csv"
+    if chip is not None and not is_table:
+        raise unable("--chip", "--chip applies to a profiler's table; other points state theirs")
+    unreadable: list[Unreadable] = []
+    if points is None:
+        mapped = published_cases()
+    elif is_table:
         if chip is None:
             raise unable("--chip", "a profiler's table needs --chip")
-        read, unreadable = read_profile(path, named_chip(chip).name)
-    elif chip is not None:
-        raise unable("--chip", "--chip applies to a profiler's table; other points state theirs")
+        read, unreadable = read_profile(Path(points), named_chip(chip).name)
+        mapped = tuple((point, _mapped(point)) for point in read)
     else:
-        read, unreadable = read_points(path)
-    cases = [_validated(point, settings or {}) for point in read]
+        read, unreadable = read_points(Path(points))
+        mapped = tuple((point, _mapped(point)) for point in read)
+    cases = [_validated(point, case, settings or {}) for point, case in mapped]
     return Validation(tuple(cases), tuple(unreadable))
+
+
+@cache
+def published_cases() -> tuple[tuple[Point, CalibrationCase | str], ...]:
+    """Return the published points with their cases or why they have none; launches are cached."""
+    return tuple((point, _mapped(point)) for point in published())
+
+
+def _mapped(point: Point) -> CalibrationCase | str:
+    try:
+        case = case_of(point)
+    except Unmapped as reason:
+        return str(reason)
+    return replace(case, launch=cache(case.launch))
 
 
 @cache
@@ -96,11 +116,9 @@ def published_validation() -> Validation:
     return validate()
 
 
-def _validated(point: Point, settings: Mapping[str, str]) -> Validated:
-    try:
-        case = case_of(point)
-    except Unmapped as reason:
-        return Validated(point, point.chip, point.kind, skipped=str(reason))
+def _validated(point: Point, case: CalibrationCase | str, settings: Mapping[str, str]) -> Validated:
+    if isinstance(case, str):
+        return Validated(point, point.chip, point.kind, skipped=case)
     return beside(point, case, case.chip.what_if(settings))
 
 

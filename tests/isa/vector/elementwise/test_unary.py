@@ -27,6 +27,7 @@ from isa.lanes import (
     pack_integer,
     size_of,
 )
+from parts import crossed
 
 HALF_FLOAT = ("float16", "float32")
 UNARY = dict.fromkeys(("vabs", "vexp", "vln", "vrec", "vsqrt", "vrsqrt"), HALF_FLOAT) | {
@@ -150,8 +151,10 @@ def test_every_function_of_one_source(name, dtype, ctrl):
     ).check(bench)
 
 
-@pytest.mark.parametrize("ctrl", ["plain", "ieee"])
-@pytest.mark.parametrize("name", [n for n, dtypes in UNARY.items() if "float16" in dtypes])
+HALVES = [n for n, dtypes in UNARY.items() if "float16" in dtypes]
+
+
+@pytest.mark.parametrize(("name", "ctrl"), crossed(HALVES, ["plain", "ieee"]))
 def test_every_half(name, ctrl):
     """All 65536 codes, in four instructions."""
     for part in range(4):
