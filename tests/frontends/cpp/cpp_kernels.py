@@ -1,21 +1,30 @@
-"""Kernels in C++ that tests write: a frame around a few lines."""
+"""Kernels in C++ that tests write: a frame around a few lines; the command line in this process."""
 
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import cubecore
+from cubecore.cli import program as entry
+from cubecore.cli.commands import main
 from cubecore.frontends.cpp.compile.compiler import has_compiler
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "cpp"
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C++ compiler is here")
 
-FRAME = """#include "kernel_operator.h"
+HEAD = """#include "kernel_operator.h"
 using namespace AscendC;
 {before}
-extern "C" __global__ __aicore__ void k({parameters}) {{
+"""
+FUNCTION = """extern "C" __global__ __aicore__ void {name}({parameters}) {{
 {body}
 }}
 """
@@ -23,5 +32,62 @@ extern "C" __global__ __aicore__ void k({parameters}) {{
 
 def kernel(body: str, parameters: str = "GM_ADDR x", before: str = "", **options: Any) -> Any:
     """Return a kernel `k` whose body begins at line 5 of inline.cpp."""
-    text = FRAME.format(body=body, parameters=parameters, before=before)
-    return cubecore.inline(text, **options).k
+    return kernels({"k": body}, parameters, before, **options).k
+
+
+def kernels(
+    bodies: Mapping[str, str], parameters: str = "GM_ADDR x", before: str = "", **options: Any
+) -> Any:
+    """Return a file's kernels, compiled together."""
+    text = HEAD.format(before=before) + "".join(
+        FUNCTION.format(name=name, parameters=parameters, body=body)
+        for name, body in bodies.items()
+    )
+    return cubecore.inline(text, **options)
+
+
+def cli(folder: Path, *words: Any) -> tuple[int, str, str]:
+    """Return the code, the output and the errors of a command that runs in a folder."""
+    return _answer(folder, lambda: main([str(word) for word in words]))
+
+
+def demo(
+    folder: Path, *words: str, program: str = "demo", **variables: str
+) -> tuple[int, str, str]:
+    """Return what `./demo` leaves, without the start of another interpreter."""
+    with (
+        mock.patch.object(sys, "argv", ["program", program, *words]),
+        mock.patch.dict(os.environ, variables),
+    ):
+        return _answer(folder, entry.main)
+
+
+def _answer(folder: Path, work: Callable[[], int | None]) -> tuple[int, str, str]:
+    """Run what may write to the streams and, from C, to their files."""
+    texts = []
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with contextlib.chdir(folder), _redirected(1, out.fileno()), _redirected(2, err.fileno()):
+            try:
+                code = work() or 0
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 0
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return code, texts[0], texts[1]
+
+
+@contextlib.contextmanager
+def _redirected(number: int, to: int) -> Any:
+    name = {1: "stdout", 2: "stderr"}[number]
+    kept, stream = os.dup(number), getattr(sys, name)
+    os.dup2(to, number)
+    own = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    setattr(sys, name, own)
+    try:
+        yield
+    finally:
+        own.flush()
+        setattr(sys, name, stream)
+        os.dup2(kept, number)
+        os.close(kept)

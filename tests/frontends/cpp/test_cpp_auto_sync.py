@@ -1,11 +1,13 @@
 """Automatic synchronisation: what the compiler orders is ordered, and nothing else."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import cubecore
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
-from frontends.cpp.test_cpp_launch import ADD, N, cli
+from frontends.cpp.cpp_kernels import cli, kernels, needs_compiler
+from frontends.cpp.test_cpp_launch import ADD, N
 
 pytestmark = needs_compiler
 FRAME = """
@@ -25,14 +27,25 @@ FRAME = """
 LOADED = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
 
 
-def run(body, auto_sync, loaded=LOADED, stored=""):
+def kernel_of(body, loaded=LOADED, stored=""):
+    """Return the name of a kernel; all of this file are compiled together."""
+    text = FRAME.format(body=body, loaded=loaded, stored=stored)
+    return BODIES.setdefault(text, f"k{len(BODIES)}")
+
+
+@cache
+def compiled():
+    return kernels({name: text for text, name in BODIES.items()}, "GM_ADDR x, GM_ADDR z")
+
+
+def run(name, auto_sync):
     """Return a launch's result, its findings' ids, and the number of its instructions."""
     x, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    text = FRAME.format(body=body, loaded=loaded, stored=stored)
-    done = kernel(text, "GM_ADDR x, GM_ADDR z", auto_sync=auto_sync)[1](x, z)
+    done = compiled()[name].changed(auto_sync=auto_sync)[1](x, z)
     return z, [finding.id for finding in done.findings], done.issued
 
 
+BODIES = {}
 X = np.arange(64, dtype=np.float32)
 CASES = {
     "V writes, V reads": ("Adds(c, a, 1.0f, 64); Muls(b, c, 2.0f, 64);", 2 * (X + 1), 1),
@@ -48,21 +61,35 @@ CASES = {
 }  # fmt: skip
 
 
+KERNELS = {name: kernel_of(body) for name, (body, *_) in CASES.items()}
+ORDERED = kernel_of("Adds(c, a, 1.0f, 64); PipeBarrier<PIPE_V>(); Muls(b, c, 2.0f, 64);")
+UNORDERED = {
+    "loaded": kernel_of("Adds(b, a, 1.0f, 64);", loaded=""),
+    "stored": kernel_of(
+        "Adds(b, a, 1.0f, 64);", stored="PipeBarrier<PIPE_ALL>(); Adds(b, a, 2.0f, 64);"
+    ),
+}
+RAW = kernel_of("""
+      __ubuf__ float* p = (__ubuf__ float*)512;
+      asc_add_scalar(p, (__ubuf__ float*)0, 1.0f, 64);
+      asc_mul_scalar((__ubuf__ float*)256, p, 2.0f, 64);
+""")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_dependence_is_ordered_where_the_compiler_orders_it(name):
-    body, exact, inserted = CASES[name]
-    value, found, issued = run(body, auto_sync=True)
+    _, exact, inserted = CASES[name]
+    value, found, issued = run(KERNELS[name], auto_sync=True)
     assert found == []
     assert np.array_equal(value, exact)
-    _, races, plain = run(body, auto_sync=False)
+    _, races, plain = run(KERNELS[name], auto_sync=False)
     assert issued - plain == inserted
     assert bool(races) is bool(inserted)
     assert all(race.startswith("race-") for race in races)
 
 
 def test_what_other_flags_order_needs_nothing():
-    body = "Adds(c, a, 1.0f, 64); PipeBarrier<PIPE_V>(); Muls(b, c, 2.0f, 64);"
-    assert run(body, auto_sync=True)[2] == run(body, auto_sync=False)[2]
+    assert run(ORDERED, auto_sync=True)[2] == run(ORDERED, auto_sync=False)[2]
     x, y, z = np.ones((3, N), np.float32)
     issued = {
         cubecore.load(ADD, auto_sync=given).add_queued[8](x, y, z, N).issued
@@ -71,23 +98,13 @@ def test_what_other_flags_order_needs_nothing():
     assert len(issued) == 1
 
 
-@pytest.mark.parametrize("missing", ["loaded", "stored"])
-def test_copies_and_vector_instructions_are_never_ordered(missing):
-    body = "Adds(b, a, 1.0f, 64);"
-    if missing == "loaded":
-        assert run(body, auto_sync=True, loaded="")[1] == ["race-raw"]
-    else:
-        again = "PipeBarrier<PIPE_ALL>(); Adds(b, a, 2.0f, 64);"
-        assert "race-raw" in run(body, auto_sync=True, stored=again)[1]
+def test_copies_and_vector_instructions_are_never_ordered():
+    assert run(UNORDERED["loaded"], auto_sync=True)[1] == ["race-raw"]
+    assert "race-raw" in run(UNORDERED["stored"], auto_sync=True)[1]
 
 
 def test_the_c_api_is_never_ordered():
-    body = """
-      __ubuf__ float* p = (__ubuf__ float*)512;
-      asc_add_scalar(p, (__ubuf__ float*)0, 1.0f, 64);
-      asc_mul_scalar((__ubuf__ float*)256, p, 2.0f, 64);
-    """
-    assert run(body, auto_sync=True)[1] == ["race-raw"]
+    assert run(RAW, auto_sync=True)[1] == ["race-raw"]
 
 
 def test_the_command_line_says_which(tmp_path):

@@ -12,9 +12,7 @@ import pytest
 
 import cubecore
 from cubecore import CubecoreError
-from frontends.cpp.cpp_kernels import EXAMPLES, kernel, needs_compiler
-from workflows import command
-from workflows.command import assert_refused
+from frontends.cpp.cpp_kernels import EXAMPLES, cli, kernel, needs_compiler
 
 pytestmark = needs_compiler
 ADD = EXAMPLES / "vector_add.cpp"
@@ -26,17 +24,6 @@ def vectors():
     rng = np.random.default_rng(3)
     x, y = (rng.standard_normal(N).astype(np.float32) for _ in range(2))
     return x, y, np.zeros(N, np.float32)
-
-
-def cli(folder, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "cubecore", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_a_vector_add_with_queues_adds(vectors):
@@ -129,10 +116,10 @@ CRASHES = {
     "throw": ("throw 3;", "threw an exception: something"),
     "loop": (
         "volatile int a = 0; while (true) a = a + 1;",
-        "did not end within 2 s; check its loops, or raise --timeout",
+        "did not end within 1 s; check its loops, or raise --timeout",
     ),
     "recursion": (
-        "volatile char c[4096]; c[0] = 1; k(x); c[1] = c[0];",
+        "volatile char c[4096]; c[0] = 1; k(x, which); c[1] = c[0];",
         "ended with a stack overflow on core 0 AIV0",
     ),
     "memory": (
@@ -142,13 +129,20 @@ CRASHES = {
 }
 
 
-@pytest.mark.parametrize("name", CRASHES)
-def test_a_hostile_kernel_ends_in_one_sentence(name):
-    body, tail = CRASHES[name]
+@pytest.fixture(scope="module")
+def crashes():
+    """Return a kernel that crashes in the way of a number, and its first case's line."""
+    cases = "\n".join(f"case {n}: {{ {body} }}" for n, (body, _) in enumerate(CRASHES.values()))
+    body = f"PipeBarrier<PIPE_ALL>();\nswitch (which) {{\n{cases}\n}}"
     before = "#include <cstdlib>\n#include <vector>"
-    made = kernel(f"PipeBarrier<PIPE_ALL>();\n{body}", before=before)
-    made = replace(made, timeout_s=2.0 if name == "loop" else 60.0)
-    text = refused(lambda: made[1](np.zeros(8, np.float32)))
+    return kernel(body, "GM_ADDR x, int32_t which", before=before)
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_hostile_kernel_ends_in_one_sentence(crashes, name):
+    _, tail = CRASHES[name]
+    made = replace(crashes, timeout_s=1.0 if name == "loop" else 60.0)
+    text = refused(lambda: made[1](np.zeros(8, np.float32), list(CRASHES).index(name)))
     assert text == f"inline.cpp:6 (k): the kernel {tail}"
 
 
@@ -254,15 +248,21 @@ BAD_WORDS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a kernel's file and an array."""
+    made = tmp_path_factory.mktemp("add")
+    (made / "add.cpp").write_text(ADD.read_text())
+    np.save(made / "x.npy", np.zeros(8, np.float32))
+    return made
+
+
 @pytest.mark.parametrize(("words", "sentence"), BAD_WORDS)
-def test_a_bad_request_is_one_sentence(tmp_path, monkeypatch, words, sentence):
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / "add.cpp"
-    file.write_text(ADD.read_text())
-    np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
+def test_a_bad_request_is_one_sentence(folder, words, sentence):
     if words[-1:] == ["0"]:
         words = [*words, "--arg", "x=x.npy", "--arg", "y=x.npy", "--arg", "z=x.npy", "--arg", "n=0"]
-    assert_refused(command.cli("run", "add.cpp", *words), sentence.format(file="add.cpp"))
+    said = sentence.format(file="add.cpp") + "\n"
+    assert cli(folder, "run", "add.cpp", *words) == (2, "", said)
 
 
 def test_without_a_compiler_the_sentence_names_all_four(tmp_path):

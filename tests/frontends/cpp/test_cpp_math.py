@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cubecore import CubecoreError
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
 N = 1000
@@ -44,40 +44,55 @@ FRAME = """
 """
 
 
-def kernel_of(call, kind, n=N):
-    """Return a kernel that makes z of x and y by a call, in c of a and b."""
-    before = f"using T = {KINDS[kind]};"
-    parameters = "GM_ADDR x, GM_ADDR y, GM_ADDR z, uint32_t which, uint32_t space"
-    return kernel(FRAME.format(call=call, n=n, workspace="space"), parameters, before)
+def body(call, kind, n=N):
+    """Return a kernel's body that makes z of x and y by a call, in c of a and b."""
+    frame = FRAME.format(call=call, n=n, workspace="space")
+    return f"using T = {KINDS[kind]};\n{frame}"
+
+
+FORMS = {
+    "float32": (
+        "{name}(c, a, tmp, {n})",
+        "{name}(c, a, {n})",
+        "{name}(a, a); Adds(c, a, (T)0, {n})",
+    ),
+    "float16": ("{name}(c, a, tmp, {n})", "{name}(c, a, tmp)"),
+}
+"""How each function is called on each type."""
+CALLS = {}
+
+
+def call(text, kind="float32", n=N):
+    """Return the name of the kernel of a call; all kernels of this file are compiled together."""
+    return CALLS.setdefault((text, kind, n), f"k{len(CALLS)}")
 
 
 @cache
-def functions(kind):
-    """Return a kernel of all functions of one tensor, each in four forms."""
-    forms = (
-        "{name}(c, a, tmp, {n})",
-        "{name}(c, a, {n})",
-        "{name}(c, a, tmp)",
-        "{name}(a, a); Adds(c, a, (T)0, {n})",
-    )
-    cases = (
-        f"case {4 * number + form}: {text.format(name=name, n=N)}; break;"
-        for number, name in enumerate(FUNCTIONS)
-        for form, text in enumerate(forms)
-    )
-    return kernel_of(f"switch (which) {{ {' '.join(cases)} }}", kind)
+def compiled():
+    bodies = {name: body(*key) for key, name in CALLS.items()}
+    for kind, forms in FORMS.items():
+        cases = (
+            f"case {len(forms) * number + form}: {text.format(name=name, n=N)}; break;"
+            for number, name in enumerate(FUNCTIONS)
+            for form, text in enumerate(forms)
+        )
+        bodies[kind] = body(f"switch (which) {{ {' '.join(cases)} }}", kind)
+    return kernels(bodies, "GM_ADDR x, GM_ADDR y, GM_ADDR z, uint32_t which, uint32_t space")
 
 
-def launched(made, x, y=None, which=0, workspace=4096):
+def launched(name, x, y=None, which=0, workspace=4096):
     """Return what a kernel makes of arrays."""
     z = np.zeros_like(x)
+    made = compiled()[name]
     assert made[1](x, x if y is None else y, z, which, workspace).findings == ()
     return z
 
 
-def result(call, x, y=None, workspace=4096):
-    """Return what a call makes of arrays, in c of a and b."""
-    return launched(kernel_of(call, x.dtype.name, x.size), x, y, 0, workspace)
+def called(name, x, form, workspace=4096):
+    """Return what a function makes of an array when it is called in a form."""
+    kind = x.dtype.name
+    which = list(FUNCTIONS).index(name) * len(FORMS[kind]) + form
+    return launched(kind, x, None, which, workspace)
 
 
 def spread(low, high, kind=np.float32):
@@ -107,46 +122,65 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_that_of_numpy(name):
     function, low, high = FUNCTIONS[name]
-    at, x = 4 * list(FUNCTIONS).index(name), spread(low, high)
-    floats, halves = functions("float32"), functions("float16")
+    x = spread(low, high)
     exact = function(x.astype(np.float64))
-    whole = launched(floats, x, which=at)
+    whole = called(name, x, 0)
     assert np.allclose(whole, exact, rtol=4e-6, atol=1e-6)
-    small = launched(floats, x, which=at + 1, workspace=32)
-    in_place = launched(floats, x, which=at + 3)
+    small = called(name, x, 1, workspace=32)
+    in_place = called(name, x, 2)
     for other in (small, in_place):
         assert np.array_equal(whole.view("u4"), other.view("u4"))
     half = spread(low, high, np.float16)
     exact = function(half.astype(np.float64))
-    for form in (0, 2):
-        assert np.allclose(launched(halves, half, which=at + form), exact, rtol=1e-3, atol=1e-3)
+    for form in (0, 1):
+        assert np.allclose(called(name, half, form), exact, rtol=1e-3, atol=1e-3)
 
 
 def test_several_turns_give_what_one_gives():
-    x, at = spread(-5, 5), 4 * list(FUNCTIONS).index("Erf")
-    one, several = (launched(functions("float32"), x, None, at, size) for size in (16384, 768))
+    one, several = (called("Erf", spread(-5, 5), 0, size) for size in (16384, 768))
     assert np.array_equal(one.view("u4"), several.view("u4"))
 
 
-@pytest.mark.parametrize("level", [0, 5, 10])
+LEVELS = {level: call(f"Exp<T, {level}>(c, a, tmp, {N})") for level in (0, 5, 10)}
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_an_exponential_has_as_many_terms_as_asked_for(level):
     x = spread(-10, 10)
     floor = np.floor(x.astype(np.float64))
     rest = x - floor
     series = sum(rest**n / math.factorial(n) for n in range(level + 1))
     exact = np.exp(floor) * series if level else np.exp(x.astype(np.float64))
-    found = result(f"Exp<T, {level}>(c, a, tmp, {N})", x)
+    found = launched(LEVELS[level], x)
     assert np.allclose(found, exact, rtol=2e-6, atol=0)
+
+
+POWER = call(f"Power(c, a, b, tmp, {N})")
+POWER_OF_NUMBER = call("Power(c, (T)3.0f, a, tmp)")
+POWER_BY_NUMBER = call("Power(c, a, (T)2.5f, tmp)")
+EDGES = call("Power(c, a, b, tmp, 12)", n=12)
+FMOD = call(f"Fmod(c, a, b, tmp, {N})")
+XOR, XOR_ALONE = (call(text, "int16") for text in (f"Xor(c, a, b, tmp, {N})", "Xor(c, a, b)"))
+LARGEST, SMALLEST = (
+    call(f"Clamp{end}, {N})") for end in ("Max(c, a, tmp, (T)2", "Min(c, a, tmp, (T)-2")
+)
+AXPY = call(f"Adds(c, a, (T)0, {N}); PipeBarrier<PIPE_V>(); Axpy(c, a, (T)2, tmp, {N})")
+CUM_SUM = call(
+    "static constexpr CumSumConfig own = {false, false, false}; "
+    "CumSum<T, own>(c, c, a, tmp, CumSumInfo{10, 96})",
+    "float16",
+    960,
+)
 
 
 def test_powers_of_tensors_and_numbers():
     base, by = spread(0.01, 8), spread(-4, 4)
     exact = np.power(base.astype(np.float64), by)
-    assert np.allclose(result(f"Power(c, a, b, tmp, {N})", base, by), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER, base, by), exact, rtol=2e-5)
     exact = np.power(base.astype(np.float64), 2.5)
-    assert np.allclose(result("Power(c, a, (T)2.5f, tmp)", base), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER_BY_NUMBER, base), exact, rtol=2e-5)
     exact = np.power(3.0, by.astype(np.float64))
-    assert np.allclose(result("Power(c, (T)3.0f, a, tmp)", by), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER_OF_NUMBER, by), exact, rtol=2e-5)
 
 
 def test_powers_at_their_edges():
@@ -154,14 +188,14 @@ def test_powers_at_their_edges():
     by = np.array([2, 3, 0.5, 0, 2, -1, 0, 0, 9, -3, -2, 1], np.float32)
     with np.errstate(all="ignore"):
         exact = np.power(base.astype(np.float64), by)
-    found = result(f"Power(c, a, b, tmp, {base.size})", base, by)
+    found = launched(EDGES, base, by)
     assert np.allclose(found, exact, rtol=2e-5, equal_nan=True)
 
 
 def test_remainders_have_the_sign_of_the_dividend():
     x, y = spread(-90, 90), spread(0.5, 7)
     exact = np.fmod(x.astype(np.float64), y)
-    found = result(f"Fmod(c, a, b, tmp, {N})", x, y)
+    found = launched(FMOD, x, y)
     wrapped = np.abs(np.abs(found - exact) - y) < 1e-4  # a quotient that is whole but for rounding
     assert (np.isclose(found, exact, atol=2e-5) | wrapped).all()
     assert wrapped.sum() < 3
@@ -170,30 +204,26 @@ def test_remainders_have_the_sign_of_the_dividend():
 def test_bits_that_either_has_but_not_both():
     rng = np.random.default_rng(1)
     x, y = (rng.integers(-(2**15), 2**15, N).astype(np.int16) for _ in range(2))
-    assert np.array_equal(result(f"Xor(c, a, b, tmp, {N})", x, y), x ^ y)
-    assert np.array_equal(result("Xor(c, a, b)", x, y, workspace=32), x ^ y)
+    assert np.array_equal(launched(XOR, x, y), x ^ y)
+    assert np.array_equal(launched(XOR_ALONE, x, y, workspace=32), x ^ y)
 
 
 def test_clamps_and_scaled_sums():
     x = spread(-9, 9)
-    assert np.array_equal(result(f"ClampMax(c, a, tmp, (T)2, {N})", x), np.minimum(x, 2))
-    assert np.array_equal(result(f"ClampMin(c, a, tmp, (T)-2, {N})", x), np.maximum(x, -2))
+    assert np.array_equal(launched(LARGEST, x), np.minimum(x, 2))
+    assert np.array_equal(launched(SMALLEST, x), np.maximum(x, -2))
     exact = x + x * np.float32(2)
-    call = f"Adds(c, a, (T)0, {N}); PipeBarrier<PIPE_V>(); Axpy(c, a, (T)2, tmp, {N})"
-    assert np.allclose(result(call, x), exact, rtol=1e-6)
+    assert np.allclose(launched(AXPY, x), exact, rtol=1e-6)
 
 
 def test_sums_along_the_rows():
     x = spread(-9, 9, np.float16)
-    call = "static constexpr CumSumConfig own = {false, false, false}; CumSum<T, own>(c, c, a, "
-    call += "tmp, CumSumInfo{10, 96})"
-    found = result(call, x[:960])
+    found = launched(CUM_SUM, x[:960])
     exact = np.cumsum(x[:960].reshape(10, 96).astype(np.float64), axis=0).ravel()
     assert np.allclose(found, exact, rtol=1e-3, atol=1e-2)
 
 
 def test_a_workspace_that_is_too_small_is_refused():
-    at = 4 * list(FUNCTIONS).index("Erf")
     with pytest.raises(CubecoreError) as caught:
-        launched(functions("float32"), spread(-1, 1), None, at, 512)
+        called("Erf", spread(-1, 1), 0, 512)
     assert str(caught.value).endswith("sharedTmpBuffer must have 768 B or more, got 512 B")

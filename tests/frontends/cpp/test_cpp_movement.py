@@ -4,8 +4,7 @@ import subprocess
 
 import numpy as np
 
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
-from frontends.cpp.test_cpp_launch import cli
+from frontends.cpp.cpp_kernels import cli, kernel, needs_compiler
 
 pytestmark = needs_compiler
 PADDED = """

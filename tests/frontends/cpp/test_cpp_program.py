@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from frontends.cpp.cpp_kernels import needs_compiler
-from frontends.cpp.test_cpp_launch import ADD, cli
+from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.test_cpp_launch import ADD
 
 pytestmark = needs_compiler
 

@@ -1,10 +1,12 @@
 """Functions of the class API on values, NumPy the oracle: each family in each of its forms."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
 N = 512
@@ -55,20 +57,35 @@ def drawn(kind, seed, n=N):
     return (rng.standard_normal(n) * 4).astype(kind)
 
 
-def made(body, kind=np.float32, out=None, m=N, x=None, y=None):
-    """Run a body on vectors a and b; return them, what z was, and what it is."""
-    out = out or kind
-    a = drawn(kind, 1) if x is None else x
-    b = drawn(kind, 2) if y is None else y
-    before = drawn(out, 3, m)
-    z = before.copy()
-    text = FRAME
-    values = {"A": C_NAMES[kind], "Z": C_NAMES[out], "n": str(N), "m": str(m), "body": body}
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", value)
-    run = kernel(text, "GM_ADDR x, GM_ADDR y, GM_ADDR out")[1](a.copy(), b.copy(), z)
-    assert run.findings == (), run.findings
-    return a, b, before, z
+CASES = []
+
+
+class Case:
+    """A body on vectors a and b; all of this file are kernels of one file, compiled once."""
+
+    def __init__(self, body, kind=np.float32, out=None, m=N):
+        self.kind, self.out, self.m = kind, out or kind, m
+        values = {"A": C_NAMES[kind], "Z": C_NAMES[self.out], "n": str(N), "m": str(m)}
+        text = FRAME
+        for name, value in (values | {"body": body}).items():
+            text = text.replace("{" + name + "}", value)
+        self.text, self.name = text, f"k{len(CASES)}"
+        CASES.append(self)
+
+    def run(self, x=None, y=None):
+        """Return the vectors, what z was, and what it is."""
+        a = drawn(self.kind, 1) if x is None else x
+        b = drawn(self.kind, 2) if y is None else y
+        before = drawn(self.out, 3, self.m)
+        z = before.copy()
+        run = compiled()[self.name][1](a.copy(), b.copy(), z)
+        assert run.findings == (), run.findings
+        return a, b, before, z
+
+
+@cache
+def compiled():
+    return kernels({case.name: case.text for case in CASES}, "GM_ADDR x, GM_ADDR y, GM_ADDR out")
 
 
 def same(got, want):
@@ -85,32 +102,43 @@ BINARY = {
 }
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_binary_functions(name):
-    a, b, _, z = made(
+BINARY_CASES = {
+    name: Case(
         f"{name}(z, a, b, 300); PipeBarrier<PIPE_V>();\n"
         f"{name}(z[320], a[320], b[320], 64, 3, {{1, 1, 1, 8, 8, 8}});"
     )
+    for name in BINARY
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_functions(name):
+    a, b, _, z = BINARY_CASES[name].run()
     same(z[:300], BINARY[name](a, b)[:300])
     same(z[320:], BINARY[name](a, b)[320:])
 
 
+MASKS = [
+    Case("Add(z, a, b, 20, 4, BinaryRepeatParams(1, 1, 1, 8, 8, 8));"),
+    Case("uint64_t mask[2] = {(1ull << 20) - 1, 0}; Add(z, a, b, mask, 4, {1, 1, 1, 8, 8, 8});"),
+    Case(
+        "SetVectorMask<float>(20); Add<float, false>(z, a, b, MASK_PLACEHOLDER, 4, {1,1,1,8,8,8});"
+    ),
+]
+HALVES = Case("Add(z, a, b, 100, 4, {1, 1, 1, 8, 8, 8});", np.float16)
+
+
 def test_a_mask_of_lanes_and_one_of_bits_choose_the_same():
-    text = "Add(z, a, b, 20, 4, BinaryRepeatParams(1, 1, 1, 8, 8, 8));"
-    a, b, before, z = made(text)
+    a, b, before, z = MASKS[0].run()
     want = before.reshape(-1, 64).copy()
     want[:4, :20] = (a + b).reshape(-1, 64)[:4, :20]
     same(z, want.reshape(-1))
-    bits = "uint64_t mask[2] = {(1ull << 20) - 1, 0}; Add(z, a, b, mask, 4, {1, 1, 1, 8, 8, 8});"
-    same(made(bits)[3], z)
-    own = (
-        "SetVectorMask<float>(20); Add<float, false>(z, a, b, MASK_PLACEHOLDER, 4, {1,1,1,8,8,8});"
-    )
-    same(made(own)[3], z)
+    same(MASKS[1].run()[3], z)
+    same(MASKS[2].run()[3], z)
 
 
 def test_halves_have_128_lanes():
-    a, b, before, z = made("Add(z, a, b, 100, 4, {1, 1, 1, 8, 8, 8});", np.float16)
+    a, b, before, z = HALVES.run()
     want = before.reshape(-1, 128).copy()
     want[:, :100] = (a + b).reshape(-1, 128)[:, :100]
     same(z, want.reshape(-1))
@@ -125,11 +153,14 @@ UNARY = {
 }
 
 
+UNARY_CASES = {name: Case(f"{name}(z, a, 256);", kind) for name, (_, kind) in UNARY.items()}
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_functions(name):
-    oracle, kind = UNARY[name]
+    oracle, _ = UNARY[name]
     with np.errstate(invalid="ignore"):
-        a, _, before, z = made(f"{name}(z, a, 256);", kind)
+        a, _, before, z = UNARY_CASES[name].run()
         want = np.concatenate([oracle(a)[:256], before[256:]])
     assert np.allclose(z, want, rtol=1e-6, equal_nan=True)
 
@@ -146,169 +177,208 @@ SCALED = {
 }
 
 
+SCALED_CASES = {body: Case(body.replace("N)", f"{N})")) for body in SCALED}
+AXPY = Case(f"Axpy(z, a, 2.0f, {N});")
+
+
 @pytest.mark.parametrize("body", SCALED)
 def test_functions_of_a_scalar(body):
-    a, _, _, z = made(body.replace("N)", f"{N})"))
+    a, _, _, z = SCALED_CASES[body].run()
     same(z, SCALED[body](a))
 
 
 def test_axpy_adds_to_what_is_there():
-    a, _, before, z = made(f"Axpy(z, a, 2.0f, {N});")
+    a, _, before, z = AXPY.run()
     same(z, before + a * np.float32(2))
 
 
-CASTS = [
-    (np.float32, np.float16, "CAST_RINT", lambda a: a.astype(np.float16)),
-    (np.float32, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
-    (np.float16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
-    (np.float32, np.int32, "CAST_TRUNC", lambda a: np.trunc(a).astype(np.int32)),
-    (np.float32, np.int32, "CAST_FLOOR", lambda a: np.floor(a).astype(np.int32)),
-    (np.float32, np.int32, "CAST_CEIL", lambda a: np.ceil(a).astype(np.int32)),
-    (np.float32, np.int32, "CAST_RINT", lambda a: np.rint(a).astype(np.int32)),
-    (np.int32, np.float32, "CAST_RINT", lambda a: a.astype(np.float32)),
-    (np.float32, bfloat16, "CAST_RINT", lambda a: a.astype(bfloat16)),
-    (bfloat16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
-    (np.float16, np.int8, "CAST_RINT", lambda a: np.rint(a).astype(np.int8)),
-    (np.int8, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
-    (
-        np.float16,
-        np.int32,
-        "CAST_ROUND",
-        lambda a: (np.sign(a) * np.floor(np.abs(a) + 0.5)).astype(np.int32),
-    ),
-    (np.int16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
-    (np.int32, np.int16, "CAST_NONE", lambda a: a.astype(np.int16)),
-]
+CASTS = {
+    Case(f"Cast(z, a, RoundMode::{mode}, {N});", kind, out): oracle
+    for kind, out, mode, oracle in (
+        (np.float32, np.float16, "CAST_RINT", lambda a: a.astype(np.float16)),
+        (np.float32, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
+        (np.float16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+        (np.float32, np.int32, "CAST_TRUNC", lambda a: np.trunc(a).astype(np.int32)),
+        (np.float32, np.int32, "CAST_FLOOR", lambda a: np.floor(a).astype(np.int32)),
+        (np.float32, np.int32, "CAST_CEIL", lambda a: np.ceil(a).astype(np.int32)),
+        (np.float32, np.int32, "CAST_RINT", lambda a: np.rint(a).astype(np.int32)),
+        (np.int32, np.float32, "CAST_RINT", lambda a: a.astype(np.float32)),
+        (np.float32, bfloat16, "CAST_RINT", lambda a: a.astype(bfloat16)),
+        (bfloat16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+        (np.float16, np.int8, "CAST_RINT", lambda a: np.rint(a).astype(np.int8)),
+        (np.int8, np.float16, "CAST_NONE", lambda a: a.astype(np.float16)),
+        (
+            np.float16,
+            np.int32,
+            "CAST_ROUND",
+            lambda a: (np.sign(a) * np.floor(np.abs(a) + 0.5)).astype(np.int32),
+        ),
+        (np.int16, np.float32, "CAST_NONE", lambda a: a.astype(np.float32)),
+        (np.int32, np.int16, "CAST_NONE", lambda a: a.astype(np.int16)),
+    )
+}
 
 
-@pytest.mark.parametrize(("kind", "out", "mode", "oracle"), CASTS)
-def test_conversions(kind, out, mode, oracle):
-    a, _, _, z = made(f"Cast(z, a, RoundMode::{mode}, {N});", kind, out)
-    same(z, oracle(a))
+@pytest.mark.parametrize("case", CASTS, ids=lambda case: case.name)
+def test_conversions(case):
+    a, _, _, z = case.run()
+    same(z, CASTS[case](a))
+
+
+SUM = Case(f"ReduceSum(z, a, work, {N});")
+LARGEST, SMALLEST = (Case(f"Reduce{name}(z, a, work, {N}, true);") for name in ("Max", "Min"))
 
 
 def test_reductions_of_everything():
-    a, _, _, z = made(f"ReduceSum(z, a, work, {N});")
+    a, _, _, z = SUM.run()
     assert np.isclose(z[0], a.sum(), rtol=1e-5)
-    for name, oracle, place in (("Max", np.max, np.argmax), ("Min", np.min, np.argmin)):
-        a, _, _, z = made(f"Reduce{name}(z, a, work, {N}, true);")
+    for case, oracle, place in ((LARGEST, np.max, np.argmax), (SMALLEST, np.min, np.argmin)):
+        a, _, _, z = case.run()
         assert (z[0], z[1:2].view(np.uint32)[0]) == (oracle(a), place(a))
 
 
+WHOLE = Case("WholeReduceMax(z, a, 64, 8, 1, 1, 8);")
+BLOCK = Case("BlockReduceMax(z, a, 8, 64, 1, 1, 8);")
+DATA_BLOCK = Case("ReduceDataBlock<ReduceType::MAX>(z, a, 64, 8, 1, 1, 8);")
+WHOLE_SUM = Case("WholeReduceSum(z, a, 64, 8, 1, 1, 8);")
+PAIRS = Case("PairReduceSum(z, a, 64, 8, 1, 1, 8);")
+
+
 def test_reductions_of_repeats_and_blocks():
-    a, _, _, z = made("WholeReduceMax(z, a, 64, 8, 1, 1, 8);")
+    a, _, _, z = WHOLE.run()
     same(z[:16:2], a.reshape(8, 64).max(axis=1))
     same(z[1:16:2].view(np.uint32), a.reshape(8, 64).argmax(axis=1))
-    a, _, _, z = made("BlockReduceMax(z, a, 8, 64, 1, 1, 8);")
+    a, _, _, z = BLOCK.run()
     same(z[:64], a.reshape(64, 8).max(axis=1))
-    same(made("ReduceDataBlock<ReduceType::MAX>(z, a, 64, 8, 1, 1, 8);")[3][:64], z[:64])
-    a, _, _, z = made("WholeReduceSum(z, a, 64, 8, 1, 1, 8);")
+    same(DATA_BLOCK.run()[3][:64], z[:64])
+    a, _, _, z = WHOLE_SUM.run()
     assert np.allclose(z[:8], a.reshape(8, 64).sum(axis=1), rtol=1e-5)
-    a, _, _, z = made("PairReduceSum(z, a, 8, 64, 1, 1, 8);".replace("8, 64", "64, 8"))
+    a, _, _, z = PAIRS.run()
     same(z[:256], a[::2] + a[1::2])
 
 
+SELECTED = Case(
+    f"Compare(bits, a, b, CMPMODE::LT, {N}); PipeBarrier<PIPE_V>();\n"
+    f"Select(z, bits, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, {N});"
+)
+SELECTED_SCALAR = Case(
+    f"CompareScalar(bits, a, 1.0f, CMPMODE::GE, {N}); PipeBarrier<PIPE_V>();\n"
+    f"Select(z, bits, a, 7.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, {N});"
+)
+SELECTED_MASK = Case(
+    "Compare(bits, a, b, CMPMODE::GT, 128); PipeBarrier<PIPE_V>();\n"
+    "Select(z, bits, a, b, SELMODE::VSEL_CMPMASK_SPR, 64, 8, {1,1,1,8,8,8});"
+)
+
+
 def test_comparing_and_selecting():
-    a, b, _, z = made(
-        f"Compare(bits, a, b, CMPMODE::LT, {N}); PipeBarrier<PIPE_V>();\n"
-        f"Select(z, bits, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, {N});"
-    )
+    a, b, _, z = SELECTED.run()
     same(z, np.where(a < b, a, b))
-    a, _, _, z = made(
-        f"CompareScalar(bits, a, 1.0f, CMPMODE::GE, {N}); PipeBarrier<PIPE_V>();\n"
-        f"Select(z, bits, a, 7.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, {N});"
-    )
+    a, _, _, z = SELECTED_SCALAR.run()
     same(z, np.where(a >= 1, a, np.float32(7)))
-    a, b, _, z = made(
-        "Compare(bits, a, b, CMPMODE::GT, 128); PipeBarrier<PIPE_V>();\n"
-        "Select(z, bits, a, b, SELMODE::VSEL_CMPMASK_SPR, 64, 8, {1,1,1,8,8,8});"
-    )
+    a, b, _, z = SELECTED_MASK.run()
     want = np.where((a > b)[:64], a.reshape(8, 64), b.reshape(8, 64)).reshape(-1)
     same(z, want)
+
+
+GATHER = Case(f"Gather(z, a, b.ReinterpretCast<uint32_t>(), 0, {N});")
+GATHER_MASK = Case(
+    "uint64_t count = 0;\n"
+    f"GatherMask(z, a, 1, false, 0, {{1, {N // 64}, 8, 0}}, count);\n"
+    "Duplicate(z[496], (float)count, 8);"
+)
+BRCB = Case("Brcb(z, a, 1, {1, 8});")
+INDEX = Case("CreateVecIndex(z, 5, 100);", np.int32)
 
 
 def test_gathering():
     rng = np.random.default_rng(5)
     order = rng.permutation(N)
-    a, _, _, z = made(
-        f"Gather(z, a, b.ReinterpretCast<uint32_t>(), 0, {N});",
-        y=(order * 4).astype(np.uint32).view(np.float32),
-    )
+    a, _, _, z = GATHER.run(y=(order * 4).astype(np.uint32).view(np.float32))
     same(z, a[order])
-    a, _, _, z = made(
-        "uint64_t count = 0;\n"
-        f"GatherMask(z, a, 1, false, 0, {{1, {N // 64}, 8, 0}}, count);\n"
-        "Duplicate(z[496], (float)count, 8);"
-    )
+    a, _, _, z = GATHER_MASK.run()
     same(z[:256], a[::2])
     assert z[496] == 256
-    a, _, _, z = made("Brcb(z, a, 1, {1, 8});")
+    a, _, _, z = BRCB.run()
     same(z[:64], np.repeat(a[:8], 8))
-    _, _, _, z = made("CreateVecIndex(z, 5, 100);", np.int32)
+    _, _, _, z = INDEX.run()
     same(z[:100], np.arange(5, 105, dtype=np.int32))
 
 
-def test_the_scalar_unit_reads_and_writes():
-    body = """
+SCALARS = Case("""
     float total = 0;
     for (int i = 0; i < 10; ++i) total += a.GetValue(i);
     z.SetValue(0, total);
     z(1) = a(3);
     gz.SetValue(511, 2.5f);
-    """
-    a, _, _, z = made(body)
+""")
+
+
+def test_the_scalar_unit_reads_and_writes():
+    a, _, _, z = SCALARS.run()
     total = np.float32(0)
     for value in a[:10]:
         total += value
     assert (z[0], z[1]) == (total, a[3])
 
 
-PADS = [
-    (
-        "DataCopyExtParams p{1, 100, 0, 0, 0}; DataCopyPadExtParams<float> q{false, 0, 0, 0};",
-        25,
-        None,
-    ),
-    (
-        "DataCopyExtParams p{1, 100, 0, 0, 0}; DataCopyPadExtParams<float> q{true, 0, 7, 9.0f};",
-        25,
-        9.0,
-    ),
-]
+PADS = {
+    Case(params + "DataCopyPad(z, ga, p, q);"): (count, fill)
+    for params, count, fill in (
+        (
+            "DataCopyExtParams p{1, 100, 0, 0, 0}; DataCopyPadExtParams<float> q{false, 0, 0, 0};",
+            25,
+            None,
+        ),
+        (
+            "DataCopyExtParams p{1, 100, 0, 0, 0}; "
+            "DataCopyPadExtParams<float> q{true, 0, 7, 9.0f};",
+            25,
+            9.0,
+        ),
+    )
+}
 
 
-@pytest.mark.parametrize(("params", "count", "fill"), PADS)
-def test_unaligned_moves(params, count, fill):
-    a, _, _, z = made(params + "DataCopyPad(z, ga, p, q);")
+@pytest.mark.parametrize("case", PADS, ids=lambda case: case.name)
+def test_unaligned_moves(case):
+    (a, _, _, z), (count, fill) = case.run(), PADS[case]
     same(z[:count], a[:count])
     if fill is not None:
         same(z[count : count + 7], np.full(7, fill, np.float32))
 
 
-def test_unaligned_moves_of_rows_back():
-    body = """
+ROWS = Case("""
     DataCopyExtParams p{4, 20, 0, 12, 0};
     DataCopyPad(gz, a, p);
     PipeBarrier<PIPE_ALL>();
     DataCopy(z, gz, 512);
-    """
-    a, _, before, z = made(body)
+""")
+
+
+def test_unaligned_moves_of_rows_back():
+    a, _, before, z = ROWS.run()
     want = before.copy()
     for row in range(4):
         want[8 * row : 8 * row + 5] = a[8 * row : 8 * row + 5]
     same(z, want)
 
 
-def test_half_rounds_after_each_operation():
-    body = """
+ROUNDED = Case(
+    """
     half h = 2048; h = h + half(1); h = h + half(1);
     z.SetValue(0, h);
     z.SetValue(1, half(0.1f) * half(3));
     z.SetValue(2, (half)1e6f);
     z.SetValue(3, half(1.0f) / half(3));
     z.SetValue(4, -half(2.5f));
-    """
-    *_, z = made(body, np.float16)
+""",
+    np.float16,
+)
+
+
+def test_half_rounds_after_each_operation():
+    *_, z = ROUNDED.run()
     want = [2048, np.float16(0.1) * np.float16(3), np.inf, np.float16(1) / np.float16(3), -2.5]
     same(z[:5], np.array(want, np.float16))
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from cubecore.dtypes import element_type
-from cubecore.errors import CubecoreError, refuse, unable
+from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.modes import RecordedModes
 from cubecore.frontends.cpp.touched import note_order
-from cubecore.frontends.source_locations import KernelError, location_of
+from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import Names
@@ -166,6 +166,7 @@ class Bridge:
         self._running = 0
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
+        self._files: dict[bytes, str] = {}
         guarded = self._guarded
         self._callbacks = _Callbacks(
             _MISS(guarded(self._miss)),
@@ -260,14 +261,17 @@ class Bridge:
     # --- what is met for the first time
 
     def _where(self, file: bytes, function: bytes, line: int) -> int:
-        place = location_of(file.decode("utf-8", "replace"), line, function.decode())
-        return self.names.location_number(place)
+        return self.names.location_number(self._location(file, line, function))
 
     def _place(self, at: Any) -> Location:
         found = at.contents
-        return location_of(
-            found.file.decode("utf-8", "replace"), found.line, found.function.decode()
-        )
+        return self._location(found.file, found.line, found.function)
+
+    def _location(self, file: bytes, line: int, function: bytes) -> Location:
+        shown = self._files.get(file)
+        if shown is None:
+            shown = self._files[file] = shown_path(file.decode("utf-8", "replace"))
+        return Location(shown, line, shortened(function.decode()))
 
     def _miss(self, call: bytes, key: Any, words: int, pointers: int, at: Any, entry: Any) -> None:
         where, name = self._place(at), call.decode()

@@ -7,6 +7,7 @@ processes see.
 
 import contextlib
 import ctypes
+import gc
 import io
 import mmap
 import os
@@ -148,6 +149,7 @@ def _packed(value: Any) -> bytes:
 def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) -> None:
     code = 0
     try:
+        gc.freeze()  # the parent's objects stay: looking at them would copy their pages
         _confine(alone=alone)
         try:
             raw = _packed((True, work(page)))

@@ -25,7 +25,7 @@ from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
-from cubecore.isa.catalogue import instructions
+from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
@@ -112,7 +112,7 @@ def run_library(library: Path, path: Path, words: tuple[str, ...], asked: CppLau
     chip = chip_named(options.chip).what_if(options.settings)
     macros_of(chip.arch, "vector")  # which other architectures lack
     support = str(runtime())
-    instructions()
+    spellings()  # declared here, and not in each process again
 
     def work(page: int) -> tuple[int, list[_LaunchResult]]:
         program = _Program(path, support, page, options, auto_sync=asked.auto_sync == "on")

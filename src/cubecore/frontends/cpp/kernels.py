@@ -27,7 +27,7 @@ from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of
-from cubecore.isa.catalogue import instructions
+from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
@@ -148,7 +148,7 @@ def launch(
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
     library, arena = str(runtime()), _Arena(gm)
-    instructions()  # declared here, and not in each process again
+    spellings()  # declared here, and not in each process again
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
 
@@ -279,10 +279,10 @@ class _Loaded:
         """Return the entry of a part; a library with variables is loaded once for each core."""
         built_ = self._parts[part]
         if built_.copies:
-            return _loaded_copy(built_.path).cubecore_entry
+            return _loaded_copy(built_.path)[built_.symbol]
         found = self._entries.get(part)
         if found is None:
-            found = self._entries[part] = ctypes.PyDLL(str(built_.path)).cubecore_entry
+            found = self._entries[part] = ctypes.PyDLL(str(built_.path))[built_.symbol]
         return found
 
 

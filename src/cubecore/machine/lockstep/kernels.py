@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
@@ -26,6 +25,7 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.group import LockstepGroup
@@ -63,7 +63,7 @@ def run_together(
     launch = _Launch(chip, gm, checks, snapshots)
     recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
     try:
-        with threadpool_limits(limits=1, user_api="blas"), _collecting_seldom():
+        with one_thread(task.id for task in tasks), _collecting_seldom():
             launch.run(recorders, ended)
     except IrregularError:
         snapshots.restore()

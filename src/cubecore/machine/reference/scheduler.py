@@ -9,7 +9,6 @@ from dataclasses import field
 from functools import partial
 
 from greenlet import getcurrent, greenlet
-from threadpoolctl import threadpool_limits
 
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, DeadlockError, Violation
@@ -18,6 +17,7 @@ from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
@@ -129,8 +129,7 @@ def run(
             core.queues = Queues(schedule, core, partial(signal, core))
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core, ended))
-    # Base blocks are small: two BLAS threads on one of them fight, and are many times slower.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread(task.id for task in tasks):
         choose = (lambda _: 0) if schedule is None else schedule.core
         try:
             _run_threads(

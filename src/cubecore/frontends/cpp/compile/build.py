@@ -1,4 +1,4 @@
-"""From a C++ file to a shared library with one entry, by way of the cache."""
+"""From a C++ file to a shared library with its entries, by way of the cache."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import unable
+from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
 from cubecore.frontends.cpp.compile.capi_header import header
 from cubecore.frontends.cpp.compile.compiler import compiler
@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.compile.diagnostics import INCLUDE, compile_with
 from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
 _PARTS = {
@@ -30,15 +31,19 @@ PROGRAM = "cubecore_program"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A library: where it is, its entry's parameters as letters, whether it has variables."""
+    """An entry of a library: its parameters as letters, whether the library has variables."""
 
     path: Path
+    symbol: str
     signature: str
     copies: bool
 
 
 def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = False) -> Built:
-    """Return the library of an entry, compiled if it is not in the cache.
+    """Return an entry in its library, compiled if it is not in the cache.
+
+    Entries that are no templates share a library, which is compiled once; where that fails, since
+    one of them is not there for the compiler, an entry has its own.
 
     Raises
     ------
@@ -48,12 +53,25 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     macros = macros_of(arch, part)
     made = compiler()
     flags = (*made.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
-    content = (made.identity, str(source.path), source.text, entry, headers(), *flags)
-    content += (host_structs(source),)
-    key = digest((*content, *source.includes))
-    place = folder() / f"{key}.json"
-    found = _kept(place)
-    return found or _compiled(source, entry, flags, macros, place, verbose=verbose)
+    content = (made.identity, str(source.path), source.text, headers(), *flags)
+    content += (host_structs(source), *source.includes)
+    plain = tuple(one.name for one in source.scan.entries if not one.templated)
+    together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
+    for entries in dict.fromkeys((together, (entry,))):
+        place = folder() / f"{digest((*content, *entries))}.json"
+        found = _kept(place, entry)
+        if found is not None:
+            return found
+    if together != (entry,):
+        first = folder() / f"{digest((*content, *together))}.json"
+        try:
+            _compile(source, together, flags, macros, first, verbose=verbose)
+            return _require_kept(first, entry)
+        except CubecoreError as error:
+            if error.violations[0].subject not in {shown_path(source.path), str(source.path)}:
+                raise  # at a line of the user's, which is in both
+    _compile(source, (entry,), flags, macros, place, verbose=verbose)
+    return _require_kept(place, entry)
 
 
 def macros_of(arch: str, part: str) -> tuple[str, ...]:
@@ -69,7 +87,21 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
     return (*_ARCH[arch], *_PARTS[part])
 
 
-def _kept(place: Path) -> Built | None:
+def _require_kept(place: Path, entry: str) -> Built:
+    """Return what was put into the cache just now.
+
+    Raises
+    ------
+    RequestError
+        If it is gone, or a file that it was made of has changed meanwhile.
+    """
+    found = _kept(place, entry)
+    if found is None:
+        raise unable(entry, f"the files of {entry} changed while they were compiled", "try again")
+    return found
+
+
+def _kept(place: Path, entry: str) -> Built | None:
     """Return what the cache has, if the files that it was made of are as they were."""
     try:
         record = json.loads(place.read_text())
@@ -79,7 +111,9 @@ def _kept(place: Path) -> Built | None:
         for name, was in record["files"].items():
             if file_digest(Path(name)) != was:
                 return None
-        return Built(library, record["signature"], record["copies"])
+        number = list(record["signatures"]).index(entry)
+        signature = record["signatures"][entry]
+        return Built(library, f"cubecore_entry{number}", signature, record["copies"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -91,40 +125,41 @@ def headers() -> str:
     return digest(part for path in files for part in (path.name, path.read_bytes()))
 
 
-def _compiled(
+def _compile(
     source: Source,
-    entry: str,
+    entries: Sequence[str],
     flags: Sequence[str],
     macros: Sequence[str],
     place: Path,
     *,
     verbose: bool,
-) -> Built:
+) -> None:
+    """Put the library of some entries into the cache."""
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:
         work = Path(scratch)
         code = overlay(source, work)
         out, deps = work / "unit.so", work / "unit.d"
-        command = [*unit_command(source, code, entry, macros, work), "-MD", "-MF", str(deps)]
+        command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
-        if entry == PROGRAM and sys.platform == "linux":
+        if entries == (PROGRAM,) and sys.platform == "linux":
             command.append("-Wl,--wrap=exit")
         compile_with([*flags, *command], source.path, work, verbose=verbose)
         read = {*_dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
-        signature = "" if entry == PROGRAM else _signature(out)
-        record = {"signature": signature, "copies": has_variables(out), "files": files}
+        signatures = [""] if entries == (PROGRAM,) else _signatures(out, len(entries))
+        known = dict(zip(entries, signatures, strict=True))
+        record = {"signatures": known, "copies": has_variables(out), "files": files}
         out.replace(place.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
         note.replace(place)
     trim()
-    return Built(place.with_suffix(".so"), signature, record["copies"] is True)
 
 
 def unit_command(
     source: Source,
     code: Overlay,
-    entry: str,
+    entries: Sequence[str],
     macros: Sequence[str],
     work: Path,
     *,
@@ -134,16 +169,18 @@ def unit_command(
     prefix = precompiled(macros)
     unit = work / "unit.cpp"
     unit.write_text(
-        host_structs(source) + _unit(code, entry, auto_sync=auto_sync), "utf-8", "surrogateescape"
+        host_structs(source) + _unit(code, entries, auto_sync=auto_sync),
+        "utf-8",
+        "surrogateescape",
     )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
     return [*search, "-x", "c++", str(unit)]
 
 
-def _unit(code: Overlay, entry: str, *, auto_sync: bool) -> str:
+def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     include = f'#include {quoted(code.main)}\n#line 1 "entry"\n'
-    if entry == PROGRAM:
+    if (*entries,) == (PROGRAM,):
         facts = (
             f'{{"{kernel.name}", "{kind}", {quoted(path)}, {kernel.line}, {int(auto_sync)}}}'
             for kernel, kind, path in code.kernels
@@ -152,12 +189,12 @@ def _unit(code: Overlay, entry: str, *, auto_sync: bool) -> str:
             f"static const ::cubecore::Registered cubecore_kernel{number}{fact};\n"
             for number, fact in enumerate(facts)
         )
-    return (
-        f"{include}"
-        'extern "C" int cubecore_entry(const uint64_t* words) '
+    return include + "".join(
+        f'extern "C" int cubecore_entry{number}(const uint64_t* words) '
         f"{{ return cubecore::enter(&{entry}, words); }}\n"
-        'extern "C" const char* cubecore_signature() '
+        f'extern "C" const char* cubecore_signature{number}() '
         f"{{ return cubecore::signature(&{entry}); }}\n"
+        for number, entry in enumerate(entries)
     )
 
 
@@ -252,16 +289,22 @@ def _write(path: Path, text: str) -> None:
     Path(out.name).replace(path)
 
 
-def _signature(library: Path) -> str:
-    """Return the letters of a library's entry, asked in another process: loading runs user code."""
+def _signatures(library: Path, count: int) -> list[str]:
+    """Return the letters of a library's entries.
+
+    Another process is asked: loading runs user code.
+    """
     from cubecore.frontends.cpp.child import answer_of
 
-    def ask() -> str:
+    def ask() -> list[str]:
         import ctypes
 
         ctypes.CDLL(str(runtime()), mode=ctypes.RTLD_GLOBAL)
-        found = ctypes.CDLL(str(library)).cubecore_signature
-        found.restype = ctypes.c_char_p
-        return (found() or b"").decode()
+        loaded, letters = ctypes.CDLL(str(library)), []
+        for number in range(count):
+            found = loaded[f"cubecore_signature{number}"]
+            found.restype = ctypes.c_char_p
+            letters.append((found() or b"").decode())
+        return letters
 
     return answer_of(ask, "loading the kernel", 60)

@@ -145,7 +145,7 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     if code.has_device_code or name.endswith((".asc", ".cce")):
         macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), code.part)
         command = [*(f"-D{m}" for m in macros)]
-        command += unit_command(source, code, PROGRAM, macros, work, auto_sync=call.auto_sync)
+        command += unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
     else:
         command = [f"-I{folder}" for folder in (*source.includes, INCLUDE)]
         command += ["-x", "c++", str(source.path)]

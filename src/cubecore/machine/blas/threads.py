@@ -1,0 +1,20 @@
+"""How many threads BLAS has while cores run."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
+from threadpoolctl import threadpool_limits
+
+from cubecore.isa.program.topology import CoreId
+
+
+def one_thread(cores: Iterable[CoreId]) -> AbstractContextManager[object]:
+    """Return what keeps BLAS to one thread if one of the cores multiplies.
+
+    Base blocks are small: two threads on one of them fight, and are many times slower. Without a
+    Cube nothing is set, since in a forked process that starts threads, which spin for 30 ms.
+    """
+    if any(core.is_aic for core in cores):
+        limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+        return limits
+    return nullcontext()
