@@ -29,10 +29,11 @@ def busiest(addresses):
     return max(Counter(block % GROUPS for _, block in blocks).values())
 
 
-@pytest.mark.parametrize(("dst", "src0", "src1"), list(product(PLACES, PLACES, PLACES)))
-def test_reads_meet_in_a_group_and_writes_do_not_meet_reads(dst, src0, src1):
-    want = max(busiest([src0, src1]), busiest([dst]))
-    assert conflict_factor(leaf(VADD, dst, src0, src1), VADD, GROUPS) == want
+@pytest.mark.parametrize("dst", PLACES)
+def test_reads_meet_in_a_group_and_writes_do_not_meet_reads(dst):
+    for src0, src1 in product(PLACES, PLACES):
+        want = max(busiest([src0, src1]), busiest([dst]))
+        assert conflict_factor(leaf(VADD, dst, src0, src1), VADD, GROUPS) == want, (src0, src1)
 
 
 def test_strides_count():
