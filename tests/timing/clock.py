@@ -101,7 +101,9 @@ def clock_of(*steps: Instruction | Issue, on=ROUND) -> CoreClock:
     """Walk a flat program on one core."""
     program = Program(tuple(s if isinstance(s, Issue) else issue(s) for s in steps))
     traffic = traffic_of(program, on=on)
-    clock = CoreClock(on, MemoryPort(on, 1.0, traffic.written_back), traffic.shares(0))
+    clock = CoreClock(
+        chip=on, memory=MemoryPort(on, 1.0, traffic.written_back), shares=traffic.shares(0)
+    )
     program.run(clock, {})
     return clock
 

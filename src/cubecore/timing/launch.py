@@ -150,9 +150,16 @@ def _walked(
     crossing = Crossing(cores, latency)
     clocks, walks = [], []
     for number, (group, part) in enumerate(zip(groups, memory_parts(traffic), strict=True)):
-        memory = MemoryPort(chip, part, traffic.written_back, start)
         shares = traffic.shares(number)
-        clock = CoreClock(chip, memory, shares, start, record, cores[number], crossing)
+        clock = CoreClock(
+            chip=chip,
+            memory=MemoryPort(chip, part, traffic.written_back, start),
+            shares=shares,
+            scalar=start,
+            record=record,
+            core=cores[number],
+            crossing=crossing,
+        )
         own, slots = traffic.accesses[number], group.slots[0]
         program = marked(own, [shares[leaf.issue].gone for leaf in own.leaves])
         walks.append(partial(program.run if full else partial(walk, program), clock, slots))

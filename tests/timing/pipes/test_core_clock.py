@@ -334,7 +334,7 @@ def test_mte1_is_slower_while_mte2_fills_l1():
 
 
 def test_what_a_kernel_does_before_its_first_instruction_is_the_scalar_units():
-    clock = CoreClock(ROUND, MemoryPort(ROUND), {}, 77)
+    clock = CoreClock(chip=ROUND, memory=MemoryPort(ROUND), shares={}, scalar=77)
     assert busy(clock) == {"S": 77}
 
 

@@ -5,17 +5,14 @@ last result is complete; an instruction starts when it is issued, its pipe is fr
 before it are up. A wait whose flag is raised later in the program blocks its pipe, not the walk.
 """
 
-from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
-from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar
 from cubecore.isa.scalar.sync import (
     FftsCrossCoreSync,
@@ -30,8 +27,8 @@ from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.bank_conflicts import conflict_factor
-from cubecore.timing.pipes.cross_core import Crossing, Outbox
-from cubecore.timing.pipes.flags import Ordering
+from cubecore.timing.pipes.cross_core import Outbox
+from cubecore.timing.pipes.flags import PipeOrder
 from cubecore.timing.pipes.queues import (
     DEVICE_MEMORY,
     INDEX,
@@ -54,49 +51,28 @@ def is_plain(issue: Issue) -> bool:
     return plain and not template.takes_registers
 
 
-@dataclass(eq=False)
-class CoreClock(Ordering):
+@dataclass(eq=False, kw_only=True)
+class CoreClock(PipeOrder):
     """The clock of a group of cores that run one tree in step.
 
-    `shares` gives each leaf's part in the shared memory, which `memory` serves. The first `record`
-    instructions are kept as segments. `core` is one of the group, which signals others through
-    `crossing`. `units` says for each place in L0C that the unit flag guards
-    which pipe was there last, and from when to when; `unit_span` is how long that can matter.
+    `core` is one of the group. `shares` gives each leaf's part in the shared memory, which `memory`
+    serves. `units` has for each address in L0C that the unit flag guards the pipe that was there
+    last, and from when to when; `unit_span` is how long that can matter.
     """
 
-    chip: Chip
     memory: MemoryPort
     shares: Mapping[Issue, MemoryShare]
-    scalar: int = 0
-    record: int = 0
-    core: CoreId = CoreId(0)
-    crossing: Crossing = field(default_factory=lambda: Crossing([CoreId(0)], 0))
-    issued: int = 0
     skipped: int = 0
     level: int = 0
     registers: Registers = field(default_factory=Registers)
-    stalls: dict[tuple[str, str], int] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
-    aside: list[Segment] = field(default_factory=list)
-    flags: dict[tuple[int, int, int], deque[int]] = field(
-        default_factory=lambda: defaultdict(deque)
-    )
     units: dict[int, tuple[PipeState, int, int]] = field(default_factory=dict)
     unit_span: int = 0
-    pipes: tuple[PipeState, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        chip = self.chip
-        self._issue_cycles: int = chip.require("scalar_issue_cycles", "timing")
-        self._depth: int = chip.require("pipe_queue_depth", "timing")
-        overlap: float = chip.require("gm_latency_overlap", "timing")
+        super().__post_init__()
+        overlap: float = self.chip.require("gm_latency_overlap", "timing")
         self._exposed = 1.0 - overlap
-        self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
-        self._contention: float = chip.require("l1_to_l0_contention", "timing")
-        self.pipes = tuple(
-            PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
-        )
-        self.pipes[SCALAR].busy = self.scalar  # what a kernel does before its first instruction
+        self._contention: float = self.chip.require("l1_to_l0_contention", "timing")
         self._feeder, self._filler = self.pipes[INDEX["MTE1"]], self.pipes[INDEX["MTE2"]]
 
     # --- the sink protocol of programs

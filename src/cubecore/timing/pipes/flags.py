@@ -4,12 +4,15 @@ A wait whose flag is raised later in the program blocks its pipe, not the walk: 
 stays in the queue with the time at which it was issued, and starts once the flag is up.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import field
 
+from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue
 from cubecore.isa.scalar.sync import EVENT_IDS, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.cross_core import Crossing, Outbox
 from cubecore.timing.pipes.queues import (
     CROSS_CORE,
@@ -28,22 +31,35 @@ def has_late_event(issue: Issue) -> bool:
     return bool(issue.late) and isinstance(issue.template, (SetFlag, WaitFlag))
 
 
-class Ordering:
-    """The state that orders the pipes of a core's clock; `CoreClock` holds it."""
+@dataclass(eq=False, kw_only=True)
+class PipeOrder:
+    """When the pipes of a core may start: queues that the scalar unit fills, flags and barriers.
 
-    scalar: int
-    issued: int
-    core: CoreId
-    crossing: Crossing
-    pipes: tuple[PipeState, ...]
-    stalls: dict[tuple[str, str], int]
-    flags: dict[tuple[int, int, int], deque[int]]
-    record: int
-    segments: list[Segment]
-    aside: list[Segment]
-    _issue_cycles: int
-    _depth: int
-    _by_event: dict[tuple[int, int, bool], list[Callable[..., None]]]
+    The first `record` instructions are kept as segments. `core` signals others through `crossing`.
+    """
+
+    chip: Chip
+    scalar: int = 0
+    record: int = 0
+    core: CoreId = CoreId(0)
+    crossing: Crossing = field(default_factory=lambda: Crossing([CoreId(0)], 0))
+    issued: int = 0
+    stalls: dict[tuple[str, str], int] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    aside: list[Segment] = field(default_factory=list)
+    flags: dict[tuple[int, int, int], deque[int]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    pipes: tuple[PipeState, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._issue_cycles: int = self.chip.require("scalar_issue_cycles", "timing")
+        self._depth: int = self.chip.require("pipe_queue_depth", "timing")
+        self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
+        self.pipes = tuple(
+            PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
+        )
+        self.pipes[SCALAR].busy = self.scalar  # what a kernel does before its first instruction
 
     # --- issuing
 
