@@ -99,6 +99,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_matrix_cc_to_cbuf", "unit_flag"): (0, 2, 3),
     ("copy_matrix_cc_to_gm", "quant_pre"): ("NoQuant", *_MODES),
     ("copy_matrix_cc_to_cbuf", "quant_pre"): (
+        "NoQuant",
         *_MODES,
         *("QF322B4_PRE", "VQF322B4_PRE", "REQ4", "VREQ4"),
     ),
@@ -108,7 +109,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
 TYPES: dict[tuple[str, str], tuple[str, ...]] = {
     ("copy_matrix_cc_to_gm", "src_type"): ("float32", "int32", "float16"),
     ("copy_matrix_cc_to_gm_v2", "src_type"): ("float32", "int32"),
-    ("copy_matrix_cc_to_cbuf", "src_type"): ("float32", "int32"),
+    ("copy_matrix_cc_to_cbuf", "src_type"): ("float32", "int32", "float16"),
     ("copy_matrix_cc_to_cbuf_v2", "src_type"): ("float32", "int32"),
     ("copy_cbuf_to_fbuf", "word"): ("uint64",),
     ("set_atomic", "dtype"): ("float32", "float16", "int16", "int32", "int8", "bfloat16"),

@@ -238,11 +238,13 @@ KIRIN: dict[str, tuple[str, ...]] = {
             *("copy_cbuf_to_gm", "load_gm_to_cbuf", "load_gm_to_ca", "load_gm_to_cb"),
             *("load_cbuf_to_ca", "load_cbuf_to_cb", "copy_gm_to_cbuf_multi_nd2nz"),
             *("load_cbuf_to_ca_transpose", "load_cbuf_to_cb_transpose"),
-            *("copy_matrix_cc_to_gm", "set_quant_pre", "set_nd_para"),
+            *("copy_matrix_cc_to_gm", "copy_matrix_cc_to_cbuf", "set_quant_pre", "set_nd_para"),
+            *("set_fmatrix", "set_fmatrix_b", "set_l3d_padding"),
+            *("create_ca_matrix", "create_cb_matrix", "create_cbuf_matrix"),
         ),
         ("3003", "3113"),
     ),
-    "copy_cbuf_to_bt": ("3003",),
+    **dict.fromkeys(("copy_cbuf_to_bt", "img2colv2_cbuf_to_ca", "img2colv2_cbuf_to_cb"), ("3003",)),
 }
 """Kirin X90 and 9030: the basic API's pages, tables of products."""
 

@@ -172,7 +172,10 @@ def test_it_is_not_timed(on):
     )
 
 
-MOVES = ("copy_gm_to_cbuf", "load_cbuf_to_ca", "load_cbuf_to_cb_transpose", "copy_matrix_cc_to_gm")
+MOVES = (
+    *("copy_gm_to_cbuf", "load_cbuf_to_ca", "load_cbuf_to_cb_transpose", "copy_matrix_cc_to_gm"),
+    *("copy_matrix_cc_to_cbuf", "create_ca_matrix", "create_cbuf_matrix", "set_l3d_padding"),
+)
 
 
 @pytest.mark.parametrize("name", MOVES)
@@ -185,7 +188,9 @@ def test_moves_that_the_pages_exclude_do_not_exist_there():
     """LoadData V2, copies to the Fixpipe buffer, dequantised vectors, 3D loads of 9030."""
     for name in ("copy_cbuf_to_fbuf", "copy_cbuf_to_matrix_cc", "load_cbuf_to_cb_sp"):
         assert not {"3003", "3113"} & set(instructions()[name].archs)
-    assert "3113" not in instruction_named("copy_cbuf_to_bt").archs
+    for name in ("copy_cbuf_to_bt", "img2colv2_cbuf_to_ca", "img2colv2_cbuf_to_cb"):
+        assert "3113" not in instruction_named(name).archs
+        assert any("Kirin X90" in text for text in instruction_named(name).uncertain)
 
 
 @pytest.mark.parametrize(

@@ -136,13 +136,13 @@ _BOTH, _TO_L1 = ("GM", "L1"), ("L1",)
 FIXPIPE_ROWS = (
     FixpipeRow("NoQuant", "float32", "float32", to=("GM",)),
     FixpipeRow("NoQuant", "int32", "int32", to=("GM",), archs=(*_USUAL_ARCHS, "3003")),
-    FixpipeRow("NoQuant", "float16", "float16", to=("GM",), archs=HALF_SUM_ARCHS),
+    FixpipeRow("NoQuant", "float16", "float16", to=_BOTH, archs=HALF_SUM_ARCHS),
     FixpipeRow("NoQuant", "float32", "float32", to=_TO_L1, archs=("3510",)),
     FixpipeRow("NoQuant", "int32", "int32", to=_TO_L1, archs=("3510",)),
-    FixpipeRow("F322F16", "float32", "float16"),
+    FixpipeRow("F322F16", "float32", "float16", archs=(*_USUAL_ARCHS, *HALF_SUM_ARCHS)),
     FixpipeRow("F322BF16", "float32", "bfloat16"),
-    *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=_USUAL_ARCHS, also=("3003",)),
-    *_scaled("float32", "int8", "QF322B8_PRE", to=_BOTH, archs=_USUAL_ARCHS),
+    *_scaled("int32", "float16", "DEQF16", to=_BOTH, archs=_USUAL_ARCHS, also=HALF_SUM_ARCHS),
+    *_scaled("float32", "int8", "QF322B8_PRE", to=_BOTH, archs=_USUAL_ARCHS, also=("3003",)),
     *_scaled("int32", "int8", "REQ8", to=_BOTH, archs=_USUAL_ARCHS, also=("3003",)),
     *_scaled("float32", "int4", "QF322B4_PRE", to=_TO_L1, archs=("2201",)),
     *_scaled("int32", "int4", "REQ4", to=_TO_L1, archs=("2201",)),
@@ -163,9 +163,9 @@ FIXPIPE_CONVERSIONS = {
 """Fixpipe's conversions from one accumulator type to another, without any scale."""
 
 
-def fixpipe_modes(to: str, arch: str = "2201") -> tuple[str, ...]:
-    """Return the modes of an architecture that write to a memory, ``GM`` or ``L1``."""
-    rows = (row for row in FIXPIPE_ROWS if to in row.to and arch in row.archs)
+def fixpipe_modes(to: str, *archs: str) -> tuple[str, ...]:
+    """Return the modes of some architectures that write to a memory, ``GM`` or ``L1``."""
+    rows = (row for row in FIXPIPE_ROWS if to in row.to and not set(archs).isdisjoint(row.archs))
     return tuple(dict.fromkeys(row.mode for row in rows))
 
 

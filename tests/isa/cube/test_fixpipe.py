@@ -5,10 +5,14 @@ import struct
 import numpy as np
 import pytest
 
+from cubecore.chips import chip
+from cubecore.chips.products import fixpipe_modes
 from cubecore.dtypes import element_type
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm, SetNdPara
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.scale_registers import SetQuantPre
+from cubecore.isa.program.check import template_violations
 from isa.bench import Bench, Image
 
 FORMS = {
@@ -316,8 +320,6 @@ def test_every_float32_beside_a_bfloat16_is_rounded_once():
 @pytest.mark.parametrize("nd", [True, False])
 def test_half_sums_of_kirin_are_written_as_they_are(on, nd):
     """Fractals of 16 x 16 halves, 512 B each, in columns; no page has their conversion."""
-    from cubecore.chips import chip
-
     bench = Bench(0, gm_bytes=8192, on=chip(on))
     values = np.arange(3 * 2 * 256, dtype=np.float16).reshape(2, 48, 16)
     bench.poke(Mem.L0C, 0, values.tobytes())
@@ -332,3 +334,54 @@ def test_half_sums_of_kirin_are_written_as_they_are(on, nd):
     else:
         assert np.array_equal(found[: 40 * 16].reshape(40, 16), values[0, :40])
         assert np.array_equal(found[48 * 16 :][: 40 * 16].reshape(40, 16), values[1, :40])
+
+
+KIRIN_TO_L1 = {
+    "KirinX90": {("float32", "float16"): "F322F16", ("float32", "int8"): "QF322B8_PRE"}
+    | {("int32", "float16"): "DEQF16", ("int32", "int8"): "REQ8"}
+    | {("float16", "float16"): "NoQuant"},
+    "Kirin9030": {("float32", "float16"): "F322F16", ("int32", "float16"): "DEQF16"}
+    | {("float16", "float16"): "NoQuant"},
+}
+"""Fixpipe to L1, tables of types; halves as they are, which is inferred."""
+
+
+@pytest.mark.parametrize("on", KIRIN_TO_L1)
+@pytest.mark.parametrize("source", ["float32", "int32", "float16"])
+@pytest.mark.parametrize("mode", sorted(fixpipe_modes("L1", "2201", "3003", "3113")))
+def test_kirin_converts_to_l1_what_its_tables_have(on, source, mode):
+    made = CopyMatrixCcToCbuf(
+        src_type=element_type(source),
+        quant_pre=mode,
+        n_size=64,
+        m_size=8,
+        dst_stride=8,
+        src_stride=16,
+    )
+    wrong = template_violations(made, chip(on))
+    taken = any(of == source and own == mode for (of, _), own in KIRIN_TO_L1[on].items())
+    assert (wrong == ()) == taken
+    if taken:
+        assert KIRIN_TO_L1[on][source, made.dst_type.name] == mode
+
+
+@pytest.mark.parametrize("on", KIRIN_TO_L1)
+def test_sums_of_kirin_reach_l1_as_operands(on):
+    """Halves as they are; X90's int32 times a scale of 0.5, in columns of fractals."""
+    bench = Bench(0, on=chip(on))
+    halves = np.arange(2 * 48 * 16, dtype=np.float16).reshape(2, 48, 16)
+    shape = {"n_size": 32, "m_size": 40, "dst_stride": 48, "src_stride": 48}
+    bench.poke(Mem.L0C, 0, halves.tobytes())
+    bench.do(
+        CopyMatrixCcToCbuf(src_type=element_type("float16"), quant_pre="NoQuant", **shape), 0, 0
+    )
+    found = np.frombuffer(bench.image(Mem.L1).get(0, 2 * 48 * 32), np.float16).reshape(2, 48, 16)
+    assert np.array_equal(found[:, :40], halves[:, :40])
+    whole = np.arange(2 * 48 * 16, dtype=np.int32).reshape(2, 48, 16)
+    bench.poke(Mem.L0C, 0, whole.tobytes())
+    bench.do(SetQuantPre(scale=0x3F000000))
+    word = element_type("int32")
+    bench.do(CopyMatrixCcToCbuf(src_type=word, quant_pre="DEQF16", **shape), 0, 0)
+    found = np.frombuffer(bench.image(Mem.L1).get(0, 2 * 48 * 32), np.float16).reshape(2, 48, 16)
+    assert np.array_equal(found[:, :40], (whole[:, :40] / 2).astype(np.float16))
+    assert bench.messages == []

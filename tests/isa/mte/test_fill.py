@@ -2,6 +2,7 @@
 
 import pytest
 
+from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.fill import CreateCaMatrix, CreateCbMatrix, CreateCbufMatrix
@@ -36,6 +37,21 @@ def test_blocks_are_filled(fill, dtype):
         bench.do(kind(dtype=element_type(dtype), **p), 1024)
         assert bench.messages == []
         bench.check(mem, expected)
+
+
+@pytest.mark.parametrize("on", ["KirinX90", "Kirin9030"])
+@pytest.mark.parametrize("fill", FILLS, ids=lambda fill: fill[0].name)
+def test_kirin_fills_halves_alone(fill, on):
+    kind, mem, block = fill
+    bench = Bench(on=chip(on))
+    expected = bench.image(mem)
+    expected.put(512, b"\xab\x89" * block)
+    bench.do(kind(dtype=element_type("float16"), bits=0x89AB, repeat=1, blk_num=2), 512)
+    bench.do(kind(dtype=element_type("int16"), bits=0x89AB, repeat=1, blk_num=2), 512)
+    assert bench.messages == [
+        f"parameter: {kind.name}.dtype must be one of float16 on {on}, got int16"
+    ]
+    bench.check(mem, expected)
 
 
 @pytest.mark.parametrize("fill", FILLS, ids=lambda fill: fill[0].name)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
@@ -18,7 +19,7 @@ from cubecore.isa.mte.load3d import (
     SetL3dRpt,
     SetL3dSize,
 )
-from isa.bench import Bench, Image
+from isa.bench import A2, Bench, Image
 
 BITS = {"int4": 4, "uint8": 8, "int8": 8, "float16": 16, "bfloat16": 16}
 BITS |= {"uint32": 32, "int32": 32, "float32": 32}
@@ -159,11 +160,13 @@ def location_of(mem: Mem, i: int, j: int, rows: int, columns: int, bits: int, tu
     return ((i // 16) * (columns // c0) + j // c0) * 16 * c0 + (i % 16) * c0 + j % c0
 
 
-def run(sink_of, m: Map, p: dict, *, pad: int | None = PAD, rpt=(0, 1, 0), boundary=0, src=96):
+def run(
+    sink_of, m: Map, p: dict, *, pad: int | None = PAD, rpt=(0, 1, 0), boundary=0, src=96, on=A2
+):
     """Execute and compare all of L0."""
     kind, mem, dtype = sink_of
     bits = BITS[dtype]
-    bench = Bench(seed=m.h * m.w + m.c)
+    bench = Bench(seed=m.h * m.w + m.c, on=on)
     bench.noise(Mem.L1, mem)
     source, expected = bench.image(Mem.L1), bench.image(mem)
     sink = Sink(expected, bits)
@@ -224,6 +227,47 @@ def test_windows_of_the_expanded_matrix(sink):
         {"m_extension": 32, "k_extension": 3 * c0, "m_start_pt": 19, "k_start_pt": 7 * c0},
     ):
         run(sink, m, p)
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        (Img2colv2CbufToCa, Mem.L0A, "int8"),
+        (Img2colv2CbufToCa, Mem.L0A, "float16"),
+        (Img2colv2CbufToCb, Mem.L0B, "float16"),
+    ],
+    ids=lambda s: f"{s[0].name} {s[2]}",
+)
+def test_windows_on_kirin_x90(sink):
+    """The types of LoadData 3D V2's table for Kirin X90."""
+    bits = BITS[sink[2]]
+    for m in maps(256 // bits, bits)[:4]:
+        run(sink, m, whole(m, 256 // bits), on=chip("KirinX90"))
+
+
+@pytest.mark.parametrize(
+    ("on", "dtype", "line"),
+    [
+        (
+            "Kirin9030",
+            "float16",
+            "parameter: img2colv2_cbuf_to_ca must run on architecture 2201 or 3003, got 3113",
+        ),
+        (
+            "KirinX90",
+            "float32",
+            "parameter: img2colv2_cbuf_to_ca.dtype must be one of int8, float16 on KirinX90, got "
+            "float32",
+        ),
+    ],
+)
+def test_kirin_takes_the_types_and_chips_of_the_page(on, dtype, line):
+    bench, m = Bench(on=chip(on)), Map(4, 8, 16)
+    bench.do(m.describe())
+    kind = element_type(dtype)
+    load = Img2colv2CbufToCa(dtype=kind, m_extension=16, k_extension=kind.c0, **m.fields())
+    bench.do(load, 0, 0)
+    assert bench.messages == [line]
 
 
 @pytest.mark.parametrize("pad", [None, 0, 0xFFFFFFFF, 0x12345678])

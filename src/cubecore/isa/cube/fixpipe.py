@@ -14,6 +14,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import (
     FIXPIPE_ROWS,
+    HALF_SUM_ARCHS,
     FixpipeRow,
     fixpipe_modes,
     fixpipe_row,
@@ -64,6 +65,8 @@ _UNCERTAIN = (
     "order, and no page gives the numbers; a product with the factor is rounded to float32",
 )
 _LEAKY = 2
+_ARCHS = ("2201", *HALF_SUM_ARCHS)
+"""The architectures of these instructions."""
 
 
 _SIGNATURE = (
@@ -240,12 +243,13 @@ class _Fixpipe(Instruction):
         if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
             only = "be 0 or 1 unless src_type is float32"
             return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
-        own = [row for row in FIXPIPE_ROWS if row.source == self.src_type.name]
-        known = dict.fromkeys(row.mode for row in own if chip.arch in row.archs)
+        (to,) = (o.mem.label for o in self.declared if o.access.writes)
+        rows = [row for row in FIXPIPE_ROWS if to in row.to and chip.arch in row.archs]
+        known = dict.fromkeys(row.mode for row in rows if row.source == self.src_type.name)
         if self.quant_pre in known:
             return []
         if not known:
-            kinds = dict.fromkeys(row.source for row in FIXPIPE_ROWS if chip.arch in row.archs)
+            kinds = dict.fromkeys(row.source for row in rows)
             need = f"be {' or '.join(kinds)} on {chip.name}"
             return [Violation(f"{self.name}.src_type", need, str(self.src_type))]
         if self.row is not None:
@@ -392,7 +396,7 @@ class CopyMatrixCcToGm(Rows):
     dst = write(Mem.GM, "matrix m n", "dst_type")
     src = read(Mem.L0C, "matrix m n", "src_type", layout="NZ")
     src_type: ElementType = types("type in L0C; half on Kirin alone", "float32", "int32", "float16")
-    quant_pre: str = choice("conversion", *fixpipe_modes("GM"), default="NoQuant")
+    quant_pre: str = choice("conversion", *fixpipe_modes("GM", *_ARCHS), default="NoQuant")
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Rows and bytes written."""
@@ -428,7 +432,8 @@ class CopyMatrixCcToCbuf(_Fixpipe):
     signature = (*_SIGNATURE, "_channel_split", "_nz2nd_en")
     dst = write(Mem.L1, "m n", "dst_type", layout="NZ")
     src = read(Mem.L0C, "m n", "src_type", layout="NZ")
-    quant_pre: str = choice("conversion", *fixpipe_modes("L1"), default="F322F16")
+    src_type: ElementType = types("type in L0C; half on Kirin alone", "float32", "int32", "float16")
+    quant_pre: str = choice("conversion", *fixpipe_modes("L1", *_ARCHS), default="F322F16")
 
     def offsets_src(self) -> Offsets:
         """Shape [m_size, n_size]."""
