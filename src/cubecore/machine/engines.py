@@ -81,7 +81,6 @@ def _watch(
     log = FindingLog(checks)
     sanitizer = Sanitizer(gm, log, [CoreId(core.core, core.sub) for core in launch.cores])
     for group in groups:
-        log.weight = len(group.cores)
         watch = TreeWatch(sanitizer, group)
         group.program.run(watch, group.slots[0])
         watch.finish()

@@ -5,10 +5,9 @@ import pytest
 
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
-from cubecore.machine.lockstep.group_order import GroupOrder
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.happens_before import PIPES
+from cubecore.machine.sanitizer.happens_before import PIPES, CoreOrder
 
 FOOTPRINTS = (
     Footprint.run(0, 8),
@@ -29,8 +28,8 @@ def bytes_of(touched, address):
 class Cores:
     """A group of cores, and the distances that it may lie at."""
 
-    def __init__(self, rng, group, cores, total):
-        self.order = GroupOrder(lambda _: None, group, cores, total)
+    def __init__(self, rng, cores, total):
+        self.order = CoreOrder(lambda _: None, cores, total)
         n = len(cores)
         spread = [32 * np.arange(n), 32 * rng.permutation(n)] + [np.zeros(n)] * (rng.random() < 0.2)
         self.far = [Distances.of(np.array(values, np.int64)) for values in spread]
@@ -74,7 +73,7 @@ class Bytes:
 @pytest.mark.parametrize("seed", range(150))
 def test_the_first_access_in_no_order_is_found(seed):
     rng = np.random.default_rng(seed)
-    groups = [Cores(rng, 1, [0, 2, 4], 5), Cores(rng, 2, [1, 3], 5)]
+    groups = [Cores(rng, [0, 2, 4], 5), Cores(rng, [1, 3], 5)]
     shared, oracle = SharedMemory(), Bytes()
     writing, hearing = rng.random(2) ** 2
     for _ in range(40):
@@ -96,7 +95,7 @@ def test_the_first_access_in_no_order_is_found(seed):
 
 def test_what_another_tensor_holds_is_no_conflict():
     rng = np.random.default_rng(0)
-    groups = [Cores(rng, 1, [0, 2], 4), Cores(rng, 2, [1, 3], 4)]
+    groups = [Cores(rng, [0, 2], 4), Cores(rng, [1, 3], 4)]
     shared = SharedMemory()
     for tensor, cores in enumerate(groups):
         far, number = cores.far[0], cores.enter(0)

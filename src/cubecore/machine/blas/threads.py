@@ -1,4 +1,4 @@
-"""How many threads BLAS has while cores run."""
+"""Threads of BLAS while cores run."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext

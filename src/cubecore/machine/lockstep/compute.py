@@ -1,7 +1,7 @@
 """Instructions prepared for cores in lockstep: what an issue does once its addresses are known.
 
-An act checks an address the first time that it meets it: alignment, bounds, overlap. What the
-reference engine would report, or do repeat by repeat, ends lockstep or is left to it.
+An act checks an address the first time that it meets it: alignment, bounds, overlap. Where there
+is something to report, or one repeat feeds the next, the cores take turns (`ApartError`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,10 @@ from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import Registers
-from cubecore.machine.blas.block_products import IrregularError
+from cubecore.isa.program.tree import Location
 from cubecore.machine.lockstep.operands import (
+    Act,
+    ApartError,
     Cores,
     LockstepOperand,
     finding,
@@ -22,7 +24,6 @@ from cubecore.machine.lockstep.operands import (
     require_inside,
     side,
 )
-from cubecore.machine.lockstep.sanitizer import NOWHERE
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.memory.operation import Inputs, Read, Write, operate
 from cubecore.machine.memory.places import Place, Spot
@@ -69,9 +70,9 @@ class _Bound(NamedTuple):
 def computing(
     cores: Cores,
     template: Instruction,
-    one_by_one: Callable[[tuple[int, ...]], object],
+    one_by_one: Act,
     compute: Callable[[Inputs], Mapping[str, Array]],
-) -> Callable[[tuple[int, ...]], Inputs | None]:
+) -> Callable[[tuple[int, ...], Location], Inputs | None]:
     """Return the act of a template that computes of local memories, into them or global memory.
 
     It returns what was read, [cores, ...] each, perhaps as views; None where one repeat feeds the
@@ -81,7 +82,7 @@ def computing(
     loose = type(template).reaching is not Instruction.reaching
     sides = [side(cores, template, place) for place in range(len(template.operands()))]
     bind = _binding(cores, template, sides, loose=loose)
-    follow = cores.watch.follower(template, NOWHERE, cores.registers)
+    follow = cores.watch.followers(template, cores.registers)
     outside = [
         (one, finding(cores, one))
         for one in sides
@@ -92,19 +93,19 @@ def computing(
     bounds = BoundedCache[object, _Bound](_MOST_PLACED)
     unwritten = _refusing(template)
 
-    def act(addresses: tuple[int, ...]) -> Inputs | None:
+    def act(addresses: tuple[int, ...], where: Location) -> Inputs | None:
         places = template.operand_addresses(addresses)
         key = places if local is None else local(places)
         bound = bounds.get(key)
         if bound is None:
             bound = bounds[key] = bind(places)
         if bound.alone or (loose and not all(place.written() for _, place, _ in bound.reads)):
-            one_by_one(addresses)
+            one_by_one(addresses, where)
             return None
-        follow(places)
         writes = bound.writes
         if outside:
             writes = [*writes, *[_globally(one, find(places[one.place])) for one, find in outside]]
+        follow(places, where)
         return operate(bound.reads, writes, compute, unwritten)
 
     return act
@@ -124,7 +125,7 @@ def _binding(
         require_inside(template, limits, places)
         feeds, meets = relation(template, places)
         if meets and not loose:
-            raise IrregularError(f"{template.name}: operands that meet")
+            raise ApartError(f"{template.name}: operands that meet")
         if feeds or meets:
             return _Bound(alone=True)
         reads, writes = list[Read](), list[Write]()
@@ -149,7 +150,7 @@ def _refusing(template: Instruction) -> Callable[[str, Place], None]:
         active = elements(template, name).active
         ready = place.ready()
         if not (ready if active is None else ready | ~active).all():
-            raise IrregularError(f"{template.name} reads uninitialised bytes")
+            raise ApartError(f"{template.name} reads uninitialised bytes", followed=True)
 
     return unwritten
 

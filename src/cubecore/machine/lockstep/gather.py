@@ -4,28 +4,28 @@ What any core reads is judged as if each read it: in local memories, which are a
 races if it does on one core.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
+from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.operands import (
+    Act,
     Cores,
     LockstepOperand,
     limits_of,
     require_inside,
     side,
 )
-from cubecore.machine.lockstep.sanitizer import NOWHERE
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.memory.places import Place
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import touches
+from cubecore.machine.sanitizer.shadow_memory import Touched
 
 _MOST_PICKED = 64
 """Sets of values that are remembered."""
@@ -39,9 +39,7 @@ class _Picked:
     touched: Footprint
 
 
-def picking(
-    cores: Cores, template: Instruction, one_by_one: Callable[[tuple[int, ...]], object]
-) -> Callable[[tuple[int, ...]], None]:
+def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
     """Return the act of a resolved template with `picks_from`, its values each core's own.
 
     Exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of readers)
@@ -54,7 +52,7 @@ def picking(
     usable = memory_bytes(cores.chip, source.operand.mem)[1]
     limits = [limit for limit in limits_of(cores, template) if limit.place != source.place]
     pipe = INDEX[template.pipe.value]
-    plan = touches(template, range(len(sides)), NOWHERE, cores.registers)
+    plans = BoundedCache[int, tuple[list[Touched], Location]]()
     known = BoundedCache[bytes, _Picked | None](_MOST_PICKED)
     active = template.active(source.operand.name)
 
@@ -69,21 +67,25 @@ def picking(
                 known[key] = _Picked(offsets, Footprint.of_elements(through, source.element.bits))
         return known[key]
 
-    def act(addresses: tuple[int, ...]) -> None:
+    def act(addresses: tuple[int, ...], where: Location) -> None:
         places = template.operand_addresses(addresses)
         values = _read(steering, places)
         picked = None if values is None or cores.watch.uses else pick(values)
         if picked is None or not _lies_well(
             usable, source, (steering, target), picked.touched, places
         ):
-            one_by_one(addresses)
+            one_by_one(addresses, where)
             return
         require_inside(template, limits, places)
+        plan = plans.get(id(where))
+        if plan is None:
+            met = touches(template, range(len(sides)), where, cores.registers)
+            plan = plans[id(where)] = met, where
         found = [
             (picked.touched if touch.operand == source.operand.name else touched, places[n], touch)
-            for touched, n, touch in plan
+            for touched, n, touch in plan[0]
         ]
-        cores.watch.enter(pipe, found)
+        cores.watch.enter(pipe, found, where)
         values = _gathered(source, places[source.place], picked.offsets)
         results = template.compute({source.operand.name: values}, cores.registers)
         _placed(target, places).write(results[target.operand.name])

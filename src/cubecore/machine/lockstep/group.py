@@ -4,7 +4,8 @@ Their local memories are stacked (`memory.places`), their registers are one but 
 values left there. For each template, what the reference engine does at every issue is prepared
 once, and only addresses change. What is not prepared (values decide which elements are touched,
 registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
-the rows of the stacks. Whatever the reference engine would report ends lockstep (`IrregularError`).
+the rows of the stacks, and so is what has a finding. Where cores would diverge, lockstep ends
+(`IrregularError`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,28 +22,28 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.tree import LoadScalar
+from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
-from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.gather import picking
-from cubecore.machine.lockstep.sanitizer import NOWHERE, Collecting, GroupWatch
-from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.lockstep.operands import Act, ApartError
+from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
+from cubecore.machine.lockstep.shared_memory import SharedMemory
+from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements
 from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.findings import SYNCCHECK, FindingLog
 from cubecore.machine.sanitizer.happens_before import INDEX
+from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
 
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
-Act = Callable[[tuple[int, ...]], object]
-"""The act of an instruction, given the first core's addresses."""
 
 
 class LockstepGroup:
@@ -51,21 +52,21 @@ class LockstepGroup:
     def __init__(
         self,
         chip: Chip,
-        gm: GlobalMemory,
-        log: FindingLog,
+        sanitizer: Sanitizer,
         snapshots: Snapshots,
         cores: Sequence[tuple[CoreId, CorePosition]],
-        cross: CrossCore | None = None,
+        shared: SharedMemory | None = None,
     ) -> None:
-        self.chip, self.gm, self.snapshots = chip, gm, snapshots
+        self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
-        self.reach = GroupAliasing(self.count, joins=cross is None)
-        watched = [core for core, _ in cores], self.reach
-        self.watch = GroupWatch(gm, log, watched, cross, joined=chip.joins_vector)
+        self.reach = GroupAliasing(self.count, joins=shared is None)
+        self.watch = GroupWatch(sanitizer, [core for core, _ in cores], self.reach, shared)
+        self._signals = None if shared is None else sanitizer.signals
+        self._log = GroupLog.of(sanitizer.log, 1)
         self.registers = Registers()
         self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, MemoryStack] = {}
-        self._rows = [_Row(self, number, core, log) for number, (core, _) in enumerate(cores)]
+        self._rows = [_Row(self, number, core, self._log) for number, (core, _) in enumerate(cores)]
         self._own: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
         self._synced: Registers | None = None
@@ -84,41 +85,79 @@ class LockstepGroup:
 
     # --- instructions
 
-    def issue(self, template: Instruction, addresses: tuple[int, ...]) -> None:
+    def issue(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Run an instruction on every core; `addresses` are the first one's.
 
         Raises
         ------
         IrregularError
-            If there is a finding, or the cores would diverge.
+            If the cores would diverge.
         """
         act = self._acts.get(template)
         if act is None:
             act = self._acts[template] = self._act(template)
-        act(addresses)
+        try:
+            act(addresses, where)
+        except ApartError as reason:
+            self._each(template, addresses, where, reason)
+
+    def tell_no_findings(self) -> None:
+        """End lockstep at a finding from here on: who has it first, or where, is not known here."""
+        self._log.strict = self.watch.log.strict = True
+
+    # --- signals
+
+    def allows(self, wait: WaitFlagDev, where: Location) -> bool:
+        """Return whether a wait breaks nothing; log what it breaks."""
+        broken = [row for row in self._rows if not row.allows(wait, where)]
+        return not broken
 
     def may_hear(self, wait: WaitFlagDev) -> bool:
         """Return whether every core's wait for others is met."""
-        self._require_legal(wait)
-        return self.watch.may_hear(wait.flag_id)
+        signals = self._signals
+        return signals is not None and all(signals.count(r.id, wait.flag_id) for r in self._rows)
 
     def hear(self, wait: WaitFlagDev) -> None:
-        """End every core's wait for others."""
-        self.watch.hear_all(wait.flag_id)
+        """End every core's wait for others.
+
+        One by one, the last core to signal goes on first, and findings name who has them first.
+        """
+        if self._signals is None:
+            raise IrregularError("cores that wait for each other")
+        self.tell_no_findings()
+        self.watch.hear([self._signals.heard(row.id, wait.flag_id) for row in self._rows])
+
+    def _signalling(self, sync: FftsCrossCoreSync) -> Act:
+        """Return the act of a signal to other cores."""
+        legal, signals = all(row.may(sync) for row in self._rows), self._signals
+        if signals is None:
+            raise IrregularError("cores that signal others")
+
+        def act(_: tuple[int, ...], where: Location) -> None:
+            if not legal:
+                for row in self._rows:
+                    row.allows(sync, where)
+                return
+            for row, known in zip(self._rows, self.watch.signal(sync, where), strict=True):
+                if signals.send(row.id, sync, known) and SYNCCHECK in self._log.checks:
+                    raise IrregularError("a counter between cores that passes its limit")
+
+        return act
+
+    # --- preparation
 
     def _act(self, template: Instruction) -> Act:
         if isinstance(template, FftsCrossCoreSync):
-            self._require_legal(template)
-            signal, sync = self.watch.signal_all, template
-            return lambda _: signal(sync)
+            return self._signalling(template)
         if isinstance(template, WaitFlagDev):
             raise IrregularError("cores that wait for each other")
         if isinstance(template, Sync):
-            self._require_legal(template)
-            follow = self.watch.syncer(template, NOWHERE)
-            return lambda _: follow()
+            if not self._is_legal(template):
+                return self._one_by_one(template)
+            return self._flagging(template)
         resolved = template.resolved(self.registers).reaching()
-        self._require_legal(resolved)
+        if not self._is_legal(resolved):
+            return self._one_by_one(template)
         if template.reads_left:
             placed = template.addressed_by_left
             return self._placed(template) if placed else self._with_left(template, resolved)
@@ -127,7 +166,7 @@ class LockstepGroup:
             return self._setting(resolved, getattr(after, resolved.register))
         if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
-            return lambda _: self._go(state)
+            return lambda *_: self._go(state)
         if after != self.registers:
             return self._one_by_one(template)
         if steers(resolved):
@@ -136,11 +175,22 @@ class LockstepGroup:
 
     def _one_by_one(self, issued: Instruction) -> Act:
         """Return the reference engine's way, one core after another."""
-        return lambda addresses: self._each(issued, addresses)
+        return lambda addresses, where: self._each(issued, addresses, where)
 
-    def _require_legal(self, template: Instruction) -> None:
-        if template_violations(template, self.chip) or template.unmet(self.registers):
-            raise IrregularError(f"{template.name} is not legal")
+    def _is_legal(self, template: Instruction) -> bool:
+        return not (template_violations(template, self.chip) or template.unmet(self.registers))
+
+    def _flagging(self, sync: Sync) -> Act:
+        """Return the act of a flag or a barrier inside of the cores."""
+        known: dict[int, tuple[Callable[[], None], Location]] = {}
+
+        def act(_: tuple[int, ...], where: Location) -> None:
+            found = known.get(id(where))
+            if found is None:
+                found = known[id(where)] = self.watch.syncer(sync, where), where
+            found[0]()
+
+        return act
 
     def _state(self, registers: Registers) -> tuple[Registers, dict[Instruction, Act]]:
         return self._states.setdefault(registers, (registers, {}))
@@ -162,8 +212,8 @@ class LockstepGroup:
         if type(template).leaves is Instruction.leaves:
             return act
 
-        def leave(addresses: tuple[int, ...]) -> None:
-            inputs = act(addresses)
+        def leave(addresses: tuple[int, ...], where: Location) -> None:
+            inputs = act(addresses, where)
             if inputs is not None:
                 self._leave(template, inputs, registers)
 
@@ -184,25 +234,25 @@ class LockstepGroup:
         if template.picks_from and prepares(template, self.registers):
             apart = picking(self, template, apart)
 
-        def act(addresses: tuple[int, ...]) -> None:
+        def act(addresses: tuple[int, ...], where: Location) -> None:
             places, values = template.operand_addresses(addresses), {}
             for place, operand, stack, here, element in reads:
                 found = _inside(stack, places[place], here, element)
                 if found is None or (self.count > 1 and (found != found[0]).any()):
-                    apart(addresses)
+                    apart(addresses, where)
                     return
                 values[operand.name] = found[0]
             key = tuple([found.tobytes() for found in values.values()])
             prepared = acts.get(key)
             if prepared is not None:
-                prepared(addresses)
+                prepared(addresses, where)
                 return
             if key in acts:
                 located = template.located(values)
-                self._require_legal(located)
-                prepared = self._prepared(issued, located)
+                if self._is_legal(located):
+                    prepared = self._prepared(issued, located)
             acts[key] = prepared
-            (prepared or self._one_by_one(issued))(addresses)
+            (prepared or self._one_by_one(issued))(addresses, where)
 
         return act if type(template).stacks else self._one_by_one(issued)
 
@@ -231,18 +281,19 @@ class LockstepGroup:
         registers, name = self.registers, issued.register
         acts = BoundedCache[object, Act](_MOST_STEERED)
 
-        def act(addresses: tuple[int, ...]) -> None:
+        def act(addresses: tuple[int, ...], where: Location) -> None:
             first, *others = self._left(name)
             if any(other != first for other in others):
-                self._each(issued, addresses)
+                self._each(issued, addresses, where)
                 return
             prepared = acts.get(first)
             if prepared is None:
                 own: dict[str, Any] = {name: first}
                 resolved = issued.resolved(replace(registers, **own)).reaching()
-                self._require_legal(resolved)
+                if not self._is_legal(resolved):
+                    raise ApartError(f"{issued.name} is not legal")
                 prepared = acts[first] = self._with_left(issued, resolved)
-            prepared(addresses)
+            prepared(addresses, where)
 
         return act
 
@@ -250,8 +301,8 @@ class LockstepGroup:
         """Return the act of a template without operands that sets the register with values."""
         name, sets = template.register, type(template).apply is not Instruction.apply
 
-        def act(_: tuple[int, ...]) -> None:
-            self.watch.touch(template, (), NOWHERE, self.registers)
+        def act(_: tuple[int, ...], where: Location) -> None:
+            self.watch.touch(template, (), where, self.registers)
             if sets:
                 self._late.pop(name, None)
                 self._own[name], self._synced = [value] * self.count, None
@@ -301,26 +352,38 @@ class LockstepGroup:
 
     # --- core by core
 
-    def _each(self, template: Instruction, addresses: tuple[int, ...]) -> None:
-        """Run an instruction by the reference engine, one core after another."""
+    def _each(
+        self,
+        template: Instruction,
+        addresses: tuple[int, ...],
+        where: Location,
+        reason: ApartError | None = None,
+    ) -> None:
+        """Run an instruction by the reference engine, one core after another, perhaps for a reason.
+
+        Every core finds the initialised maps as they were.
+        """
         mems = [operand.mem for operand in template.operands()]
         far = [self._far(mem, at) for mem, at in zip(mems, addresses, strict=True)]
         rows = self.rows()
         before = [row.registers for row in rows]
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
-        collected = Collecting()
-        maps = _Maps(self._stacks) if self.count > 1 and _decides(template) else None
+        followed = reason is not None and reason.followed
+        collected, sharing = Collecting(), Sharing(None if followed else self.watch)
+        maps = _Maps(self._stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
             known = len(collected.found)
-            row.watch = collected if steered else None if core else self.watch  # type: ignore[assignment]
+            sharing.next_core()
+            row.watch = collected if steered else sharing  # type: ignore[assignment]
             own = tuple(at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True))
-            row.perform((template, own, NOWHERE))
+            row.perform((template, own, where))
             if maps is not None:
-                maps.compare(collected.found[known:] if steered else None)
+                maps.compare(collected.found[known:] if steered else sharing.found)
+        sharing.settle()
         if maps is not None:
             maps.settle()
-        if collected.found:
-            self.watch.together(INDEX[template.pipe.value], collected.found)
+        if collected.found and not followed:
+            self.watch.together(INDEX[template.pipe.value], collected.found, where)
         self._take(before)
 
     def _far(self, mem: Mem, address: int) -> list[int] | None:
@@ -409,11 +472,6 @@ def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -
     return Place(stack.spot(at), here, element).read()
 
 
-def _decides(template: Instruction) -> bool:
-    """True if an initialised map depends on values, or on what it was."""
-    return template.propagates or template.copies or bool(template.steering)
-
-
 class _Maps:
     """The maps that cores share, while they take turns: each finds what the first one found."""
 
@@ -422,11 +480,8 @@ class _Maps:
         self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
         self._left: list[tuple[Mem, int, bytes]] | None = None
 
-    def compare(self, found: Sequence[Touched] | None) -> None:
-        """Require a core to leave what the first one left, and take it back.
-
-        `found` is what it touched; None: anything.
-        """
+    def compare(self, found: Sequence[Touched]) -> None:
+        """Require a core, which touched this, to leave what the first one left; take it back."""
         left = []
         for mem, low, high in self._written(found):
             now, then = self._maps[mem][low:high], self._before[mem][low:high]
@@ -438,9 +493,8 @@ class _Maps:
         if left != self._left:
             raise IrregularError("cores that differ in what they have written")
 
-    def _written(self, found: Sequence[Touched] | None) -> list[tuple[Mem, int, int]]:
-        if found is None:
-            return [(mem, 0, valid.size) for mem, valid in self._maps.items()]
+    @staticmethod
+    def _written(found: Sequence[Touched]) -> list[tuple[Mem, int, int]]:
         return [
             (touch.mem, at + touched.low, at + touched.high)
             for touched, at, touch in found

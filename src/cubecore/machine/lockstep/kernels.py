@@ -6,7 +6,7 @@ at its end. Cores that recorded the same (equal instructions, equal local addres
 each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
 wait is met, as on the reference engine. Where cores of a group part, global memory is put back, and
 groups of those that recorded alike until then execute all of it, and go on. Whatever lockstep does
-not take (a finding, bytes that two cores touch in no order) is undone in the same way, and the
+not take (bytes that two cores touch in no order, for one) is undone in the same way, and the
 reference engine runs what was recorded, and then the rest of the kernels, from where they have
 paused. No kernel runs twice.
 """
@@ -27,13 +27,14 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
-from cubecore.machine.lockstep.cross_core import CrossCore
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
-from cubecore.machine.lockstep.sanitizer import StrictLog
+from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 _MOST_PARTINGS = 4
 """Times that a launch starts again, from what was recorded, because cores of a group part."""
@@ -69,7 +70,9 @@ def run_together(
         snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
         return run(chip, gm, again, checks=checks, ended=ended), "reference"
-    return RunOutcome((), sum(len(recorder.trace) for recorder in recorders)), "lockstep"
+    return RunOutcome(
+        tuple(launch.log), sum(len(recorder.trace) for recorder in recorders)
+    ), "lockstep"
 
 
 @contextmanager
@@ -102,15 +105,17 @@ class _Running:
         if self.held is not None:
             group.hear(self.held)
             self.held = None
-        for template, addresses in self.steps:
+        for template, addresses, where in self.steps:
             if template.__class__ is WaitFlagDev:
                 assert isinstance(template, WaitFlagDev)
+                if not group.allows(template, where):
+                    continue
                 if group.may_hear(template):
                     group.hear(template)
                     continue
                 self.held = template
                 return True
-            group.issue(template, addresses)
+            group.issue(template, addresses, where)
         return False
 
     @property
@@ -126,9 +131,8 @@ class _Launch:
         self, chip: Chip, gm: GlobalMemory, checks: frozenset[str], snapshots: Snapshots
     ) -> None:
         self._chip, self._gm, self._snapshots = chip, gm, snapshots
-        self._log = StrictLog(checks)
-        self._names = Names()
-        self._cross: CrossCore | None = None
+        self._checks, self.log, self._names = checks, FindingLog(checks), Names()
+        self._shared: SharedMemory | None = None
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -154,12 +158,19 @@ class _Launch:
 
     def _execute(self, recorders: Sequence[Recorder]) -> list[LockstepGroup]:
         """Execute what the cores recorded from the start on, and let them go on to their ends."""
-        if self._signals():
-            self._cross = CrossCore(tuple(recorder.id for recorder in recorders), self._log)
+        ids = [recorder.id for recorder in recorders]
+        joined = self._chip.joins_vector
+        self.log = FindingLog(self._checks)
+        for recorder in recorders:
+            for _, finding, operand in recorder.found:
+                self.log.add(finding, operand)
+            recorder.tell = self.log.add
+        sanitizer = Sanitizer(self._gm, self.log, ids, joined=joined)
+        self._shared = SharedMemory() if self._signals() else None
         alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
-        groups = [_Running(self._group(cores), cores) for cores in alike]
+        groups = [_Running(self._group(cores, sanitizer), cores) for cores in alike]
         for running in groups:
             running.steps = self._again(running, self._recorded(running))
         while not all(running.ended for running in groups):
@@ -168,12 +179,13 @@ class _Launch:
                 raise IrregularError("cores that wait for each other")
             if not ready.go_on():
                 self._next(ready)
+        if self._signals() and any(recorder.found for recorder in recorders):
+            raise IrregularError("findings of kernels that take turns")
         for running in groups:
             running.group.finish()
-        if self._cross is None:
+        if self._shared is None:
             require_apart(running.group.reach for running in groups)
-        else:
-            self._cross.finish()
+        sanitizer.finish()
         return [running.group for running in groups]
 
     def _again(self, running: _Running, steps: Iterator[Issued]) -> Iterator[Issued]:
@@ -203,7 +215,7 @@ class _Launch:
 
     def _record(self, recorder: Recorder) -> None:
         recorder.go_on()
-        if recorder.failed is not None and not self._signals():
+        if recorder.failed is not None and not (self._signals() or len(self.log)):
             raise recorder.failed
         if recorder.gives_up or recorder.failed is not None:
             raise IrregularError(f"{recorder.id} does what lockstep does not")
@@ -222,7 +234,7 @@ class _Launch:
             return
         for core in alive:
             self._record(core)
-        if self._cross is None and self._signals():
+        if self._shared is None and self._signals():
             raise _PartedError("signals after a long way without")
         self._follow_reads(running)
         running.steps = self._recorded(running)
@@ -239,11 +251,9 @@ class _Launch:
         for core in running.cores:
             core.read.clear()
 
-    def _group(self, cores: Sequence[Recorder]) -> LockstepGroup:
+    def _group(self, cores: Sequence[Recorder], sanitizer: Sanitizer) -> LockstepGroup:
         places = [(core.id, core.registers.position) for core in cores]
-        group = LockstepGroup(
-            self._chip, self._gm, self._log, self._snapshots, places, cross=self._cross
-        )
+        group = LockstepGroup(self._chip, sanitizer, self._snapshots, places, self._shared)
         for row, core in enumerate(cores):
             core.peek = partial(group.peek, row)
         return group
@@ -254,7 +264,7 @@ class _Launch:
         Where AICs take part, the AIVs of a core take turns, as on the reference engine.
         """
         found: list[tuple[RecordedPart, list[Recorder]]] = []
-        apart = self._cross is not None and any(recorder.id.is_aic for recorder in recorders)
+        apart = self._shared is not None and any(recorder.id.is_aic for recorder in recorders)
         for recorder in recorders:
             own = recorder.segment(self._gm, found[0][0] if found else None)
             for first, cores in found:
@@ -263,7 +273,7 @@ class _Launch:
                 if not cores[0].asked_like(recorder):
                     continue
                 far = first.apart(own)
-                if far is not None and (self._cross is not None or first.evenly(far)):
+                if far is not None and (self._shared is not None or first.evenly(far)):
                     cores.append(recorder)
                     break
             else:
@@ -278,9 +288,12 @@ class _Launch:
         first = cores[0].segment(self._gm)
         rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
         for core in cores[1:]:
-            far = first.apart(core.segment(self._gm, first))
+            own = core.segment(self._gm, first)
+            far = first.apart(own)
             if far is None:
                 raise _PartedError("cores of a group that go different ways")
+            if not first.placed_like(own):
+                group.tell_no_findings()
             rows.append(far)
         for core in cores:
             core.forget()

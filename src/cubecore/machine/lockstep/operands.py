@@ -10,6 +10,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
+from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
@@ -17,6 +18,20 @@ from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.elements import Elements, elements
 from cubecore.machine.memory.places import MemoryStack, Place, Spot
+
+Act = Callable[[tuple[int, ...], Location], object]
+"""The act of an instruction on all cores of a group, given the first one's addresses."""
+
+
+class ApartError(IrregularError):
+    """Something that the cores of a group do one by one, or that has a finding.
+
+    Nothing was changed yet. `followed`: the watch was told of the instruction.
+    """
+
+    def __init__(self, why: str, *, followed: bool = False) -> None:
+        super().__init__(why)
+        self.followed = followed
 
 
 class Cores(Protocol):
@@ -83,19 +98,19 @@ def require_inside(template: Instruction, limits: list[Limit], places: tuple[int
 
     Raises
     ------
-    IrregularError
+    ApartError
         If an address lies outside its memory.
     """
     for limit in limits:
         address = places[limit.place]
         if address % limit.unit or not limit.low <= address <= limit.high:
-            raise IrregularError(f"{template.name} leaves its memory")
+            raise ApartError(f"{template.name} leaves its memory")
 
 
 def finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Spot]:
     """Return what finds an operand at an address of the first core.
 
-    It raises an `IrregularError` if a core would leave its tensor, or read uninitialised bytes.
+    It raises an `ApartError` if a core would leave its tensor, or read uninitialised bytes.
     """
     if one.stack is not None:
         return one.stack.spot
@@ -114,17 +129,20 @@ def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Calla
 
     def find(address: int) -> Spot:
         low = address + span[0]
-        tensor = reach.visible(gm.at(low), low, address + span[1])
+        try:
+            tensor = reach.visible(gm.at(low), low, address + span[1])
+        except IrregularError as reason:
+            raise ApartError(str(reason)) from None
         far, at, buffer = reach.distances(tensor), address - tensor.address, tensor.buffer
         if address % unit or far.unit % unit:
-            raise IrregularError("a global address that is misaligned")
+            raise ApartError("a global address that is misaligned")
         if writes:
             snapshots.keep(tensor)
         elif not tensor.placed:
             for distance in far.values.tolist():
                 own = Place(Spot.of(buffer, at + distance), one.elements, one.element)
                 if not (own.written() or (own.ready() | filled).all()):
-                    raise IrregularError("uninitialised global memory")
+                    raise ApartError("uninitialised global memory")
         if far.step is None:
             rows = tuple([(1, 0, at + distance) for distance in far.values.tolist()])
         else:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from array import array
 
 Addresses = NDArray[np.int64]
-Issued = tuple[Instruction, tuple[int, ...]]
+Issued = tuple[Instruction, tuple[int, ...], Location]
 _MOST_READ = 4096
 """Values that a core reads in a row before it pauses."""
 
@@ -61,6 +61,7 @@ class RecordedPart:
         issue, at = begin
         names = self._names = trace.names
         self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
+        self.wheres = np.frombuffer(trace.wheres[issue:], np.uint32)
         self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
         self.in_gm: NDArray[np.intp]
         self.local: NDArray[np.intp]
@@ -83,6 +84,10 @@ class RecordedPart:
         found: Addresses = far[self.in_gm]
         return found
 
+    def placed_like(self, other: "RecordedPart") -> bool:
+        """Return whether another core, which is alike, issued from the same places."""
+        return np.array_equal(self.wheres, other.wheres)
+
     def evenly(self, far: Addresses) -> bool:
         """Return whether another core lies equally far from this one all over each tensor."""
         for tensor in self.tensors:
@@ -97,15 +102,16 @@ class RecordedPart:
         `far` are those of the cores in a row each, [cores, global addresses].
         """
         templates, widths = self._names.templates, [len(mems) for mems in self._names.mems]
+        locations = self._names.locations
         changes = self._changes(far, moves.current)
         addresses, at = self.addresses.tolist(), 0
         change = next(changes, None)
-        for kind in self.kinds.tolist():
+        for kind, where in zip(self.kinds.tolist(), self.wheres.tolist(), strict=True):
             end = at + widths[kind]
             while change is not None and change[0] < end:
                 moves.move(change[1], change[2])
                 change = next(changes, None)
-            yield templates[kind], tuple(addresses[at:end])
+            yield templates[kind], tuple(addresses[at:end]), locations[where]
             at = end
 
     def _changes(
@@ -160,6 +166,9 @@ class Recorder(Core):
         self.peek: Callable[[LoadScalar, int], int | None] | None = None
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once, by `peek`, since the core went on."""
+        self.found: list[tuple[int, SanitizerFinding, str]] = []
+        """Findings of the kernel itself, each behind so many issues; `tell` is told at once."""
+        self.tell: Callable[[SanitizerFinding, str], None] | None = None
         self.gives_up = False
         self._hub = getcurrent()
 
@@ -311,15 +320,23 @@ class Recorder(Core):
         with the one that it has.
         """
         self._tell_place(core)
-        recorded = iter(self.trace)
-        done = 0
+        recorded, found = iter(self.trace), iter(self.found)
+        at, known = 0, next(found, None)
+
+        def issue(end: int) -> None:
+            nonlocal at, known
+            while at < end or (known is not None and known[0] <= at):
+                while known is not None and known[0] <= at:
+                    core.log.add(*known[1:])
+                    known = next(found, None)
+                for step in islice(recorded, min(end, known[0] if known else end) - at):
+                    core.record(*step)
+                    at += 1
+
         for asked in self.asked:
-            for step in islice(recorded, asked.behind - done):
-                core.record(*step)
-            done = asked.behind
+            issue(asked.behind)
             _answered(core, asked.load, asked.template, asked.address)
-        for step in recorded:
-            core.record(*step)
+        issue(len(self.trace))
         self.real = core
         self.thread.parent = getcurrent()
         while not self.thread.dead:
@@ -339,7 +356,7 @@ def _answered(
 
 
 class _Handing(FindingLog):
-    """The report of a kernel itself: lockstep ends, and the reference engine takes the core."""
+    """The findings of a kernel itself, as it is recorded; they are kept for who executes it."""
 
     def __init__(self, recorder: "Recorder") -> None:
         super().__init__()
@@ -347,10 +364,13 @@ class _Handing(FindingLog):
 
     def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Hand a finding on."""
-        if self._recorder.real is None:
-            self._recorder.give_up()
-        assert self._recorder.real is not None
-        self._recorder.real.log.add(finding, operand)
+        recorder = self._recorder
+        if recorder.real is not None:
+            recorder.real.log.add(finding, operand)
+            return
+        recorder.found.append((len(recorder.trace), finding, operand))
+        if recorder.tell is not None:
+            recorder.tell(finding, operand)
 
 
 def _nobody(core: Core, *_: object) -> None:

@@ -2,8 +2,7 @@
 
 Their local memories are touched alike. In global memory the first core stands for all: what a core
 meets there of its own it meets as the others do, at another distance; what it might meet of another
-core's is left to `aliasing`. Nothing is reported: lockstep ends where something would
-be (`StrictLog`).
+core's is left to `aliasing` and `shared_memory`.
 """
 
 from collections.abc import Sequence
@@ -12,91 +11,108 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import FftsCrossCoreSync
+from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing
-from cubecore.machine.lockstep.cross_core import CrossCore
-from cubecore.machine.lockstep.group_order import GroupOrder
-from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.findings import USECHECK, FindingLog, SanitizerFinding
-from cubecore.machine.sanitizer.happens_before import INDEX
+from cubecore.machine.sanitizer.findings import (
+    USECHECK,
+    CountedFinding,
+    FindingLog,
+    Key,
+    SanitizerFinding,
+)
+from cubecore.machine.sanitizer.happens_before import FlagFault
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
-from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Region, Touched
-
-NOWHERE = Location("", 0, "")
-"""The place of what no finding will name."""
+from cubecore.machine.sanitizer.shadow_memory import Meeting, MemoryAccess, Region, Touched
 
 
-class StrictLog(FindingLog):
-    """A log that takes no finding."""
+class GroupLog(FindingLog):
+    """The findings of a launch, as a group counts them.
+
+    `strict`: a finding might not be every core's, or not at this place, and ends lockstep.
+    """
+
+    strict = False
+
+    @staticmethod
+    def of(log: FindingLog, weight: int) -> "GroupLog":
+        """Return a log of a launch's findings, each of which counts as often as `weight`."""
+        return GroupLog(log.checks, weight, log.counting(weight)._tallies)  # noqa: SLF001
 
     def add(self, finding: SanitizerFinding, operand: str = "") -> None:
-        """Give up, if the finding's check is on; what went wrong in memory always ends lockstep."""
-        if finding.check in self.checks or finding.check in {"memcheck", "initcheck"}:
+        """Count a finding."""
+        if self.strict and finding.check in self.checks:
             raise IrregularError(finding.message)
+        super().add(finding, operand)
+
+    def again(self, key: Key) -> CountedFinding | None:
+        """Count a finding that is already there."""
+        return None if self.strict else super().again(key)
 
 
 class GroupWatch(CoreWatch):
-    """Watches a group's first core."""
+    """Watches a group's first core.
+
+    `shared` orders its accesses of global memory among those of others, in a launch with signals.
+    """
+
+    log: GroupLog
 
     def __init__(
         self,
-        gm: GlobalMemory,
-        log: FindingLog,
-        cores: tuple[Sequence[CoreId], GroupAliasing],
-        cross: CrossCore | None = None,
-        *,
-        joined: bool,
+        sanitizer: Sanitizer,
+        cores: Sequence[CoreId],
+        reach: GroupAliasing,
+        shared: SharedMemory | None = None,
     ) -> None:
-        self._cores, self._reach = cores
-        super().__init__(Sanitizer(gm, log, self._cores[:1], joined=joined), self._cores[0])
-        self._gm, self._cross = gm, cross
-        self._own: GroupOrder | None = None
-        if cross is not None:
-            numbers = [cross.numbers[core] for core in self._cores]
-            count = len(cross.numbers)
-            self._own = GroupOrder(self._fault, cross.next_group(), numbers, count)
-            self.order = self._own
+        super().__init__(sanitizer, cores, GroupLog.of(sanitizer.log, len(cores)))
+        self._reach, self._gm, self._shared = reach, sanitizer.gm, shared
+        self._some: dict[int, MemoryAccess] = {}
+        """Accesses that stand for those of several cores, which touch other bytes each."""
 
     @property
     def uses(self) -> bool:
         """True if unread results are looked for: then the reader of each byte counts."""
-        return USECHECK in self._launch.log.checks
+        return USECHECK in self.log.checks
 
-    def enter(self, pipe: int, found: list[Touched]) -> None:
-        """Follow an instruction that touches the same on every core, or of which that counts."""
-        self.order.submit(pipe, lambda: self._enter(pipe, found), NOWHERE)
+    def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
+        """Count a meeting of two touches that were told of before; False if they were not."""
+        return not self.log.strict and super().again(kind, earlier, later)
 
-    def together(self, pipe: int, found: list[Touched]) -> None:
+    def report(self, meeting: Meeting) -> None:
+        """Log a race of every core; one that may be some cores' alone ends lockstep."""
+        if id(meeting.earlier) in self._some or id(meeting.later) in self._some:
+            raise IrregularError("a race of some cores")
+        super().report(meeting)
+
+    def _fault(self, fault: FlagFault) -> None:
+        """Log a fault; behind a deadlock nothing is followed, not even what cores share."""
+        if self.order.stuck:
+            raise IrregularError(fault.message)
+        super()._fault(fault)
+
+    def enter(self, pipe: int, found: list[Touched], where: Location) -> None:
+        """Follow an instruction that touches all that some core does."""
+        self._some.update({id(touch): touch for _, _, touch in found})
+        self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+
+    def together(self, pipe: int, found: list[Touched], where: Location) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""
         distinct: dict[tuple[str, Footprint, int], Touched] = {}
         for entry in found:
             touched, address, touch = entry
             distinct.setdefault((touch.operand, touched, address), entry)
         kept = sorted(distinct.values(), key=lambda entry: entry[2].writes)
+        if len(found) != len(kept) * len(self.order.cores):
+            self._some.update({id(touch): touch for _, _, touch in kept})
 
         def enter() -> None:
             self._require_alike(kept)
             self._enter(pipe, kept)
 
-        self.order.submit(pipe, enter, NOWHERE)
-
-    def signal_all(self, sync: FftsCrossCoreSync) -> None:
-        """Follow a signal of every core to others."""
-        if self._cross is None or self._own is None:
-            raise IrregularError("cores that signal others")
-        self._cross.signal(self._cores, self._own, INDEX[sync.on], sync)
-
-    def may_hear(self, flag: int) -> bool:
-        """Return whether every core's wait for others is met."""
-        return self._cross is not None and self._cross.may_hear(self._cores, flag)
-
-    def hear_all(self, flag: int) -> None:
-        """Follow the end of every core's wait for others."""
-        if self._cross is None or self._own is None:
-            raise IrregularError("cores that wait for each other")
-        self._cross.hear(self._cores, self._own, flag)
+        self.order.submit(pipe, enter, where)
 
     def _require_alike(self, found: list[Touched]) -> None:
         """Require all cores to read the same of the results that are still unread."""
@@ -114,12 +130,12 @@ class GroupWatch(CoreWatch):
         """Follow an access of the first core to global memory."""
         low, high = address + touched.low, address + touched.high
         tensor = self._reach.visible(self._gm.at(low), low, high)
-        if self._cross is None or self._own is None:
+        if self._shared is None:
             self._reach.note(tensor, touched, address, writes=touch.writes)
         else:
             place = tensor.address, self._reach.distances(tensor)
             by, writes = (pipe, number), touch.writes
-            self._cross.shared.touch(self._own, place, (touched, address), by, writes=writes)
+            self._shared.touch(self.order, place, (touched, address), by, writes=writes)
         super()._global(touched, address, touch, pipe, number)
 
 
@@ -138,3 +154,45 @@ class Collecting:
     ) -> None:
         """Keep an instruction's touches: `addresses` are those of its operands."""
         self.found.extend(touches(template, addresses, where, registers))
+
+
+class Sharing:
+    """Stands where an engine expects a watch: the first core's is told, the others must agree.
+
+    None: it was told before.
+    """
+
+    def __init__(self, watch: CoreWatch | None) -> None:
+        self._watch = watch
+        self.told: list[int] = []
+        self.found: list[Touched] = []
+        """Touches of the first core; in local memories the others' are the same."""
+
+    def next_core(self) -> None:
+        """Go on with the next core."""
+        self.told.append(0)
+
+    def touch(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+        registers: Registers,
+    ) -> None:
+        """Follow an instruction, if it is the first core's."""
+        self.told[-1] += 1
+        if len(self.told) == 1:
+            self.found.extend(touches(template, addresses, where, registers))
+            if self._watch is not None:
+                self._watch.touch(template, addresses, where, registers)
+
+    def sync(self, template: Sync, where: Location) -> None:
+        """Follow a flag or a barrier, if it is the first core's."""
+        self.told[-1] += 1
+        if len(self.told) == 1 and self._watch is not None:
+            self._watch.sync(template, where)
+
+    def settle(self) -> None:
+        """Require that every core made the instruction, or none did."""
+        if any(count != self.told[0] for count in self.told):
+            raise IrregularError("an instruction that some cores make")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
-from cubecore.machine.lockstep.group_order import GroupOrder
 from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.happens_before import CoreOrder
 
 _Numbers = NDArray[np.int64]
 _Key = tuple[int, Footprint, int, int, bool]
@@ -157,7 +157,7 @@ class SharedMemory:
 
     def touch(
         self,
-        order: GroupOrder,
+        order: CoreOrder,
         place: tuple[int, Distances],
         touched: tuple[Footprint, int],
         by: tuple[int, int],
@@ -178,7 +178,7 @@ class SharedMemory:
         table = self._tables.get(tensor)
         if table is None:
             table = self._tables[tensor] = _Table()
-        kind = table.kind(order.group, order.cores, far)
+        kind = table.kind(id(order), order.cores, far)
         key = id(kind), footprint, address, pipe, writes
         region = table.regions.get(key)
         if region is None:
@@ -194,7 +194,7 @@ class SharedMemory:
         region.number = number
 
 
-def _require_ordered(order: GroupOrder, near: _Near, by: tuple[int, int]) -> None:
+def _require_ordered(order: CoreOrder, near: _Near, by: tuple[int, int]) -> None:
     """Require that all which another region's cores did is known to those that meet them."""
     last, pipe = near.other.number, near.other.pipe
     if near.rows.size and (order.foreign[near.rows, near.cores, pipe] < last).any():

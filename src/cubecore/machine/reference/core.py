@@ -91,11 +91,7 @@ class Core:
             if self.allows(template, where):
                 if isinstance(template, WaitFlagDev):
                     self.wait(self, template, where)
-                    if self.watch is not None:
-                        self.watch.heard(template.flag_id)
                 else:
-                    if self.watch is not None:
-                        self.watch.signal(template, where)
                     self.signal(self, template, where)
         else:
             self.pending.append((template, addresses, where))
@@ -118,10 +114,17 @@ class Core:
 
     def allows(self, template: Instruction, where: Location) -> bool:
         """Return whether the template breaks nothing on this core; log what it breaks."""
+        return self.report(self._broken(template), template, where)
+
+    def may(self, template: Instruction) -> bool:
+        """Return whether the template breaks nothing on this core."""
+        return not self._broken(template)
+
+    def _broken(self, template: Instruction) -> list[Violation]:
         found = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
             found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
-        return self.report(found, template, where)
+        return found
 
     def report(
         self, violations: Sequence[Violation], template: Instruction, where: Location

@@ -5,7 +5,6 @@ order of (core, sub-core). When none is ready, the run is a deadlock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 
 from greenlet import getcurrent, greenlet
@@ -15,13 +14,14 @@ from cubecore.errors import CubecoreError, DeadlockError, Violation
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.queue_order import Queues, schedule_of
+from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, overflow
 from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
@@ -37,48 +37,6 @@ class Task:
 
     id: CoreId
     body: Body
-
-
-@dataclass(eq=False)
-class _CrossFlags:
-    """The counters of every core's flags, and the signals that are not complete yet."""
-
-    topology: Topology
-    counters: dict[tuple[CoreId, int], int] = field(default_factory=dict)
-    arrivals: dict[tuple[CoreId, int, int], int] = field(default_factory=dict)
-
-    def signal(self, core: CoreId, mode: int, flag: int) -> list[CoreId]:
-        """Count a signal; return the cores whose counter passed the hardware's limit."""
-        key = (core, mode, flag)
-        self.arrivals[key] = self.arrivals.get(key, 0) + 1
-        peers = self.topology.peers(core, mode)
-        if not all(self.arrivals.get((peer, mode, flag), 0) for peer in peers):
-            return []
-        for peer in peers:
-            self.arrivals[peer, mode, flag] -= 1
-        over = []
-        for receiver in self.topology.receivers(core, mode):
-            value = self.counters.get((receiver, flag), 0) + 1
-            self.counters[receiver, flag] = value
-            if value > CROSS_CORE_LIMIT:
-                over.append(receiver)
-        return over
-
-    def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
-        """Return the cores whose signal a receiver lacks where others have sent theirs."""
-        found: set[CoreId] = set()
-        for (sender, mode, number), count in self.arrivals.items():
-            if count and number == flag and receiver in self.topology.receivers(sender, mode):
-                peers = self.topology.peers(sender, mode)
-                found |= {peer for peer in peers if not self.arrivals.get((peer, mode, flag), 0)}
-        return sorted(found)
-
-    def take(self, core: CoreId, flag: int) -> bool:
-        """Take one from a counter; False while it stands at 0."""
-        if not self.counters.get((core, flag), 0):
-            return False
-        self.counters[core, flag] -= 1
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +69,21 @@ def run(
         If every core that has not ended waits for another; it carries the findings.
     """
     log = FindingLog(USUAL if checks is None else checks)
-    flags = _CrossFlags(Topology([task.id for task in tasks]))
+    sanitizer = None
+    schedule = schedule_of(order)
+    ids = [task.id for task in tasks]
+    if schedule is None and checks is not None and checks & WATCHES:
+        sanitizer = Sanitizer(gm, log, ids, joined=chip.joins_vector)
+    flags = Signals(ids) if sanitizer is None else sanitizer.signals
+    topology = Topology(ids)
     stuck: dict[CoreId, DeadlockError] = {}
     waiting: dict[CoreId, Wait] = {}
     signal, wait = _handshake(log, flags, waiting)
     cores: dict[CoreId, Core] = {}
     threads: dict[CoreId, greenlet] = {}
-    sanitizer = None
-    schedule = schedule_of(order)
-    if schedule is None and checks is not None and checks & WATCHES:
-        sanitizer = Sanitizer(gm, log, [task.id for task in tasks], joined=chip.joins_vector)
     for task in sorted(tasks, key=lambda t: t.id):
         watch = None if sanitizer is None else sanitizer.watch(task.id)
-        registers = Registers(position=flags.topology.position(task.id))
+        registers = Registers(position=topology.position(task.id))
         core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
         if schedule is not None:
             core.queues = Queues(schedule, core, partial(signal, core))
@@ -149,7 +109,7 @@ def run(
 
 
 def _handshake(
-    log: FindingLog, flags: _CrossFlags, waiting: dict[CoreId, Wait]
+    log: FindingLog, flags: Signals, waiting: dict[CoreId, Wait]
 ) -> tuple[
     Callable[[Core, FftsCrossCoreSync, Location], None],
     Callable[[Core, WaitFlagDev, Location], None],
@@ -158,13 +118,17 @@ def _handshake(
     hub = getcurrent()
 
     def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
-        for receiver in flags.signal(core.id, sync.mode, sync.flag_id):
-            log.add(_overflow(sync, where, core.id, receiver))
+        (carried,) = (NOTHING,) if core.watch is None else core.watch.signal(sync, where)
+        for receiver in flags.send(core.id, sync, carried):
+            log.add(overflow(sync, where, core.id, receiver))
 
     def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
-        while not flags.take(core.id, sync.flag_id):
+        while not flags.count(core.id, sync.flag_id):
             waiting[core.id] = sync.flag_id, where
             hub.switch()
+        carried = flags.heard(core.id, sync.flag_id)
+        if core.watch is not None:
+            core.watch.hear([carried])
 
     return signal, wait
 
@@ -180,27 +144,17 @@ def _log_stuck(
         _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
 
 
-def _log_waiting(log: FindingLog, waiting: Mapping[CoreId, Wait], flags: _CrossFlags) -> None:
+def _log_waiting(log: FindingLog, waiting: Mapping[CoreId, Wait], flags: Signals) -> None:
     """Log each core that waits for another one."""
     for ident, (flag, where) in sorted(waiting.items()):
         message = _waits(ident, flag, where, flags)
         _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
 
 
-def _overflow(
-    sync: FftsCrossCoreSync, where: Location, sender: CoreId, receiver: CoreId
-) -> SanitizerFinding:
-    message = (
-        f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
-        f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
-    )
-    return SanitizerFinding("flag-overflow", message, sync.name, where, str(sender))
-
-
 def _run_threads(
     threads: dict[CoreId, greenlet],
     waiting: dict[CoreId, Wait],
-    flags: _CrossFlags,
+    flags: Signals,
     stuck: dict[CoreId, DeadlockError],
     done: Callable[[CoreId], None],
     choose: Callable[[int], int],
@@ -235,9 +189,9 @@ def _thread(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Cal
     return run_body
 
 
-def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: _CrossFlags) -> bool:
+def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: Signals) -> bool:
     wait = waiting.get(core)
-    return wait is None or flags.counters.get((core, wait[0]), 0) > 0
+    return wait is None or flags.count(core, wait[0]) > 0
 
 
 def _log_deadlock(log: FindingLog, core: CoreId, told: tuple[str, str, Location]) -> None:
@@ -247,7 +201,7 @@ def _log_deadlock(log: FindingLog, core: CoreId, told: tuple[str, str, Location]
 
 
 def _deadlock(
-    stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: _CrossFlags
+    stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: Signals
 ) -> DeadlockError:
     told = [str(error) for _, error in sorted(stuck.items())]
     told += [_waits(core, *wait, flags) for core, wait in waiting.items()]
@@ -256,7 +210,7 @@ def _deadlock(
     return DeadlockError([Violation("every wait", "", "; ".join(told), sentence=sentence)])
 
 
-def _waits(core: CoreId, flag: int, where: Location, flags: _CrossFlags) -> str:
+def _waits(core: CoreId, flag: int, where: Location, flags: Signals) -> str:
     missing = [str(sender) for sender in flags.missing(core, flag)]
     if len(missing) > _SHOWN_CORES:
         missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]

@@ -1,12 +1,18 @@
 """Signals between cores on their way: counters of flags, and the vector clocks that they carry."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from cubecore.isa.program.topology import CoreId, Topology
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.happens_before import Foreign
+
+NOTHING: Foreign = np.zeros((0, 0), np.int64)
+"""The clocks that a signal carries where no order is judged."""
 
 
 class _Peers:
@@ -16,6 +22,12 @@ class _Peers:
         self.receivers = receivers
         self._sent: dict[CoreId, deque[Foreign]] = {member: deque() for member in members}
         self._missing = len(members)
+
+    @property
+    def unsent(self) -> list[CoreId]:
+        """The cores whose signal is missing where others have sent theirs."""
+        found = [core for core, sent in self._sent.items() if not sent]
+        return found if len(found) < len(self._sent) else []
 
     def signal(self, core: CoreId, carried: Foreign) -> Foreign | None:
         """Take a signal; return all that the peers know if it was the last one missing."""
@@ -30,10 +42,10 @@ class _Peers:
 
 
 class Signals:
-    """The clocks of signals on their way: the n-th wait hears what raised the counter n times."""
+    """The signals of a launch on their way: the n-th wait hears what raised the counter n times."""
 
-    def __init__(self, topology: Topology) -> None:
-        self._topology = topology
+    def __init__(self, cores: Sequence[CoreId]) -> None:
+        self._topology = Topology(cores)
         self._peers: dict[tuple[CoreId, int, int], _Peers] = {}
         self._raised: dict[tuple[CoreId, int], deque[Foreign]] = {}
 
@@ -54,6 +66,17 @@ class Signals:
             queue.append(joined)
         return peers.receivers
 
+    def send(self, core: CoreId, sync: FftsCrossCoreSync, carried: Foreign) -> list[CoreId]:
+        """Send what a core knows; return the cores whose counter passed the hardware's limit."""
+        told = self.signal(core, sync.mode, sync.flag_id, carried)
+        return [core for core in told if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
+
+    def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
+        """Return the cores whose signal a receiver lacks where others have sent theirs."""
+        peers = {id(p): p for (_, _, number), p in self._peers.items() if number == flag}
+        lacks = [p.unsent for p in peers.values() if receiver in p.receivers]
+        return sorted({core for unsent in lacks for core in unsent})
+
     def count(self, core: CoreId, flag: int) -> int:
         """Return how high the counter of a core's flag stands."""
         return len(self._raised.get((core, flag), ()))
@@ -67,3 +90,14 @@ class Signals:
         for (core, flag), queue in sorted(self._raised.items()):
             if queue:
                 yield core, flag, len(queue)
+
+
+def overflow(
+    sync: FftsCrossCoreSync, where: Location, sender: CoreId, receiver: CoreId
+) -> SanitizerFinding:
+    """Return the finding of a counter that passes the hardware's limit."""
+    message = (
+        f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+        f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
+    )
+    return SanitizerFinding("flag-overflow", message, sync.name, where, str(sender))

@@ -236,6 +236,10 @@ class FindingLog:
             known = self._tallies[key] = CountedFinding(finding, 0)
         known.count += self.weight
 
+    def counting(self, weight: int) -> "FindingLog":
+        """Return a log of the same findings, each of which counts as often as that."""
+        return FindingLog(self.checks, weight, self._tallies)
+
     def again(self, key: Key) -> CountedFinding | None:
         """Count a finding that is already there; None if it is new, and is to be added."""
         known = self._tallies.get(key)

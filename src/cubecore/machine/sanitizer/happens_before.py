@@ -24,7 +24,7 @@ SCALAR = INDEX["S"]
 
 Clock = list[int]
 Foreign = NDArray[np.int64]
-"""The clocks of other cores as known here: a clock for each core, shape [cores, pipes]."""
+"""The clocks of all cores as known to one, shape [cores, pipes], or to several, one more axis."""
 Act = Callable[[], None]
 
 
@@ -84,15 +84,21 @@ class FlagFault:
 
 
 class CoreOrder:
-    """The clocks, flags and held instructions of one core, in program order.
+    """The clocks, flags and held instructions of a core, in program order.
 
-    `fault` is told what is wrong. After a deadlock everything later is ignored (`stuck`).
+    Cores that issue alike share one order. `numbers` are theirs in a launch of `cores`; `foreign`
+    is what each of them knows of all. `fault` is told what is wrong. After a deadlock everything
+    later is ignored (`stuck`).
     """
 
-    def __init__(self, fault: Callable[[FlagFault], None], cores: int = 1) -> None:
+    def __init__(
+        self, fault: Callable[[FlagFault], None], numbers: Sequence[int] = (0,), cores: int = 1
+    ) -> None:
         self.counts: Clock = [0] * len(PIPES)
         self.done: list[Clock] = [[0] * len(PIPES) for _ in PIPES]
-        self.foreign: Foreign = np.zeros((cores, len(PIPES)), np.int64)
+        self.cores = np.array(numbers, np.int64)
+        self._rows = np.arange(len(numbers))
+        self.foreign: Foreign = np.zeros((len(numbers), cores, len(PIPES)), np.int64)
         self.held: list[deque[Held]] = [deque() for _ in PIPES]
         self.stuck = False
         self._fault = fault
@@ -249,23 +255,23 @@ class CoreOrder:
             self.done[SCALAR][pipe] = self.counts[pipe]
         self._version += 1
 
-    def signal(self, pipe: int, own: int) -> Foreign:
-        """Return what a signal of this core (row `own`) carries when `pipe` gets to it."""
+    def signal(self, pipe: int) -> Foreign:
+        """Return what a signal of each core carries when `pipe` gets to it."""
         number = self.enter(pipe)
         carried = self.foreign.copy()
-        carried[own] = np.maximum(carried[own], self.done[pipe])
-        carried[own, pipe] = number
+        own = np.maximum(carried[self._rows, self.cores], self.done[pipe])
+        own[:, pipe] = number
+        carried[self._rows, self.cores] = own
         return carried
 
-    def hear(self, carried: Foreign, own: int) -> None:
-        """Know from here on what a signal of another core carried."""
-        self.foreign = np.maximum(self.foreign, carried)
-        self.hear_own([int(n) for n in carried[own]])
-
-    def hear_own(self, clock: Clock) -> None:
-        """Know from here on what other cores knew of this one's pipes."""
+    def hear(self, carried: Sequence[Foreign]) -> None:
+        """Know from here on what signals carried to each core."""
+        heard = np.stack(carried)
+        self.foreign = np.maximum(self.foreign, heard)
+        # Of itself each core hears as much as the others, or more than is taken here.
+        own: Clock = heard[self._rows, self.cores].min(axis=0).tolist()
         self.enter(SCALAR)
-        _join(self.done[SCALAR], clock)
+        _join(self.done[SCALAR], own)
         self._version += 1
 
     def finish(self) -> None:

@@ -39,6 +39,7 @@ from cubecore.machine.sanitizer.happens_before import (
     CoreOrder,
     Flag,
     FlagFault,
+    Foreign,
 )
 from cubecore.machine.sanitizer.shadow_memory import (
     GlobalShadow,
@@ -63,13 +64,13 @@ class Sanitizer:
     ) -> None:
         self.gm, self.log, self.joined = gm, log, joined
         self.cores = tuple(cores)
-        self.signals = Signals(Topology(self.cores))
+        self.signals = Signals(self.cores)
         self.memory = GlobalShadow()
         self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
 
-    def watch(self, core: CoreId) -> "CoreWatch":
-        """Return the watch of one core."""
-        return CoreWatch(self, core)
+    def watch(self, core: CoreId, stands_for: int = 1) -> "CoreWatch":
+        """Return the watch of one core, which stands for so many that touch the same."""
+        return CoreWatch(self, (core,), self.log.counting(stands_for))
 
     def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
         """Remember the last signal on a core's flags, to name it if no wait follows."""
@@ -90,19 +91,23 @@ class Sanitizer:
 
 
 class CoreWatch:
-    """Watches what one core issues."""
+    """Watches what a core issues, or cores that issue alike: the first stands for all.
 
-    def __init__(self, sanitizer: Sanitizer, core: CoreId) -> None:
-        self._launch, self._core = sanitizer, core
-        self._number = sanitizer.cores.index(core)
-        self.order = CoreOrder(self._fault, len(sanitizer.cores))
+    `log` counts what is found for as many as it stands for.
+    """
+
+    def __init__(self, sanitizer: Sanitizer, cores: Sequence[CoreId], log: FindingLog) -> None:
+        self._launch, self._core, self.log = sanitizer, cores[0], log
+        numbers = [sanitizer.cores.index(core) for core in cores]
+        self._number = numbers[0]
+        self.order = CoreOrder(self._fault, numbers, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
         self._accesses = BoundedCache[_Issued, tuple[int, list[Touched], Location]]()
         self._reported = BoundedCache[
             tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
         ]()
         self._units = UnitFlags(self._fault)
-        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=core.is_aic)
+        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=self._core.is_aic)
 
     # --- what the core issues
 
@@ -137,15 +142,15 @@ class CoreWatch:
         elif isinstance(template, PipeBarrier):
             self.order.barrier(INDEX[template.on], where)
 
-    def signal(self, template: FftsCrossCoreSync, where: Location) -> None:
-        """Follow a signal to other cores."""
-        carried = self.order.signal(INDEX[template.on], self._number)
-        self._launch.signalled(self._core, template, where)
-        self._launch.signals.signal(self._core, template.mode, template.flag_id, carried)
+    def signal(self, template: FftsCrossCoreSync, where: Location) -> Foreign:
+        """Follow a signal to other cores; return what each core's carries."""
+        for number in self.order.cores.tolist():
+            self._launch.signalled(self._launch.cores[number], template, where)
+        return self.order.signal(INDEX[template.on])
 
-    def heard(self, flag: int) -> None:
-        """Follow the end of a wait for other cores."""
-        self.order.hear(self._launch.signals.heard(self._core, flag), self._number)
+    def hear(self, carried: Sequence[Foreign]) -> None:
+        """Follow the end of a wait for other cores; each core has heard what a signal carried."""
+        self.order.hear(carried)
 
     def touch(
         self,
@@ -186,6 +191,20 @@ class CoreWatch:
             (touched, 0 if touch.mem.__class__ is Special else addresses[place], touch)
             for touched, place, touch in met
         ]
+
+    def followers(
+        self, template: Instruction, registers: Registers
+    ) -> Callable[[tuple[int, ...], Location], None]:
+        """Return what follows a resolved template at addresses, from wherever it is issued."""
+        known: dict[int, tuple[Follow, Location]] = {}
+
+        def follow(addresses: tuple[int, ...], where: Location) -> None:
+            found = known.get(id(where))
+            if found is None:
+                found = known[id(where)] = self.follower(template, where, registers), where
+            found[0](addresses)
+
+        return follow
 
     def follower(
         self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
@@ -287,7 +306,7 @@ class CoreWatch:
         """Return the shadow of a local memory, or of the registers."""
         found = self._local.get(mem)
         if found is None:
-            uses = USECHECK in self._launch.log.checks
+            uses = USECHECK in self.log.checks
             found = self._local[mem] = LocalShadow(self.order, (self.report, self.again), uses=uses)
         return found
 
@@ -298,7 +317,7 @@ class CoreWatch:
         finding = SanitizerFinding(
             fault.id, fault.message, fault.instruction, fault.where, core, pipes=fault.pipes
         )
-        self._launch.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
+        self.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
 
     def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
         part = "AIC" if self._core.is_aic else "AIV"
@@ -307,14 +326,14 @@ class CoreWatch:
             f"got {template.src} -> {template.dst}"
         )
         core = str(self._core)
-        self._launch.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
+        self.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a meeting of two touches that were told of before; False if they were not."""
         known = self._reported.get((kind, id(earlier), id(later)))
         if known is None:
             return False
-        known[2].count += self._launch.log.weight
+        known[2].count += self.log.weight
         return True
 
     def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
@@ -330,7 +349,7 @@ class CoreWatch:
         earlier_touch, later_touch = meeting.earlier, meeting.later
         kind, name = f"race-{meeting.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
-        known = self._launch.log.again((kind, name, about, later_touch.where))
+        known = self.log.again((kind, name, about, later_touch.where))
         if known is not None:
             self._tell(meeting, known)
             return
@@ -351,13 +370,13 @@ class CoreWatch:
             str(self._core),
             accesses=accesses,
         )
-        self._launch.log.add(finding, about)
+        self.log.add(finding, about)
 
     def _unread(self, meeting: Meeting) -> None:
         """Log a result that is overwritten before it is read."""
         lost, over, core = meeting.earlier, meeting.later, str(self._core)
         about = f"{lost.operand} {over.template.name} {over.where}"
-        if self._launch.log.again(("unread", lost.template.name, about, lost.where)) is not None:
+        if self.log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = (
             _access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
@@ -373,7 +392,7 @@ class CoreWatch:
         finding = SanitizerFinding(
             "unread", message, earlier.instruction, earlier.location, core, accesses=accesses
         )
-        self._launch.log.add(finding, about)
+        self.log.add(finding, about)
 
 
 def touches(

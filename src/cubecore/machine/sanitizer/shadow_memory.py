@@ -456,7 +456,7 @@ def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
     if touch.atomic and touch.atomic == other.touch.atomic:
         return False
     if other.core != access.core:
-        return bool(order.foreign[other.core, other.pipe] < number)
+        return bool(order.foreign[0, other.core, other.pipe] < number)
     clock = order.done[access.pipe]
     return clock[other.pipe] < number and (other.pipe, number) != (access.pipe, access.number)
 

@@ -20,7 +20,7 @@ class TreeWatch:
 
     def __init__(self, sanitizer: Sanitizer, group: CoreGroup) -> None:
         first = group.cores[0]
-        self._watch = sanitizer.watch(CoreId(first.core, first.sub))
+        self._watch = sanitizer.watch(CoreId(first.core, first.sub), len(group.cores))
         self._registers = Registers()
 
     def handler(self, issue: Issue) -> Callable[..., None]:
