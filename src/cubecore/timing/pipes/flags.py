@@ -33,7 +33,7 @@ def has_late_event(issue: Issue) -> bool:
 
 @dataclass(eq=False, kw_only=True)
 class PipeOrder:
-    """Order in which the pipes of a core may start: queues that the scalar unit fills, flags and barriers.
+    """Order in which pipes of a core may start: queues that the scalar unit fills, flags, barriers.
 
     The first `record` instructions are kept as segments. `core` signals others through `crossing`.
     """
