@@ -65,6 +65,9 @@ MAX_BLOCKS, MAX_RESIDENCIES = 50_000, 30_000
 FINE_RESIDENCIES, COARSE = 10_000, 1e-3
 """Rows after which only what is faster by so much is looked at: where device memory is the limit,
 there are thousands of tilings of which each saves a cycle of the last tile."""
+SHORTLIST_RESIDENCIES, SHORTLIST_COARSE = 3_000, 1e-2
+"""The same of a search whose best tilings are told apart by a closer look than the closed form's,
+which is further off than that."""
 MAX_FUTILE_BLOCKS = 10_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
@@ -145,6 +148,7 @@ class TilingSearch:
 
     Every rule is applied to every base block if `strict`, and `excluded` counts what they exclude;
     else those that base blocks of the space may break, and the caller looks at what is found.
+    `shortlist`: the caller ranks anew what is found, so that the closed form's best need not be.
     """
 
     def __init__(
@@ -154,6 +158,7 @@ class TilingSearch:
         wanted: FieldLimits,
         *,
         strict: bool,
+        shortlist: bool = False,
         traces: TraceCache = NO_TRACES,
     ) -> None:
         self.case, self.wanted, self.strict = case, wanted, strict
@@ -164,7 +169,10 @@ class TilingSearch:
         self.deferred: list[_Pool] = []
         self.limit = np.inf
         self.unexplored_bound = np.inf
-        self.blocks_left, self.residencies_left = MAX_BLOCKS, MAX_RESIDENCIES
+        self.blocks_left = MAX_BLOCKS
+        self.residencies_left = SHORTLIST_RESIDENCIES if shortlist else MAX_RESIDENCIES
+        self.fine_until = MAX_RESIDENCIES - FINE_RESIDENCIES
+        self.coarse = SHORTLIST_COARSE if shortlist else COARSE
         self.judged = self.futile_blocks = 0
         self.pairs_per_block = 1.0
         self.complete = not wanted.fields and case.chip.l1_bytes <= MOST_STEPS * FRACTAL_BYTES
@@ -172,8 +180,8 @@ class TilingSearch:
     @property
     def cutoff(self) -> float:
         """The most cycles that a candidate's lower bound may be for it to be costed."""
-        fine = self.residencies_left > MAX_RESIDENCIES - FINE_RESIDENCIES or self.limit == np.inf
-        return self.limit - 1 if fine else (1 - COARSE) * self.limit - 1
+        fine = self.residencies_left > self.fine_until or self.limit == np.inf
+        return self.limit - 1 if fine else (1 - self.coarse) * self.limit - 1
 
     def run(self) -> SearchResult | None:
         """Return the result; None if no candidate that was costed is legal."""

@@ -5,8 +5,6 @@ The closed form chooses among millions of tilings and is some per cent off; the 
 is walked, the first base blocks in all their likely L1 residencies too.
 """
 
-import itertools
-
 import numpy as np
 
 from cubecore.aliases import Column
@@ -37,15 +35,15 @@ from cubecore.tiling.solver.l1_residency import (
 )
 from cubecore.units import ceil_div
 
-NEAR = 1.08
+NEAR = 1.05
 """Times the closed form's best: what is above it is not walked."""
-MOST_WALKED = 160
+MOST_WALKED = 100
 """Tilings of the search that are walked."""
 FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, ALL_CHUNKS = 48, 96
+FIRST_CHUNKS, ALL_CHUNKS = 24, 96
 """Chunks of each tiling that are walked before and after its residencies are varied."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
@@ -155,11 +153,15 @@ def _varied(tilings: TilingColumns) -> TilingColumns:
         + [ceil_div(k_steps, chunks) for chunks in _CHUNKS]
         for name in ("stepKa", "stepKb")
     }
-    made, numbers = [], []
-    for ka, kb, a, b in itertools.product(*steps.values(), (1, 2), (1, 2)):
-        fields = {"stepKa": ka, "stepKb": kb}
-        fields |= {"depthA1": t.stepM * ka * a, "depthB1": t.stepN * kb * b}
-        made.append(t.with_fields(**fields))
-        numbers.append(((np.arange(len(t)) * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b)
-    _, rows = np.unique(np.concatenate(numbers), return_index=True)
-    return concatenate(made).take(np.sort(rows))
+    shape = (len(_FACTORS) + len(_CHUNKS),) * 2 + (2, 2, len(t))
+    ka = np.array(steps["stepKa"])[:, None, None, None]
+    kb = np.array(steps["stepKb"])[None, :, None, None]
+    a, b = np.array([1.0, 2.0])[:, None, None], np.array([1.0, 2.0])[:, None]
+    row = np.arange(len(t))
+    numbers = ((row * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b
+    _, first = np.unique(numbers.reshape(-1), return_index=True)
+    first.sort()
+    fields = {"stepKa": ka, "stepKb": kb}
+    fields |= {"depthA1": t.stepM * ka * a, "depthB1": t.stepN * kb * b}
+    chosen = {n: np.broadcast_to(x, shape).reshape(-1)[first] for n, x in fields.items()}
+    return t.take(first % len(t)).with_fields(**chosen)

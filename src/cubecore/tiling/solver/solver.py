@@ -171,6 +171,17 @@ class _Request:
     explained: bool
     refine: bool
 
+    def search(self, case: RuleCase, traces: TraceCache, *, strict: bool) -> TilingSearch:
+        """Return the search for what is asked for."""
+        return TilingSearch(
+            case,
+            self.count - 1,
+            self.wanted,
+            strict=strict,
+            shortlist=self.refine,
+            traces=traces,
+        )
+
     def picked(
         self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
     ) -> TilingColumns:
@@ -195,7 +206,7 @@ def _search(
     """
     wanted = asked.wanted
     if not wanted.of(BUFFER_FIELDS).fields:
-        search = TilingSearch(case, asked.count - 1, wanted, strict=False, traces=traces)
+        search = asked.search(case, traces, strict=False)
         result = search.run()
         if result is not None:
             picked = asked.picked(case, result, traces)
@@ -204,7 +215,7 @@ def _search(
                 return result, picked
         elif not asked.explained:
             raise _no_tiling(case, search, wanted)
-    search = TilingSearch(case, asked.count - 1, wanted, strict=True, traces=traces)
+    search = asked.search(case, traces, strict=True)
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
