@@ -9,7 +9,7 @@ from functools import lru_cache
 from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
 from cubecore.kernels.matmul_time.loads import ChunkQueue
 from cubecore.kernels.matmul_time.steady import Steady
-from cubecore.kernels.matmul_time.work import BaseKStep, Move
+from cubecore.kernels.matmul_time.work import BaseKStep
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
 from cubecore.units import ceil_div
@@ -68,7 +68,7 @@ def compute_tile(
     b: tuple[ChunkQueue, int],
 ) -> None:
     """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays."""
-    own_step, mte1, steps = core.scalars.step, core.mte1, work.steps
+    own_step, steps = core.scalars.step, work.steps
     anew = tuple(pair for pair in (a, b) if pair[1])
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
@@ -88,9 +88,7 @@ def compute_tile(
         for chunks, every in anew:
             if number % every == 0:
                 core.acquire(chunks)
-        _move_into_l0(core, step.a, rings.l0a[rings.at_a])
-        _move_into_l0(core, step.b, rings.l0b[rings.at_b])
-        moved = core.raised(mte1)
+        moved = _fill_l0(core, step, rings.l0a[rings.at_a], rings.l0b[rings.at_b])
         for chunks, every in anew:
             if number == last or number % every == every - 1:
                 core.release(chunks)
@@ -104,86 +102,104 @@ def compute_tile(
     rings.at_c = (rings.at_c + 1) % len(rings.l0c)
 
 
-def _move_into_l0(core: CorePipes, moves: tuple[Move, ...], at: int) -> None:
-    """Walk the moves of one operand of a base-K step, whose place in L0 is free from `at`.
+def _fill_l0(core: CorePipes, step: BaseKStep, free_a: int, free_b: int) -> int:
+    """Walk the moves of a base-K step, whose places in L0 are free from then on, and their flag.
 
     Every instruction is written out here and in `_multiply`: they are the cost of a timing.
     """
-    mte1, issue = core.mte1, core.scalars.issue
+    mte1, issue, time = core.mte1, core.scalars.issue, core.time
     queue, free, gate, busy, first = mte1.queue, mte1.free, mte1.gate, mte1.busy, mte1.drained
     filled, append = core.mte2.free, queue.append
-    time = core.time + issue
+    for moves, at in ((step.a, free_a), (step.b, free_b)):
+        time += issue
+        if queue[0] > time:
+            time = queue[0]
+        if at > gate:
+            gate = at
+        start = gate if gate > time else time
+        append(free if free > start else start)
+        for times, alone, slowed, idle_head in moves:
+            for _ in range(times):
+                time += issue
+                if queue[0] > time:
+                    time = queue[0]
+                start = gate if gate > time else time
+                if start > free:
+                    took = idle_head
+                else:
+                    start = free
+                    took = idle_head if first else 0
+                first = False
+                took += slowed if filled > start else alone
+                free = start + took
+                busy += took
+                append(start)
+            if not times:
+                time += issue
+                if queue[0] > time:
+                    time = queue[0]
+                append(free if free > time else time)
+                first = True
+    time += issue
     if queue[0] > time:
         time = queue[0]
-    if at > gate:
-        gate = at
-    start = gate if gate > time else time
-    append(free if free > start else start)
-    for times, alone, slowed, idle_head in moves:
-        for _ in range(times):
-            time += issue
-            if queue[0] > time:
-                time = queue[0]
-            start = gate if gate > time else time
-            took = 0
-            if start > free:
-                took = idle_head
-            else:
-                start = free
-                if first:
-                    took = idle_head
-            first = False
-            took += slowed if filled > start else alone
-            free = start + took
-            busy += took
-            append(start)
-        if not times:
-            time += issue
-            if queue[0] > time:
-                time = queue[0]
-            append(free if free > time else time)
-            first = True
+    at = free if free > time else time
+    if gate > at:
+        at = gate
+    append(at)
     core.time = time
     mte1.free, mte1.gate, mte1.busy, mte1.drained = free, gate, busy, first
+    return at
 
 
 def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int) -> None:
     """Walk the product of a base-K step, whose operands are in L0 at `moved`, and free L0."""
     m, issue, time = core.m, core.scalars.issue, core.time
-    queue, free = m.queue, m.free
+    _, _, took, head, barrier = step
+    queue, free, gate = m.queue, m.free, m.gate
     append = queue.append
     time += issue
     if queue[0] > time:
         time = queue[0]
-    if moved > m.gate:
-        m.gate = moved
-    gate = m.gate
+    if moved > gate:
+        m.gate = gate = moved
     start = gate if gate > time else time
     append(free if free > start else start)
     time += issue
     if queue[0] > time:
         time = queue[0]
-    start, took = (gate if gate > time else time), step.busy
+    start = gate if gate > time else time
     if start > free:
-        took += step.head
+        took += head
     else:
         start = free
         if m.drained:
-            took += step.head
-    free = start + took
-    m.free, m.drained = free, step.barrier
+            took += head
+    m.free = free = start + took
+    m.drained = barrier
     m.busy += took
     append(start)
-    if step.barrier:
+    if barrier:
         time += issue
         if queue[0] > time:
             time = queue[0]
         append(free if free > time else time)
+    done = free if free > gate else gate
+    time += issue
+    if queue[0] > time:
+        time = queue[0]
+    at = rings.at_a
+    rings.l0a[at] = flag = done if done > time else time
+    rings.at_a = (at + 1) % len(rings.l0a)
+    append(flag)
+    time += issue
+    if queue[0] > time:
+        time = queue[0]
+    at = rings.at_b
+    rings.l0b[at] = flag = done if done > time else time
+    rings.at_b = (at + 1) % len(rings.l0b)
+    append(flag)
     core.time = time
-    rings.l0a[rings.at_a] = core.raised(m)
-    rings.l0b[rings.at_b] = core.raised(m)
-    rings.at_a = (rings.at_a + 1) % len(rings.l0a)
-    rings.at_b = (rings.at_b + 1) % len(rings.l0b)
 
 
 def _store(core: CorePipes, work: TileWork) -> None:

@@ -43,16 +43,17 @@ FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, ALL_CHUNKS = 24, 96
+FIRST_CHUNKS, ALL_CHUNKS = 24, 64
 """Chunks of each tiling that are walked before and after its residencies are varied."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
 MOST_REBASED = 8
 """Base blocks of C that are walked with other values of baseK."""
-_BASE_FACTORS = (0.5, 0.75, 1.5, 2)
+_BASE_FACTORS = (0.5, 0.75, 1.25, 1.5, 2)
 CHOSEN = (*GROUP_FIELDS, "baseK", "stepKa", "stepKb", "depthA1", "depthB1", "iterateOrder")
-_FACTORS, _CHUNKS = (0.5, 1, 2), (1, 2, 4)
-"""Steps along K that are looked at: these times a tiling's own, and all of K in so many chunks."""
+_FACTORS, _CHUNKS = (0.5, 0.75, 1, 1.33), (1, 2)
+"""Steps along K that are looked at: these times a tiling's own, rounded away from it, and all of K
+in so many chunks."""
 
 
 def refined(
@@ -82,7 +83,7 @@ def refined(
     kept = np.flatnonzero(legal & likely)
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     cycles = walked_cycles(case, values, ALL_CHUNKS)
-    best = every.take(_best_of_each(every, cycles, count))
+    best = every.take(_filled(every, cycles, _best_of_each(every, cycles, count), count))
     closed = found.take(np.arange(1))
     known = np.logical_and.reduce([getattr(best, n) == getattr(closed, n) for n in CHOSEN])
     return best if known.any() else _plain(concatenate([best, closed]))
@@ -124,6 +125,20 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
     return np.array(list(first.values()))
 
 
+def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> Ints:
+    """Return `count` rows: these, and the next best of any base block where they are fewer."""
+    if len(rows) >= count:
+        return rows
+    order = np.argsort(cycles, kind="stable")
+    order = order[np.isfinite(cycles[order])]
+    keys = zip(*(getattr(tilings, n)[order].tolist() for n in CHOSEN), strict=True)
+    first: dict[tuple[float, ...], int] = {}
+    for key, row in zip(keys, order.tolist(), strict=True):
+        first.setdefault(key, row)
+    others = [row for row in first.values() if row not in set(rows.tolist())]
+    return np.append(rows, others[: count - len(rows)])
+
+
 def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -> TilingColumns:
     """Return the tilings with other values of baseK, the steps in L1 about as long."""
     t, rows, sizes = tilings, [], []
@@ -149,7 +164,10 @@ def _varied(tilings: TilingColumns) -> TilingColumns:
     t = tilings
     k_steps = ceil_div(t.singleCoreK, t.baseK)
     steps = {
-        name: [np.clip(np.ceil(x * getattr(t, name)), 1, k_steps) for x in _FACTORS]
+        name: [
+            np.clip((np.floor if x < 1 else np.ceil)(x * getattr(t, name)), 1, k_steps)
+            for x in _FACTORS
+        ]
         + [ceil_div(k_steps, chunks) for chunks in _CHUNKS]
         for name in ("stepKa", "stepKb")
     }
