@@ -6,12 +6,18 @@ from dataclasses import replace
 import pytest
 
 import cubecore
+from cubecore.chips import chip, chip_names
 from cubecore.errors import RequestError
+from cubecore.kernels.timed_plans.event_times import can_be_timed
 from cubecore.tiling.cost.closed_form import lower_bound
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.workflows.request import make_request
+from parts import strided
 from workflows.command import assert_refused, cli
 
+TIMED = [name for name in chip_names() if can_be_timed(Problem(m=1, n=16, k=16), chip(name))]
+"""Every chip that `time` takes."""
 CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend910_9391", "Ascend950PR_9589"]
 TYPES = ["float16", "bfloat16", "int8", "float32"]
 
@@ -34,6 +40,38 @@ def drawn(source):
         keys["bias"] = "int32" if kind == "int8" else "float32"
     if keys["batch"] == 1 and kind == "float16" and "bias" not in keys:
         keys["split_k"] = source.random() < 0.3
+    return keys
+
+
+LAYERS = [
+    *[(4096, 4096), (28672, 4096), (4096, 14336), (8192, 28672), (128256, 4096), (6144, 4096)],
+    *[(3584, 3584), (37888, 3584), (3584, 18944), (27648, 5120), (152064, 3584), (1536, 8960)],
+    *[(2112, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048)],
+    *[(4608, 4096), (27392, 4096), (4096, 13696), (151552, 4096), (21760, 4096)],
+]
+"""(n, k) of layers of Llama, Qwen, DeepSeek and GLM."""
+
+
+def layer(source):
+    """Return the keys of a layer of a language model, with a few rows and some option."""
+    kind = source.choice(TYPES)
+    n, k = source.choice(LAYERS)
+    keys = {"m": source.randint(1, 128), "n": n, "k": k, "a": kind, "b": kind}
+    keys |= {"trans_b": source.random() < 0.6, "chip": source.choice(TIMED)}
+    option = source.choice(["", "", "", "launch", "batch", "NZ", "bias", "split_k", "unit_flag"])
+    match option:
+        case "launch":
+            keys["launch"] = "mix"
+        case "batch":
+            keys |= {"batch": source.choice([2, 8, 30]), "n": n // 8, "k": min(k, 2048)}
+        case "NZ":
+            keys["format_b"] = "NZ"
+        case "bias":
+            keys["bias"] = "int32" if kind == "int8" else "float32"
+        case "split_k":
+            keys["split_k"] = True
+        case "unit_flag":
+            keys["unit_flag"] = True
     return keys
 
 
@@ -60,6 +98,12 @@ def test_predictions_are_event_timings(seed):
 @pytest.mark.parametrize("seed", range(100, 2100))
 def test_predictions_are_event_timings_of_many(seed):
     keys = drawn(random.Random(seed))
+    assert_one_number(cubecore.plan(**keys), keys)
+
+
+@pytest.mark.parametrize("seed", strided(range(300), every=100))
+def test_predictions_of_layers_are_event_timings(seed):
+    keys = layer(random.Random(f"layer {seed}"))
     assert_one_number(cubecore.plan(**keys), keys)
 
 
