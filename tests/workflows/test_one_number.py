@@ -121,6 +121,12 @@ def test_more_alternatives_keep_the_answer():
     assert len(many.alternatives) == 8
 
 
+def test_a_product_with_one_tiling_is_planned():
+    fix = {"depthA1": 1, "depthB1": 1, "baseK": 16, "iterateOrder": 0}
+    plan = cubecore.plan(m=16, n=16, k=16, cores=1, fix=fix)
+    assert (plan.timed, plan.alternatives) == (1, ())
+
+
 def test_a_batch_dealt_to_clients_is_over_its_bound():
     keys = {"m": 256, "n": 256, "k": 256, "trans_b": True, "batch": 48, "launch": "mix"}
     plan = cubecore.plan(**keys, chip="Ascend910B1", alternatives=0)

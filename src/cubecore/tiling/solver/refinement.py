@@ -122,7 +122,7 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
         first.setdefault(key, row)
         if len(first) == count:
             break
-    return np.array(list(first.values()))
+    return np.array(list(first.values()), dtype=np.int64)
 
 
 def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> Ints:
@@ -136,7 +136,7 @@ def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> I
     for key, row in zip(keys, order.tolist(), strict=True):
         first.setdefault(key, row)
     others = [row for row in first.values() if row not in set(rows.tolist())]
-    return np.append(rows, others[: count - len(rows)])
+    return np.append(rows, np.array(others[: count - len(rows)], dtype=np.int64))
 
 
 def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -> TilingColumns:
