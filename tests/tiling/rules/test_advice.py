@@ -206,10 +206,25 @@ def test_an_operand_in_tscm_is_none_of_the_librarys_l1():
 
 
 def test_where_layouts_change_in_ub_the_librarys_sizes_have_bounds():
-    old = chip("Ascend310P3")
+    """From A's and B's blocks in L1, and C's in UB, to the whole memory: or 0."""
+    old, t = chip("Ascend310P3"), tiling()
+    blocks = 2 * t.baseK * (t.depthA1 * t.baseM + t.depthB1 * t.baseN)
+    least = {"shareL1Size": blocks, "shareUbSize": 4 * t.baseM * t.baseN}
     for name, size in (("shareL1Size", old.l1_bytes), ("shareUbSize", old.ub_bytes)):
-        for value, count in ((5, 0), (size, 0), (size + 1, 1), (-1, 1)):
-            assert len(reserved(tiling(**{name: value}), soc=old)) == count
+        fewest = least[name]
+        quiet = (0, fewest, fewest + 32, size)
+        for value in (*quiet, 1, 5, fewest - 1, size + 1, -1):
+            found = [message for message, _ in reserved(tiling(**{name: value}), soc=old)]
+            want = (
+                f"{name} = {value} is in a reserved field: leave it as the library wrote it, or 0"
+            )
+            assert found == ([] if value in quiet else [want])
+
+
+def test_where_c_stays_in_ub_nothing_is_known_of_the_least_size():
+    p = problem(pos_c="VECCALC")
+    soc = chip("Ascend310P3")
+    assert reserved(tiling(p, shareUbSize=5), p, soc) == []
 
 
 def test_the_librarys_own_answers_keep_reserved_fields():

@@ -164,17 +164,18 @@ def _written(case: RuleCase) -> dict[str, Container[int]]:
     """Return the values that the vendor's library writes into each reserved field.
 
     By its recorded answers: L0C's block of C; A's and B's blocks in L1 with or without the bias;
-    batches of 1. Where layouts change in UB its sizes of L1 and UB are known by their bounds only.
+    batches of 1. Where layouts change in UB its sizes of L1 and UB are known by bounds only: what
+    these blocks and that of C take, and the whole memories.
     """
     t, p, chip = case.tiling, case.problem, case.chip
-    l1: Container[int] = {0}
+    a = 0 if p.pos_a == "TSCM" else case.a.bytes_of(t.depthA1 * t.baseM * t.baseK)
+    b = 0 if p.pos_b == "TSCM" else case.b.bytes_of(t.depthB1 * t.baseN * t.baseK)
+    l1: Container[int] = {a + b, a + b + (p.bias_type.bytes_of(t.baseN) if p.bias_type else 0)}
     ub: Container[int] = {0}
     if converts_in_ub(case):
-        l1, ub = range(chip.l1_bytes + 1), range(chip.ub_bytes + 1)
-    else:
-        a = 0 if p.pos_a == "TSCM" else case.a.bytes_of(t.depthA1 * t.baseM * t.baseK)
-        b = 0 if p.pos_b == "TSCM" else case.b.bytes_of(t.depthB1 * t.baseN * t.baseK)
-        l1 = {a + b, a + b + (p.bias_type.bytes_of(t.baseN) if p.bias_type else 0)}
+        l1 = range(a + b, chip.l1_bytes + 1)
+        least = p.c_type.bytes_of(t.baseM * t.baseN) if p.pos_c == "GM" else 0
+        ub = range(least, chip.ub_bytes + 1)
     return {
         "shareMode": {0},
         "shareL1Size": l1,
