@@ -99,3 +99,88 @@ WRONG = {
 @pytest.mark.parametrize("body", WRONG)
 def test_a_wrong_pointer_or_array_is_refused(body):
     assert refused(lambda: launched(body)).startswith(WRONG[body])
+
+
+SEED_003 = """#include "c_api/asc_simd.h"
+constexpr uint32_t src_len = 1024;
+constexpr uint32_t dst_len = 128;
+struct UbBuff {
+    float src[src_len];
+    float dst[dst_len];
+};
+#define DOUBLED(SRC, DST)                 \\
+  asc_copy_gm2ub_sync(SRC, x, 4 * n);     \\
+  asc_add_sync(DST, SRC, SRC, n);         \\
+  asc_copy_ub2gm_sync(z, DST, 4 * n);
+#define KERNEL(NAME) extern "C" __global__ __aicore__ void \\
+  NAME(__gm__ float* x, __gm__ float* z, uint32_t n)
+KERNEL(direct) {
+  __ubuf__ float src[src_len];
+  __ubuf__ float dst[dst_len];
+  DOUBLED(src, dst)
+}
+KERNEL(wrapped) {
+  __ubuf__ UbBuff buff{}; // written out
+  DOUBLED(buff.src, buff.dst)
+}
+KERNEL(mixed) {
+  __ubuf__ float* src0 = (__ubuf__ float*)asc_get_phy_buf_addr(0);
+  __ubuf__ float src1[src_len];
+  DOUBLED(src0, src1)
+}
+KERNEL(between) {
+  BODY
+}
+"""
+"""Seed 003's examples of arrays, in its own text; the semicolon behind the struct is ours."""
+
+
+def test_the_arrays_of_seed_003():
+    module = cubecore.inline(SEED_003.replace("BODY", ""))
+    x = np.arange(128, dtype=np.float32)
+    for kernel in (module.direct, module.wrapped):
+        z = np.zeros(128, np.float32)
+        assert kernel[1](x, z, 128).findings == ()
+        assert np.array_equal(z, 2 * x)
+
+
+def test_arrays_and_physical_addresses_are_the_same_bytes():
+    module = cubecore.inline(SEED_003.replace("BODY", ""))
+    x, z = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    (finding,) = module.mixed[1](x, z, 128).findings
+    assert np.array_equal(z, 2 * x)
+    assert str(finding.location) == "inline.cpp:25 (mixed)"
+    assert (finding.id, finding.message) == (
+        "mixed-allocation",
+        "array: UB must be used by arrays or by asc_get_phy_buf_addr, got both; arrays lie from "
+        "address 0 on, so that both may be the same bytes",
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "line"),
+    [
+        (
+            "__ubuf__ UbBuff buff[32];",
+            "an array in a local memory must be of an element type, got an array of structs",
+        ),
+        (
+            "__ubuf__ float buff[src_len][dst_len];",
+            "an array must have one length, got [src_len][dst_len]",
+        ),
+        (
+            "uint32_t result_len = n; __ubuf__ float buff[result_len];",
+            "an array's length must be known when the kernel is compiled, got result_len",
+        ),
+        (
+            "__ubuf__ UbBuff buff;",
+            "a struct in a local memory must be constructed, got no {} behind its name",
+        ),
+        ("__ubuf__ float buff[0];", "an array's length must be a whole number above 0, got 0"),
+    ],
+)
+def test_arrays_that_seed_003_excludes(declared, line):
+    between = cubecore.inline(SEED_003.replace("BODY", declared)).between
+    x, z = np.zeros((2, 128), np.float32)
+    found = refused(lambda: between[1](x, z, 128))
+    assert found == f"inline.cpp:29: {line}"

@@ -15,6 +15,14 @@ REWRITTEN = {
     "__cc__ float c[16 * 16];": (
         "float* c = ::cubecore::local_array<float, (16 * 16)>(::cubecore::Mem::L0C);"
     ),
+    "__ubuf__ float a[8], b[n + 1];": (
+        "float* a = ::cubecore::local_array<float, (8)>(::cubecore::Mem::UB); "
+        "float* b = ::cubecore::local_array<float, (n + 1)>(::cubecore::Mem::UB);"
+    ),
+    "__ubuf__ half x[4][f[1]];": (
+        'static_assert(false, "an array must have one length, got [4][f[1]]");'
+    ),
+    "__ubuf__ Buffers b;": "::cubecore::Unconstructed<Buffers>::type b;",
     "__ubuf__ Buffers b{};": (
         "Buffers& b = ::cubecore::local_struct<Buffers>(::cubecore::Mem::UB);"
     ),

@@ -18,7 +18,9 @@ _OWN = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_nu
 """Names that headers define by hand."""
 _BY_HAND = """inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t asc_get_block_num() { return AscendC::GetBlockNum(); }
-inline void* asc_get_phy_buf_addr(uint64_t offset) { return reinterpret_cast<void*>(offset); }
+inline void* asc_get_phy_buf_addr(uint64_t offset, CUBECORE_AT) {
+  return cubecore::physical_address(offset, at);
+}
 inline void asc_sync_mte2(int32_t id, CUBECORE_AT) {
   AscendC::detail::raise_flag(AscendC::HardEvent::MTE2_S, id, at);
   AscendC::detail::await_flag(AscendC::HardEvent::MTE2_S, id, at);

@@ -53,6 +53,7 @@ _LACKING = re.compile(
     r"| does not name a| has not been declared| is not a template)"
     r"|(?:arguments to|template named|identifier|member named) '(?P<other>\w+)'"
 )
+_LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
@@ -73,6 +74,11 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
         for own in _OURS:
             if said.startswith(own):
                 return _refused(where, said.removeprefix(own).strip(' "'))
+        if "local_array" in said:
+            length = _LENGTH.search(said)
+            got = length["length"].strip() if length else "another value"
+            need = "be known when the kernel is compiled"
+            return refuse(f"{where}: an array's length", need, got)
         lacking = _LACKING.search(said)
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if name in missing_names():

@@ -156,42 +156,57 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         yield code[begin].start, code[end].end, made
 
 
+_ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})
+
+
 def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the edits of arrays and structs declared in a local memory: ``__ubuf__ T x[n];``."""
+    """Yield the edits of what is declared in a local memory: ``__ubuf__ T x[n], y[m];``."""
     for number, token in enumerate(code):
         if token.text not in _LOCAL:
             continue
         end = number + 1
-        while end < len(code) and code[end].text not in {
-            ";",
-            "[",
-            "{",
-            "(",
-            ")",
-            ",",
-            "*",
-            "&",
-            "=",
-        }:
+        while end < len(code) and code[end].text not in _ENDS:
             end = _closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
-        if end >= len(code) or code[end].text not in {"[", "{"} or end - number < 3:
+        if end >= len(code) or code[end].text not in {"[", "{", ";"} or end - number < 3:
             continue
-        name, memory = code[end - 1], _LOCAL[token.text]
-        if name.kind != "word":
+        if code[end - 1].kind != "word":
             continue
-        kind = text[code[number + 1].start : name.start].strip()
-        last = _closing(code, end)
-        if code[end].text == "{":
-            new = (
-                f"{kind}& {name.text} = ::cubecore::local_struct<{kind}>(::cubecore::Mem::{memory})"
-            )
+        kind = text[code[number + 1].start : code[end - 1].start].strip()
+        memory = f"::cubecore::Mem::{_LOCAL[token.text]}"
+        if code[end].text == ";":
+            made, last = f"::cubecore::Unconstructed<{kind}>::type {code[end - 1].text}", end - 1
+        elif code[end].text == "{":
+            made, last = _struct(kind, code[end - 1].text, memory), _closing(code, end)
         else:
-            length = text[code[end].end : code[last].start]
-            new = (
-                f"{kind}* {name.text} = "
-                f"::cubecore::local_array<{kind}, ({length})>(::cubecore::Mem::{memory})"
-            )
-        yield token.start, code[last].end, new
+            made, last = _array_list(text, code, end, (kind, memory))
+        yield token.start, code[last].end, made
+
+
+def _struct(kind: str, name: str, memory: str) -> str:
+    return f"{kind}& {name} = ::cubecore::local_struct<{kind}>({memory})"
+
+
+def _array_list(
+    text: str, code: list[Token], open_: int, declared: tuple[str, str]
+) -> tuple[str, int]:
+    """Return the declarations of arrays with commas between them, and the last one's bracket."""
+    (kind, memory), made = declared, []
+    while True:
+        name, last = code[open_ - 1].text, _closing(code, open_)
+        lengths = [text[code[open_].end : code[last].start]]
+        while last + 1 < len(code) and code[last + 1].text == "[":
+            open_, last = last + 1, _closing(code, last + 1)
+            lengths.append(text[code[open_].end : code[last].start])
+        if len(lengths) > 1:
+            got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
+            made.append(f'static_assert(false, "an array must have one length, got {got}")')
+        else:
+            array = f"::cubecore::local_array<{kind}, ({lengths[0]})>({memory})"
+            made.append(f"{kind}* {name} = {array}")
+        following = [token.text for token in code[last + 1 : last + 4]]
+        if len(following) < 3 or following[0] != "," or following[2] != "[":
+            return "; ".join(made), last
+        open_ = last + 3
 
 
 def _closing_angle(code: list[Token], at: int) -> int:

@@ -3,6 +3,8 @@
 // through it outside an instruction is an access that the process does not have.
 #pragma once
 
+#include <cstdio>
+
 #include "cubecore/queue.h"
 #include "cubecore/sync.h"
 
@@ -21,10 +23,32 @@ struct asc_binary_config {
 
 namespace cubecore {
 
+// C API, general notes: arrays and asc_get_phy_buf_addr give the same addresses.
+inline void judge_allocation(uint8_t array_memory, bool physical, const Where& at) {
+  auto& state = AscendC::detail::core_state();
+  bool both = state.array_memory != 0 && state.physical;
+  if (array_memory != 0 && state.array_memory == 0) state.array_memory = array_memory;
+  state.physical |= physical;
+  if (both || state.array_memory == 0 || !state.physical) return;
+  constexpr const char* labels[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BiasTable", "Fixpipe"};
+  char message[160];
+  snprintf(message, sizeof message,
+           "%s must be used by arrays or by asc_get_phy_buf_addr, got both; arrays lie from "
+           "address 0 on, so that both may be the same bytes",
+           labels[state.array_memory]);
+  cubecore_finding("mixed-allocation", "array", message, &at);
+}
+
+inline void* physical_address(uint64_t offset, const Where& at) {
+  judge_allocation(0, true, at);
+  return reinterpret_cast<void*>(offset);
+}
+
 // What arrays of a memory have taken: one behind another from address 0 on.
 inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
   constexpr uint64_t units[] = {1, 32, 32, 512, 512, 1024, 128, 128};
   uint8_t number = static_cast<uint8_t>(mem);
+  judge_allocation(number, false, at);
   uint64_t& used = AscendC::detail::core_state().used[number];
   uint64_t start = (used + units[number] - 1) / units[number] * units[number];
   uint64_t most = AscendC::detail::memory_bytes(number);
@@ -36,9 +60,28 @@ inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
 template <typename T, uint64_t length>
 inline T* local_array(Mem mem, CUBECORE_AT) {
   static_assert(length > 0, "an array's length must be a whole number above 0, got 0");
+  static_assert(Element<T>::name != nullptr,
+                "an array in a local memory must be of an element type, got an array of structs");
   uint64_t bytes = (length * Element<T>::bits + 7) / 8;
   return reinterpret_cast<T*>(array_address(mem, bytes, at));
 }
+
+// A struct of arrays, written NAME{}: its members lie one behind another, as C++ lays them out.
+template <typename T>
+inline T& local_struct(Mem mem, CUBECORE_AT) {
+  static_assert(std::is_class_v<T>, "{} in a local memory must follow a struct, got a number");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "a struct in a local memory must hold numbers and arrays alone, got more");
+  return *reinterpret_cast<T*>(array_address(mem, sizeof(T), at));
+}
+
+// An object without {}: a number is the scalar unit's, a struct is not constructed by itself.
+template <typename T>
+struct Unconstructed {
+  static_assert(!std::is_class_v<T> || Element<T>::name != nullptr,
+                "a struct in a local memory must be constructed, got no {} behind its name");
+  using type = T;
+};
 
 // A local address is a small number; the host's own addresses are far above.
 constexpr uint64_t LOCAL_END = 1ull << 32;
