@@ -91,7 +91,7 @@ def check(
     True
     """
     planned = problem is None and is_plan(tiling)
-    request = make_request(tiling if planned else problem, settings, keys)
+    request = make_request(tiling if planned else problem, settings, keys, tiling)
     given = given_tiling(tiling, request.problem)
     _require_fields(keep)
     case = RuleCase(given, request.problem, request.chip, edition, reading)

@@ -123,7 +123,7 @@ def compare(
     >>> cubecore.compare(tiling, tiling, m=64, n=64, k=64).ratio
     1.0
     """
-    request = make_request(problem, settings, keys)
+    request = make_request(problem, settings, keys, first)
     require_timed(request.chip)
     sides = []
     for tiling in (given_tiling(x, request.problem) for x in (first, second)):

@@ -61,10 +61,12 @@ def make_request(
     problem: object,
     settings: Mapping[str, str] | None,
     keys: JsonMapping,
+    tiling: object = None,
 ) -> TilingRequest:
     """Return the request for a problem given as a record, a JSON object, keys, or the last two.
 
-    A plan stands for its problem and its settings.
+    A plan stands for its problem and its settings. Extents that are not given are those of the
+    given tiling, if there is one.
 
     Raises
     ------
@@ -75,12 +77,23 @@ def make_request(
     if isinstance(asked, Problem):
         made = Problem.from_json({**asked.to_json(), **keys}) if keys else asked
     elif asked is None or isinstance(asked, Mapping):
-        made = Problem.from_json({**(asked or {}), **keys})
+        made = Problem.from_json(_with_extents({**(asked or {}), **keys}, tiling))
     else:
         made = Problem.from_json(asked)
     request = request_of(made, settings)
     validate(made, request.chip)
     return request
+
+
+def _with_extents(asked: JsonMapping, tiling: object) -> JsonMapping:
+    """Return the keys of a problem with the extents that only the tiling has."""
+    if tiling is None or None not in {asked.get(name) for name in ("m", "n", "k")}:
+        return asked
+    given = as_tiling(tiling)
+    extents = {"m": given.M, "n": given.N, "k": given.Ka}
+    if given.Kb != given.Ka and asked.get("k") is None:
+        extents["kb"] = given.Kb
+    return {**extents, **{name: value for name, value in asked.items() if value is not None}}
 
 
 def request_of(problem: Problem, settings: Mapping[str, str] | None) -> TilingRequest:

@@ -221,7 +221,7 @@ def _run(
     keys, operands = _arrays_among(keys, operands)
     switched_on = checks_of(options.checks.split(","))
     product, tiling, settings = of_plan(problem, tiling, settings)
-    request = make_request(product, settings, keys)
+    request = make_request(product, settings, keys, tiling)
     require_runnable(request.chip)
     if options.out is not None:
         _require_output(options.out, operands)

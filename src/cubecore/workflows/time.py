@@ -129,7 +129,7 @@ def time(
     'start-up'
     """
     product, tiling, settings = of_plan(problem, tiling, settings)
-    request = _timed_request(product, settings, keys)
+    request = _timed_request(product, settings, keys, tiling)
     chosen = legal_or_planned(tiling, request)
     _require_walkable(chosen, full=full)
     product = TimedProduct(request.problem, chosen, request.chip, step)
@@ -139,10 +139,13 @@ def time(
 
 
 def _timed_request(
-    problem: Problem | JsonMapping | None, settings: Mapping[str, str] | None, keys: ProblemKeys
+    problem: Problem | JsonMapping | None,
+    settings: Mapping[str, str] | None,
+    keys: ProblemKeys,
+    tiling: TCubeTiling | JsonMapping | None,
 ) -> TilingRequest:
     """Return the request; `require_timed` and `require_supported` refuse what no model times."""
-    request = make_request(problem, settings, keys)
+    request = make_request(problem, settings, keys, tiling)
     require_timed(request.chip)
     require_supported(request.problem)
     return request

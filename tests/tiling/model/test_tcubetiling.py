@@ -27,8 +27,8 @@ isBias shareMode shareL1Size shareL0CSize shareUbSize batchM batchN singleBatchM
 mxTypePara
 """
 INT32 = st.integers(-(2**31), 2**31 - 1)
-ONE_OF_FOUR = (
-    "x must be a JSON object, a 200-byte blob, its hex dump or a header with a TCubeTiling"
+NONE_OF_THEM = (
+    "x must hold a TCubeTiling: a JSON object, a 200-byte blob, its hex dump, a header or a log"
 )
 TILINGS = st.lists(INT32, min_size=50, max_size=50).map(lambda values: TCubeTiling(*values))
 
@@ -177,8 +177,8 @@ def test_a_truncated_blob_is_no_tiling(length):
     [
         (b"[1]", "x must be a JSON object, got list"),
         (b'{"M": 1, "M": 2}', "x must give a field once, got M"),
-        (b"hello", f"{ONE_OF_FOUR}, got 5 B of none of them"),
-        (b"", f"{ONE_OF_FOUR}, got 0 B of none of them"),
+        (b"hello", f"{NONE_OF_THEM}, got 5 B of none of them"),
+        (b"", f"{NONE_OF_THEM}, got 0 B of none of them"),
     ],
 )
 def test_other_contents(data, want):

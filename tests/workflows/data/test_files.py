@@ -242,8 +242,8 @@ TILING_LINES = {
     "list.json": "list.json must be a JSON object, got list",
     "twice.json": "twice.json must give a field once, got baseM",
     "cut.json": "cut.json must be JSON, got Expecting value: line 1 column 11 (char 10)",
-    "empty.json": "empty.json must be a JSON object, a 200-byte blob, its hex dump or a header "
-    "with a TCubeTiling, got 0 B of none of them",
+    "empty.json": "empty.json must hold a TCubeTiling: a JSON object, a 200-byte blob, its hex "
+    "dump, a header or a log, got 0 B of none of them",
     "long.json": "long.json must be at most 1048576 B long, got a longer file",
     "cut.bin": "cut.bin must be 200 B long (50 x int32), got 199 B",
     "long.bin": "long.bin must be 200 B long (50 x int32), got 204 B",

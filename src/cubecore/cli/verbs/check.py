@@ -6,7 +6,6 @@ import click
 
 from cubecore.cli.console import (
     TILING_FORMS,
-    InputFile,
     OutputFile,
     Verb,
     common_options,
@@ -15,10 +14,11 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.tilings import TilingFile, given_tiling
 
 
 @click.command(cls=Verb)
-@click.argument("tiling", type=InputFile())
+@click.argument("tiling", type=TilingFile())
 @problem_options
 @click.option("--edition", default="newer", help="newer or older edition of the TCubeTiling page")
 @click.option(
@@ -31,10 +31,14 @@ from cubecore.cli.streams import DONE, FOUND
 @click.option("--out", type=OutputFile(), help=f"with --repair, {TILING_FORMS}")
 @common_options
 def check(tiling: str, out: str | None, **options: Any) -> int:
-    """Check the tiling in a file against every rule; --repair finds the nearest legal one."""
+    """Check the tiling in a file against every rule; --repair finds the nearest legal one.
+
+    TILING is JSON, a header, the structure's bytes, or any log that prints its fields (FILE#2 is
+    the second of a log, - standard input); extents that are not given are the tiling's.
+    """
     from cubecore.errors import unable
     from cubecore.reports.text.repair import findings_text
-    from cubecore.tiling.model.export import load_tiling, require_form, tiling_data
+    from cubecore.tiling.model.export import require_form, tiling_data
     from cubecore.workflows.check import RepairedFindings
     from cubecore.workflows.check import check as make_check
     from cubecore.workflows.data.files import require_writable, write_whole
@@ -46,7 +50,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     if out is not None:
         require_writable(out, "--out")
         require_form(out, "--out")
-    answer = make_check(load_tiling(tiling), settings=settings, **keys)
+    answer = make_check(given_tiling(tiling), settings=settings, **keys)
     if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
         write_whole(out, tiling_data(answer.repair.tiling, out), "--out")
     show(answer, as_json, findings_text)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore.cli.console import (
-    InputFile,
     Verb,
     common_options,
     problem_options,
@@ -13,6 +12,7 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.tilings import TilingFile, given_tiling
 from cubecore.cli.verbs.scripts import file_options, time_files
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Verb)
-@click.argument("first", type=InputFile())
-@click.argument("second", type=InputFile())
+@click.argument("first", type=TilingFile())
+@click.argument("second", type=TilingFile())
 @problem_options
 @file_options
 @common_options
@@ -46,10 +46,9 @@ def compare(first: str, second: str, **options: Any) -> int:
 def _named(path: str) -> "TCubeTiling":
     """Return the tiling in a file; what is wrong with it names the file."""
     from cubecore.errors import RequestError
-    from cubecore.tiling.model.export import load_tiling
 
     try:
-        return load_tiling(path)
+        return given_tiling(path)
     except RequestError as error:
         raise RequestError(
             v if v.subject == path else v.within(path) for v in error.violations

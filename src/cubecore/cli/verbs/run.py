@@ -8,7 +8,6 @@ import click
 from cubecore.aliases import Json
 from cubecore.cli.console import (
     ArrayFile,
-    InputFile,
     OutputFile,
     Verb,
     Word,
@@ -18,6 +17,7 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.tilings import TilingFile, given_tiling
 from cubecore.cli.verbs.scripts import (
     debug_options,
     kernel_options,
@@ -32,7 +32,7 @@ from cubecore.cli.verbs.scripts import (
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
-@click.option("--tiling", type=InputFile(), help="file with a tiling (default: the plan's)")
+@click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")
 @click.option("--b-file", type=ArrayFile(), help="B, as --a-file")
 @click.option("--bias-file", type=ArrayFile(), help="bias row, as --a-file")
@@ -114,13 +114,12 @@ def _run_product(
     from cubecore.reports.files.run_files import RunFiles
     from cubecore.reports.text.answers import run_text
     from cubecore.reports.text.progress import working
-    from cubecore.tiling.model.export import load_tiling
     from cubecore.workflows.data.operands import OperandFiles
     from cubecore.workflows.data.process import process_seconds
     from cubecore.workflows.run import run as make_run
 
     keys, settings, as_json = split_options(options)
-    keys["tiling"] = None if tiling is None else load_tiling(tiling)
+    keys["tiling"] = None if tiling is None else given_tiling(tiling)
     keys["operands"] = OperandFiles(*operands)
     files = RunFiles(sarif)
     files.require_writable()

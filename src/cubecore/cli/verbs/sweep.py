@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    InputFile,
     OutputFile,
     Verb,
     Word,
@@ -16,6 +15,7 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.tilings import TilingFile, given_tiling
 
 
 @click.command(cls=Verb)
@@ -23,7 +23,7 @@ from cubecore.cli.streams import DONE, FOUND
 @problem_options
 @click.option(
     "--tiling",
-    type=InputFile(),
+    type=TilingFile(),
     help="file with a tiling for every point (default: each point's plan)",
 )
 @click.option("--keep-tiling", is_flag=True, help="plan once, and time that tiling at every point")
@@ -49,7 +49,6 @@ def sweep(
     from cubecore.errors import refuse
     from cubecore.reports.html.curves import sweep_svg, sweep_text
     from cubecore.reports.text.progress import counting
-    from cubecore.tiling.model.export import load_tiling
     from cubecore.workflows.data.files import require_writable, write_whole
     from cubecore.workflows.sweep.vary import Axis
     from cubecore.workflows.sweep.vary import sweep as make_sweep
@@ -60,7 +59,7 @@ def sweep(
         if not plot.endswith(".svg"):
             raise refuse("--plot", "name a .svg file", repr(plot))
         require_writable(plot, "--plot")
-    given = None if tiling is None else load_tiling(tiling)
+    given = None if tiling is None else given_tiling(tiling)
     points = prod(len(axis.values) for axis in found)
     with counting("timing", points) as advance:
         answer = make_sweep(

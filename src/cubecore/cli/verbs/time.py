@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
-    InputFile,
     Verb,
     Word,
     common_options,
@@ -14,6 +13,7 @@ from cubecore.cli.console import (
     split_options,
 )
 from cubecore.cli.streams import DONE
+from cubecore.cli.tilings import TilingFile, given_tiling
 from cubecore.cli.verbs.scripts import (
     file_options,
     kernel_options,
@@ -32,7 +32,7 @@ RECORDED = 200_000
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
-@click.option("--tiling", type=InputFile(), help="file with a tiling (default: the plan's)")
+@click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option(
     "--step",
     type=Word(["MDL", "NORM", "CONSTANT", "BASIC"]),
@@ -69,11 +69,10 @@ def time(
     require_script({"debug_inputs": inputs}, kernel)
     from cubecore.reports.text.answers import time_path_text, time_text
     from cubecore.reports.text.progress import working
-    from cubecore.tiling.model.export import load_tiling
     from cubecore.workflows.time import time as make_time
 
     keys, settings, as_json = split_options(options)
-    given = None if tiling is None else load_tiling(tiling)
+    given = None if tiling is None else given_tiling(tiling)
     with working("timing"):
         record = max(files.record, RECORDED if critical_path else 0)
         keys |= {"tiling": given, "step": step, "settings": settings}

@@ -1,17 +1,19 @@
-"""A tiling as text and bytes, and back: JSON, the 200-byte blob, its hex dump, a C++ header.
+"""A tiling as text and bytes, and back: JSON, blob, hex dump, C++ header; and out of any log.
 
 Functions return text or bytes; writing files is the caller's.
 """
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.errors import RequestError, Violation, no_json, refuse, unreadable
 from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
-from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
+from cubecore.tiling.model.log_text import OPTIONAL, LoggedTiling, tiling_of_text
+from cubecore.tiling.model.tcubetiling import DEFAULTS, FIELDS, SIZE_BYTES, TCubeTiling
 
 MAX_FILE_BYTES = 1024 * 1024
 """Longer files are no tilings and are not read."""
@@ -19,6 +21,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _DEFINITION = re.compile(r"\bTCubeTiling\s+(\w+)\s*=?\s*\{([^{}]*)\}\s*;")
 _ENTRY = re.compile(r"\s*(?:\.(?P<name>\w+)\s*=\s*)?(?P<value>[+-]?\w+)\s*\Z")
 _LINE_COMMENT = re.compile(r"//[^\n]*")
+_NAMED = re.compile(r"\b(?:base|singleCore)[MNK]\b")
 _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -61,8 +64,7 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
         If the header has no definition or several, a value is not an integer, positional values are
         too few or too many, or a designated field is missing or misspelt.
     """
-    bare = _LINE_COMMENT.sub("", _BLOCK_COMMENT.sub("", text))
-    found = _DEFINITION.findall(bare)
+    found = _DEFINITION.findall(_bare(text))
     if len(found) != 1:
         raise refuse(subject, "define one TCubeTiling", f"{len(found)} definitions")
     entries = [entry for entry in found[0][1].split(",") if entry.strip()]
@@ -91,30 +93,39 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
     return TCubeTiling(*values)
 
 
-def parse_tiling(data: bytes, subject: str = "tiling") -> TCubeTiling:
-    """Return the tiling in `data`, told apart by content: JSON, header, hex dump or 200-byte blob.
+def parse_tiling(
+    data: bytes, subject: str = "tiling", number: int | None = None
+) -> TCubeTiling | LoggedTiling:
+    """Return the tiling in `data`, told apart by content.
+
+    JSON, a header, a hex dump and the 200-byte blob are whole tilings. Of any other text of names
+    and numbers, as logs print them, the fields that are absent come with the tiling; `number`
+    chooses among several tilings of a text.
 
     Raises
     ------
     RequestError
-        If the data is in none of the four forms, or malformed; the message begins with `subject`.
+        If the data holds no tiling, is malformed, or holds several; the message begins with
+        `subject`.
     """
     text = _text(data)
     if text is None:
         return TCubeTiling.from_bytes(data, subject)
-    if text.lstrip().startswith(("{", "[")):
-        return TCubeTiling.from_json(_json_object(text, subject))
-    if "TCubeTiling" in text:
+    if _is_object(text):
+        return _of_json(_json_object(text, subject))
+    if "TCubeTiling" in text and (_DEFINITION.search(_bare(text)) or not _NAMED.search(text)):
         return from_header(text, subject)
     if looks_like_hex(text):
         return from_hex_dump(text, subject)
-    if len(data) == SIZE_BYTES:
+    if len(data) == SIZE_BYTES and not text.isprintable():
         return TCubeTiling.from_bytes(data, subject)
-    raise refuse(
-        subject,
-        f"be a JSON object, a {SIZE_BYTES}-byte blob, its hex dump or a header with a TCubeTiling",
-        f"{len(data)} B of none of them",
-    )
+    logged = tiling_of_text(text, subject, number)
+    if logged is None and text.lstrip().startswith("{"):
+        _json_object(text, subject)
+    if logged is None:
+        forms = f"a JSON object, a {SIZE_BYTES}-byte blob, its hex dump, a header or a log"
+        raise refuse(subject, f"hold a TCubeTiling: {forms}", f"{len(data)} B of none of them")
+    return logged
 
 
 def tiling_data(tiling: TCubeTiling, path: str) -> bytes:
@@ -143,13 +154,14 @@ def require_form(path: str, subject: str) -> None:
 
 
 def load_tiling(path: str | Path) -> TCubeTiling:
-    """Return the tiling in a file, in whichever of the four forms.
+    """Return the tiling in a file.
 
     Parameters
     ----------
     path : str or Path
-        A file with JSON, the 200 bytes of the structure, their dump in hexadecimal, or a C++
-        header.
+        A file with JSON, the 200 bytes of the structure, their dump in hexadecimal, a C++ header,
+        or any text of names and numbers, such as a log; ``FILE#2`` is the second tiling of a text,
+        ``-`` standard input. Fields that a text leaves out are 0.
 
     Returns
     -------
@@ -159,20 +171,39 @@ def load_tiling(path: str | Path) -> TCubeTiling:
     Raises
     ------
     RequestError
-        If the file cannot be read, is longer than 1 MiB, or holds no tiling.
+        If the file cannot be read, is longer than 1 MiB, holds no tiling, or several.
 
     Examples
     --------
     >>> cubecore.load_tiling("tiling.json")  # doctest: +SKIP
     """
+    read = read_tiling(path)
+    return read.tiling if isinstance(read, LoggedTiling) else read
+
+
+def read_tiling(path: str | Path) -> TCubeTiling | LoggedTiling:
+    """Return the tiling in a file as `load_tiling` does; of a text with the absent fields."""
+    name, number = tiling_file(str(path))
+    subject = "standard input" if name == "-" else name
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        if name == "-":
+            data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise unreadable(str(path), error) from None
+        raise unreadable(subject, error) from None
     if len(data) > MAX_FILE_BYTES:
-        raise refuse(str(path), f"be at most {MAX_FILE_BYTES} B long", "a longer file")
-    return parse_tiling(data, str(path))
+        raise refuse(subject, f"be at most {MAX_FILE_BYTES} B long", "a longer file")
+    return parse_tiling(data, subject, number)
+
+
+def tiling_file(path: str) -> tuple[str, int | None]:
+    """Return the file that a path names, and the number behind ``#`` of one of its tilings."""
+    name, sign, number = path.rpartition("#")
+    if sign and number.isdecimal() and not Path(path).exists():
+        return name, int(number)
+    return path, None
 
 
 def _text(data: bytes) -> str | None:
@@ -183,6 +214,30 @@ def _text(data: bytes) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
+
+
+def _of_json(given: Json) -> TCubeTiling | LoggedTiling:
+    """Return an object's tiling; one that lacks no more than a log may is taken as a log is."""
+    absent = tuple(name for name in FIELDS if name not in given)
+    if set(absent) <= set(OPTIONAL) and not set(absent) <= set(DEFAULTS):
+        return LoggedTiling(TCubeTiling.from_json({**OPTIONAL, **given}), 1, absent)
+    return TCubeTiling.from_json(given)
+
+
+def _bare(text: str) -> str:
+    """Return a header without its comments."""
+    return _LINE_COMMENT.sub("", _BLOCK_COMMENT.sub("", text))
+
+
+def _is_object(text: str) -> bool:
+    """True for JSON, unless the fields lie deeper or a list of fields is cut off."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return not _NAMED.search(text)
+    return not isinstance(read, dict) or not any(isinstance(v, dict | list) for v in read.values())
 
 
 def _integer(text: str) -> int | None:
