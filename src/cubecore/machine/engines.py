@@ -16,7 +16,6 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
-from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
@@ -68,6 +67,8 @@ def run_launch(
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
     if engine == "lockstep" and traces is None and order == "program":
+        from cubecore.machine.lockstep.kernels import run_together
+
         return run_together(chip, gm, tasks, checks, ended)
     return run(chip, gm, tasks, checks=checks, order=order, ended=ended), "reference"
 
