@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import cubecore
 from cubecore.chips import catalog, chip, chip_names, expand_family
 from cubecore.chips.model import FACT_FIELDS, REQUIRED_FACTS
 from cubecore.dtypes import ELEMENT_TYPES
 from cubecore.errors import RequestError
+from cubecore.tiling.model.problem import Problem
 from cubecore.units import FRACTAL_BYTES
 
 RELIABILITIES = {"INI", "DOC", "MEAS", "CODE", "FIT", "INF"}
@@ -204,6 +206,26 @@ def test_a_family_name_is_answered_with_the_socs():
     assert str(error.value) == (
         "chip must be the full name of a SoC, got 'atlas 300i pro'; "
         "atlas 300i pro may mean Ascend310P1, Ascend310P3"
+    )
+
+
+@pytest.mark.parametrize("name", ["910B3", "ascend910b3", "Ascend 910 B3", "910b3 "])
+def test_a_name_that_can_mean_one_soc_is_that_soc(name):
+    assert chip(name) is chip("Ascend910B3")
+    assert Problem(m=1, n=1, k=1, chip=name) == Problem(m=1, n=1, k=1, chip="Ascend910B3")
+
+
+def test_the_default_chip_is_the_environments(monkeypatch):
+    assert Problem.from_json({"m": 1, "n": 1, "k": 1}).chip == "Ascend910B3"
+    monkeypatch.setenv("CUBECORE_CHIP", "950pr_9589")
+    assert Problem.from_json({"m": 1, "n": 1, "k": 1}).chip == "Ascend950PR_9589"
+    assert cubecore.plan(m=16, n=16, k=16).problem.chip == "Ascend950PR_9589"
+    assert cubecore.plan(m=16, n=16, k=16, chip="910B3").problem.chip == "Ascend910B3"
+    monkeypatch.setenv("CUBECORE_CHIP", "910B")
+    with pytest.raises(RequestError) as error:
+        cubecore.plan(m=16, n=16, k=16)
+    assert str(error.value).startswith(
+        "CUBECORE_CHIP must be the full name of a SoC, got '910B'; 910B may mean Ascend910B, Ascend"
     )
 
 

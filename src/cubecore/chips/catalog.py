@@ -4,6 +4,7 @@
 them share; the SoC's own file states the rest. The more special statement holds.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from cubecore.package_data import packaged
 
 _DATA = packaged("chips", "data")
 _ARCH_PREFIX = "arch_"
+DEFAULT_CHIP = "Ascend910B3"
 
 
 @cache
@@ -26,14 +28,43 @@ def chip_names() -> tuple[str, ...]:
     return tuple(sorted(s for s in stems if not s.startswith(_ARCH_PREFIX)))
 
 
+def default_chip() -> str:
+    """Return the SoC that requests without a chip are for: CUBECORE_CHIP's, else Ascend910B3."""
+    asked = os.environ.get("CUBECORE_CHIP")
+    return soc_name(asked, "CUBECORE_CHIP") if asked else DEFAULT_CHIP
+
+
+@cache
+def soc_name(name: str, subject: str = "chip") -> str:
+    """Return the full SoC name that a name means: itself, or the only one that it can mean.
+
+    Raises
+    ------
+    RequestError
+        If the name is a family's (the answer lists the SoC names that it may stand for) or unknown.
+    """
+    if name in chip_names():
+        return name
+    candidates = expand_family(name)
+    if len(candidates) == 1:
+        return candidates[0]
+    remedy = (
+        f"{name} may mean {', '.join(candidates)}"
+        if candidates
+        else did_you_mean(name, chip_names()) or "cubecore chips lists them"
+    )
+    raise refuse(subject, "be the full name of a SoC", repr(name), remedy)
+
+
 @cache
 def chip(name: str) -> Chip:
-    """Return the chip of a full SoC name.
+    """Return the chip of a SoC name.
 
     Parameters
     ----------
     name : str
-        As Ascend910B3; `cubecore chips` lists them.
+        As Ascend910B3, or a name that can mean one SoC only: 910b3, Kirin X90. `cubecore chips`
+        lists the full names.
 
     Returns
     -------
@@ -50,15 +81,8 @@ def chip(name: str) -> Chip:
     >>> cubecore.chip("Ascend910B3").arch
     '2201'
     """
-    if name not in chip_names():
-        candidates = expand_family(name)
-        remedy = (
-            f"{name} may mean {', '.join(candidates)}"
-            if candidates
-            else did_you_mean(name, chip_names()) or "cubecore chips lists them"
-        )
-        raise refuse("chip", "be the full name of a SoC", repr(name), remedy)
-    return _load(name)
+    full = soc_name(name)
+    return _load(full) if full == name else chip(full)
 
 
 @cache

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import field, fields, replace
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips.model import Chip
+from cubecore.chips import Chip, default_chip
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
@@ -17,7 +17,6 @@ from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
-DEFAULT_CHIP = "Ascend910B3"
 MOST_ISSUES = 2_000_000
 """The default limit of a launch's instructions: ten seconds' to a minute's work."""
 
@@ -47,7 +46,7 @@ class LaunchOptions:
         executes no kernels in Python and falls back to reference.
     """
 
-    chip: str = DEFAULT_CHIP
+    chip: str = field(default_factory=default_chip)
     settings: Mapping[str, str] = field(default_factory=dict)
     checks: str = "usual"
     limit: int = MOST_ISSUES

@@ -17,13 +17,13 @@ from functools import partial
 from typing import NamedTuple
 
 from cubecore.aliases import Json
-from cubecore.chips import Chip, chip
+from cubecore.chips import Chip, chip, default_chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
 from cubecore.kernels.timed_plans.event_times import timed_plan
 from cubecore.tiling.model.core_grid import batch_groups
-from cubecore.tiling.model.problem import DEFAULT_CHIP, LAUNCHES, Problem
+from cubecore.tiling.model.problem import LAUNCHES, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.solver.solver import Solution
@@ -79,8 +79,8 @@ ALTERNATIVES = 5
 class MatmulApiTilingBase:
     """The setters common to the three classes (vendor's Matmul Tiling classes)."""
 
-    def __init__(self, target: str | Chip = DEFAULT_CHIP, *, launch: str = "cube") -> None:
-        """Start with nothing set, for a chip by name or a what-if chip.
+    def __init__(self, target: str | Chip | None = None, *, launch: str = "cube") -> None:
+        """Start with nothing set, for a chip by name or a what-if chip; None is the default chip.
 
         `launch` is ``cube``, or ``mix``, which counts vector cores (D12).
 
@@ -89,7 +89,8 @@ class MatmulApiTilingBase:
         RequestError
             If no chip has that name, or the launch is unknown.
         """
-        self._chip = chip(target) if isinstance(target, str) else target
+        named = default_chip() if target is None else target
+        self._chip = chip(named) if isinstance(named, str) else named
         self._requested = RequestedTiling(keys={"launch": word("launch", launch, LAUNCHES)})
         self._solution: Solution | None = None
         self._answer: TCubeTiling | None = None
@@ -363,7 +364,7 @@ class MatmulApiTiling(MatmulApiTilingBase):
 class ManyCoreTilingBase(MatmulApiTilingBase):
     """The setters common to the two classes for several cores: the division of C and of K."""
 
-    def __init__(self, target: str | Chip = DEFAULT_CHIP, *, launch: str = "cube") -> None:
+    def __init__(self, target: str | Chip | None = None, *, launch: str = "cube") -> None:
         """Start with nothing set and one core."""
         super().__init__(target, launch=launch)
         self._dim = 1

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field, fields
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import Chip, chip, chip_names
+from cubecore.chips import (
+    DEFAULT_CHIP,
+    Chip,
+    chip,
+    chip_names,
+    default_chip,
+    expand_family,
+    soc_name,
+)
 from cubecore.chips.products import (
     FIXPIPE_CONVERSIONS,
     HALF_SUM_ARCHS,
@@ -25,7 +33,6 @@ from cubecore.tiling.model.epilogue import Epilogue, epilogue_of, is_integer, ra
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
 
-DEFAULT_CHIP = "Ascend910B3"
 POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
 FORMATS = ("ND", "NZ")
 LAUNCHES = ("cube", "mix")
@@ -69,7 +76,9 @@ class Problem:
     Extents are elements, at least 1 and at most 2147483647 (TCubeTiling holds int32). `trans_a`
     means that A is stored [k, m]; `trans_b` that B is stored [n, k]. `b` defaults to `a`; `c` to
     the accumulator's type: int32 for integer inputs, float32 otherwise. Vendor spellings of element
-    types are normalised. `cores` None asks for all of the chip's (D12).
+    types are normalised, and a name of the chip that can mean one SoC only becomes its full name;
+    without one, JSON and keywords take CUBECORE_CHIP's. `cores` None asks for all of the chip's
+    (D12).
 
     `kb` is B's own extent along K where it is not A's, and None where it is: the product runs over
     the shorter of the two, and the rest of the longer one is only stored.
@@ -127,6 +136,8 @@ class Problem:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if isinstance(self.chip, str) and len(expand_family(self.chip)) == 1:
+            object.__setattr__(self, "chip", soc_name(self.chip))
         for name in _TYPE_KEYS:
             object.__setattr__(self, name, type_name(getattr(self, name)))
         violations = [*self._extent_violations(), *self._kind_violations()]
@@ -186,6 +197,7 @@ class Problem:
             if isinstance(types.get(name), str) and not types[name]
         ]
         values = {k: v for k, v in mapping.items() if v is not None and k in names}
+        values.setdefault("chip", default_chip())
         try:
             if "epilogue" in values:
                 values["epilogue"] = epilogue_of(values["epilogue"])

@@ -10,10 +10,10 @@ from os import PathLike
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import chip
+from cubecore.chips import chip, default_chip
 from cubecore.errors import RequestError, refuse
 from cubecore.lazy_dataclass import dataclass
-from cubecore.tiling.model.problem import DEFAULT_CHIP, Problem
+from cubecore.tiling.model.problem import Problem
 from cubecore.units import INT32_MAX
 from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked
 from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
@@ -119,7 +119,7 @@ def make_options(
         raise refuse("alternatives", "be at least 0", alternatives)
     if alternatives > INT32_MAX:
         raise refuse("alternatives", f"be at most {INT32_MAX}", alternatives)
-    chip(soc or DEFAULT_CHIP).what_if(settings or {})
+    chip(soc or default_chip()).what_if(settings or {})
     return SweepOptions(dict(settings or {}), alternatives)
 
 
