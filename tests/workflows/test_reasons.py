@@ -245,3 +245,27 @@ def test_shares_on_the_boundary_begin_on_it(n):
     whole = answer.tiling.singleCoreN >= 8 * n
     starts = [2 * share * core % 256 for core in range(-(-8 * n // share))]
     assert pitch_is_off or whole or not any(starts)
+
+
+def test_a_plan_gives_the_reasons_of_time():
+    problem = {"m": 54, "n": 820, "k": 4096, "chip": CHIP}
+    plan = cubecore.plan(problem, alternatives=0)
+    assert plan.reasons == cubecore.time(problem, tiling=plan.tiling).reasons
+    answer = cli("plan", "--m", "54", "--n", "820", "--k", "4096", "--chip", CHIP)
+    assert "Why, with the share that is saved without it\n" in answer.out
+    padded = (
+        "rows of B begin 1,640 B apart, off the boundary of 256 B; N padded to 896 puts them on it"
+    )
+    assert padded in answer.out
+
+
+def test_a_plan_of_little_work_names_the_start_alone():
+    (reason,) = cubecore.plan(m=64, n=64, k=64, chip=CHIP).reasons
+    assert (reason.cause, reason.text) == (
+        "start-up",
+        "launch and start take 7.8 us of any product",
+    )
+
+
+def test_a_plan_that_is_not_timed_has_no_reasons():
+    assert cubecore.plan(m=64, n=64, k=64, chip="Ascend310P3").reasons == ()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse, unable
-from cubecore.kernels.timed_plans.event_times import timed_plan
+from cubecore.kernels.timed_plans.event_times import START_UP, timed_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -25,6 +25,7 @@ from cubecore.workflows.request import (
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Narrowing
+    from cubecore.workflows.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,23 @@ class TilingPlan:
     def problem(self) -> Problem:
         """The problem that was planned."""
         return self.request.problem
+
+    @property
+    def reasons(self) -> "tuple[Reason, ...]":
+        """Causes of the predicted time in words, the dearest first, as `time` has them.
+
+        They are timed when asked for. Where launch and start take most of it they are the only
+        one; where `timed` is 0 there is none.
+        """
+        if not self.timed:
+            return ()
+        from cubecore.kernels.timed_plans.timed_product import TimedProduct
+        from cubecore.workflows.reasons import reasons, start_reasons
+
+        product = TimedProduct(self.problem, self.tiling, self.request.chip)
+        if self.predicted.limited_by == START_UP:
+            return start_reasons(product, self.predicted.cycles)
+        return reasons(product, product.line)
 
     def to_json(self) -> Json:
         """Return the public contract's object."""

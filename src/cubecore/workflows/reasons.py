@@ -74,6 +74,11 @@ def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
     return tuple(sorted(told, key=lambda one: -(one.cycles or 0)))
 
 
+def start_reasons(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
+    """Return launch and start as the reason for so many cycles, most of which they take."""
+    return tuple(_started(product, cycles))
+
+
 def _cycles(product: TimedProduct) -> int:
     """Return the cycles of a product, without its trees where that is known."""
     if product.step is None and not product.padded:
@@ -198,9 +203,13 @@ def _read_again(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
 
 
 def _start_up(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+    return _started(product, line.cycles)
+
+
+def _started(product: TimedProduct, whole: int) -> Iterator[Reason]:
     chip = product.chip
     cycles = start_cycles(chip, product.step)
-    if cycles >= START_SHARE * line.cycles:
+    if cycles >= START_SHARE * whole:
         text = f"launch and start take {chip.microseconds(cycles):.1f} us of any product"
         yield Reason("start-up", text, cycles)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
     from cubecore.workflows.chips import ChipSheet
     from cubecore.workflows.compare import ComparedTiling, Comparison
     from cubecore.workflows.plan import TilingPlan
+    from cubecore.workflows.reasons import Reason
     from cubecore.workflows.request import TilingRequest
     from cubecore.workflows.run import Run
     from cubecore.workflows.time import Timed
@@ -128,6 +129,8 @@ def plan_text(plan: TilingPlan) -> str:
             f"chip: cubecore chips {plan.request.chip.name} names them"
         )
     lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
+    if reasons := plan.reasons:
+        lines += ["", *_reasons_lines(reasons, p.cycles)]
     head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
     rows: list[Sequence[Any]] = [head]
     for index, ranked in enumerate(plan.alternatives, 1):
@@ -235,7 +238,7 @@ def time_text(timed: Timed) -> str:
     """Return where the cycles go."""
     lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
     if timed.reasons:
-        lines += ["", *_reasons_lines(timed)]
+        lines += ["", *_reasons_lines(timed.reasons, timed.timeline.cycles)]
     if timed.changes is not None:
         lines += ["", *changes_lines(timed.changes)]
     return "\n".join(lines) + "\n"
@@ -301,11 +304,11 @@ def _path_lines(path: CriticalPath) -> list[str]:
     return [f"Critical path{part}, cycles on", *table(rows)]
 
 
-def _reasons_lines(timed: Timed) -> list[str]:
-    """Return why the product takes its time, with the share that is saved without each cause."""
+def _reasons_lines(reasons: Sequence[Reason], cycles: int) -> list[str]:
+    """Return why a product takes its cycles, with the share that is saved without each cause."""
     rows = []
-    for one in timed.reasons:
-        share = "" if one.cycles is None else f"{one.cycles / timed.timeline.cycles:.0%}"
+    for one in reasons:
+        share = "" if one.cycles is None else f"{one.cycles / cycles:.0%}"
         rough = " (rough: no measurement has a cost of this size)" if one.rough else ""
         rows.append((share, f"{one.cause}: {one.text}{rough}"))
     return ["Why, with the share that is saved without it", *table(rows)]
